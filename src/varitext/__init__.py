@@ -1,0 +1,25 @@
+"""varitext: neural variational inference for text."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from varitext.document_model import DocumentModel
+    from varitext.errors import InputError
+
+_HOMES = {"DocumentModel": "varitext.document_model", "InputError": "varitext.errors"}
+
+__all__ = ["DocumentModel", "InputError", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `import varitext` itself must not wait for torch."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'varitext' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

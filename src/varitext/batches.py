@@ -1,0 +1,112 @@
+"""Batches: sparse counts all the way in, and word sequences with their padding masks.
+
+Nothing here is ever V wide: a batch of documents holds its non-zero counts twice, ordered by document (for the
+forward pass) and by word (for the gradient of the first layer).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+
+class CountBatch(NamedTuple):
+    """The non-zero counts of B documents over a vocabulary of V words; n of them in all."""
+
+    words: Tensor  # [n] word of each entry, document by document
+    counts: Tensor  # [n]
+    documents: Tensor  # [n] document of each entry
+    starts: Tensor  # [B] first entry of each document
+    lengths: Tensor  # [B] words in each document, counted with repetition
+    by_word: Tensor  # [n] the entries in order of word ...
+    word_starts: Tensor  # [V] ... and the first of each word in that order
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def vocabulary_size(self) -> int:
+        return len(self.word_starts)
+
+    @classmethod
+    def from_rows(cls, rows: scipy.sparse.csr_matrix, device: torch.device | str = "cpu") -> "CountBatch":
+        per_document = np.diff(rows.indptr).astype(np.int64)
+        entry_numbers = scipy.sparse.csr_matrix((np.arange(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
+        transposed = entry_numbers.tocsc()  # a counting sort by word, linear in n
+        counts = torch.from_numpy(np.asarray(rows.data, np.float32))
+        documents = torch.repeat_interleave(torch.from_numpy(per_document))
+        lengths = torch.zeros(rows.shape[0]).index_add_(0, documents, counts)
+        batch = cls(
+            words=torch.from_numpy(rows.indices.astype(np.int64)),
+            counts=counts,
+            documents=documents,
+            starts=torch.from_numpy(rows.indptr[:-1].astype(np.int64)),
+            lengths=lengths,
+            by_word=torch.from_numpy(transposed.data.astype(np.int64)),
+            word_starts=torch.from_numpy(transposed.indptr[:-1].astype(np.int64)),
+        )
+        return batch if str(device) == "cpu" else cls(*(tensor.to(device, non_blocking=True) for tensor in batch))
+
+
+class CountBatches:
+    """Documents as batches: shuffled for training, in order for evaluation.
+
+    `counts` may be memory-mapped: a batch copies its own rows and nothing else.
+    """
+
+    def __init__(self, counts: scipy.sparse.csr_matrix, device: torch.device | str = "cpu"):
+        self.counts = counts
+        self.device = device
+
+    def __len__(self) -> int:
+        return self.counts.shape[0]
+
+    def shuffled(self, batch_size: int, seed: Sequence[int]) -> Iterator[CountBatch]:
+        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        for start in range(0, len(self), batch_size):
+            yield CountBatch.from_rows(self.counts[np.sort(order[start : start + batch_size])], self.device)
+
+    def in_order(self, batch_size: int) -> Iterator[CountBatch]:
+        for start in range(0, len(self), batch_size):
+            yield CountBatch.from_rows(self.counts[start : start + batch_size], self.device)
+
+    def in_equal_blocks(self, block_size: int) -> Iterator[tuple[CountBatch, int]]:
+        """In order, the last block filled up with empty documents; with each block, how many documents are real.
+
+        Matrix products of one fixed shape treat every row alike, so a document's result does not depend, to the
+        bit, on which other documents happen to be in the call.
+        """
+        for start in range(0, len(self), block_size):
+            rows = self.counts[start : start + block_size]
+            real = rows.shape[0]
+            indptr = np.pad(rows.indptr, (0, block_size - real), mode="edge")
+            filled = scipy.sparse.csr_matrix((rows.data, rows.indices, indptr), shape=(block_size, rows.shape[1]))
+            yield CountBatch.from_rows(filled, self.device), real
+
+
+class TokenBatch(NamedTuple):
+    """B word sequences, padded to the longest; `mask` is true on real words."""
+
+    tokens: Tensor  # [B, T]
+    mask: Tensor  # [B, T]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.mask.sum(1)  # [B]
+
+    @classmethod
+    def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "TokenBatch":
+        width = max(1, max(map(len, sequences), default=1))
+        tokens = torch.zeros(len(sequences), width, dtype=torch.long)
+        mask = torch.zeros(len(sequences), width, dtype=torch.bool)
+        for row, sequence in enumerate(sequences):
+            tokens[row, : len(sequence)] = torch.as_tensor(sequence, dtype=torch.long)
+            mask[row, : len(sequence)] = True
+        return cls(tokens, mask)

@@ -1,0 +1,124 @@
+"""Counting words: documents in chunks, each counted by itself, on as many cores as asked.
+
+The counts of the chunks are put together in the order of the documents, so the result does not depend on who counted
+what.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, repeat
+
+import numpy as np
+
+from varitext.plain_text import Occurrences, WordIds, plain_occurrences
+from varitext.processes import call_elsewhere
+from varitext.tokens import TokenRules, tokenise
+
+CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
+DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk too
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """`counts[i]` times the word `word_ids[i]`, one document after the other."""
+
+    distinct_words: np.ndarray  # entries of each document  [B]
+    word_ids: np.ndarray  # sorted within each document
+    counts: np.ndarray
+    words: list[str] | None = None  # what the ids mean, when they are the chunk's own
+
+
+class GrowingIds(defaultdict[str, int]):
+    """A word's id is its place in the order in which words were first met."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.default_factory = self.__len__
+
+    def of(self, words: list[str]) -> np.ndarray:
+        return np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+
+
+class KnownIds(dict[str, int]):
+    """The ids of a vocabulary that is already decided; -1 for any other word."""
+
+    def of(self, words: list[str]) -> np.ndarray:
+        return np.fromiter(map(self.get, words, repeat(-1)), np.int64, len(words))
+
+
+FindWords = Callable[[list, WordIds], Occurrences]
+
+
+def words_of_texts(rules: TokenRules) -> FindWords:
+    return partial(_words_of_texts, rules)  # a partial and not a closure, so that it can go to another process
+
+
+def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
+    is_plain = np.array([rules.alphabet == "ascii" or text.isascii() for text in texts])
+    plain_places, other_places = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+    plain = plain_occurrences([texts[place] for place in plain_places], rules, ids)
+    other = words_of_token_lists([tokenise(texts[place], rules) for place in other_places], ids)
+    documents = np.concatenate([plain_places[plain.documents], other_places[other.documents]])
+    return Occurrences(documents, np.concatenate([plain.word_ids, other.word_ids]))
+
+
+def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurrences:
+    lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
+    documents = np.repeat(np.arange(len(token_lists)), lengths)
+    return Occurrences(documents, ids.of(list(chain.from_iterable(token_lists))))
+
+
+def count_chunks(
+    documents: Iterable, find_words: FindWords, ids: GrowingIds | KnownIds, processes: int
+) -> Iterator[ChunkCounts]:
+    """The counts of all documents, chunk by chunk in their order; `ids` grows along if it can."""
+    chunks = in_chunks(documents, CHUNK_SIZE)
+    if processes == 1:
+        yield from (count(chunk, find_words, ids) for chunk in chunks)
+    else:
+        known = ids if isinstance(ids, KnownIds) else None
+        for counted in call_elsewhere(count_alone, chunks, (find_words, known), processes):
+            yield _with_ids(counted, ids)
+
+
+def in_chunks(documents: Iterable, size: int) -> Iterator[list]:
+    """Lists of documents of about `size` together: memory is bounded, however many documents follow."""
+    chunk, filled = [], 0
+    for document in documents:
+        chunk.append(document)
+        filled += len(document) + DOCUMENT_OVERHEAD
+        if filled >= size:
+            yield chunk
+            chunk, filled = [], 0
+    if chunk:
+        yield chunk
+
+
+def count(documents: list, find_words: FindWords, ids: WordIds) -> ChunkCounts:
+    """Count equal (document, word) pairs by sorting them as single integers."""
+    occurrences = find_words(documents, ids)
+    pairs = (occurrences.documents << 32 | occurrences.word_ids)[occurrences.word_ids >= 0]
+    pairs.sort()
+    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    counts = np.diff(firsts, append=len(pairs)).astype(np.float32)
+    pairs = pairs[firsts]
+    distinct_words = np.bincount(pairs >> 32, minlength=len(documents))
+    return ChunkCounts(distinct_words, (pairs & 0xFFFFFFFF).astype(np.int32), counts)
+
+
+def count_alone(documents: list, find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
+    """Count where the ids of the corpus are not at hand, in another process: the chunk brings its own words along."""
+    if known is not None:
+        return count(documents, find_words, known)
+    ids = GrowingIds()
+    counted = count(documents, find_words, ids)
+    return replace(counted, words=list(ids))
+
+
+def _with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
+    """`counted` with the ids of the whole corpus in place of the chunk's own."""
+    if counted.words is None:
+        return counted
+    return replace(counted, word_ids=ids.of(counted.words).astype(np.int32)[counted.word_ids], words=None)

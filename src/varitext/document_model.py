@@ -1,0 +1,463 @@
+"""DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
+
+import dataclasses
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from varitext.batches import CountBatches
+from varitext.corpora.documents import Documents, check_counts
+from varitext.document_task import DocumentTask, Recipe
+from varitext.errors import InputError
+from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
+from varitext.models import MODELS
+from varitext.store import StoredModel, load_model, load_weights, save_model
+from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
+from varitext.training import Progress, Trainer, TrainingDiverged, TrainingSettings
+
+KIND = "document-model"
+BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
+PREDICTION_SAMPLES = 20  # the paper's
+
+Texts = Sequence[str]
+TokenLists = Sequence[Sequence[str]]
+Counts = scipy.sparse.spmatrix | np.ndarray
+
+
+class Posterior(NamedTuple):
+    """q(h | X) of each document: where it lies and how sure that is."""
+
+    mean: np.ndarray  # [D, K]
+    std: np.ndarray  # [D, K]
+
+
+class Topic(NamedTuple):
+    """One latent dimension. Its sign is arbitrary, so both ends have words."""
+
+    number: int
+    words: tuple[str, ...]  # the strongest positive connections, strongest first
+    weights: tuple[float, ...]
+    opposite_words: tuple[str, ...]
+    kl: float  # nats per training document that the dimension carries
+
+
+class Neighbour(NamedTuple):
+    index: int
+    similarity: float  # cosine
+
+
+class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A latent-variable model of documents, with scikit-learn's manners.
+
+    Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record. Settings left at None are
+    chosen from the preset and the size of the corpus.
+
+    >>> model = DocumentModel(latent_dim=50).fit(texts)          # doctest: +SKIP
+    >>> model.topics()[0].words, model.similar_words("space")    # doctest: +SKIP
+    >>> model.posterior(["a new text"]).std                      # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: str = "nvdm",
+        latent_dim: int = 50,
+        *,
+        preset: str = "recommended",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        samples: int | None = None,
+        updates: str | None = None,
+        time_limit: float | None = None,
+        dev_share: float = 0.05,
+        token_rules: TokenRules | None = None,
+        vocabulary_rules: VocabularyRules | None = None,
+        processes: int = 1,
+        fractional_counts: bool = False,
+        threads: int | None = None,
+        device: str = "cpu",
+        seed: int = 0,
+    ):
+        self.model = model
+        self.latent_dim = latent_dim
+        self.preset = preset
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.samples = samples
+        self.updates = updates
+        self.time_limit = time_limit
+        self.dev_share = dev_share
+        self.token_rules = token_rules
+        self.vocabulary_rules = vocabulary_rules
+        self.processes = processes
+        self.fractional_counts = fractional_counts
+        self.threads = threads
+        self.device = device
+        self.seed = seed
+
+    # Learning
+
+    def fit(
+        self,
+        X: Texts | TokenLists | Counts | Documents,
+        y: object = None,
+        *,
+        dev: Texts | TokenLists | Counts | Documents | None = None,
+        progress: Progress | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> "DocumentModel":
+        """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out."""
+        counts = self._learn_vocabulary(X)
+        train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self._count(dev)))
+        recipe = self._recipe(*train.shape)
+        with self._threads():
+            self.network_ = self._build(recipe, train)
+            task = DocumentTask(train, held_out, recipe.training, recipe.length_exponent, self.device)
+            trainer = Trainer(self.network_, task, recipe.training, checkpoint, progress)
+            try:
+                state = trainer.train(resume)
+            finally:  # also when training gave up: the best weights so far are in place
+                self.network_.eval().requires_grad_(False)
+                self._record(trainer, train, held_out, recipe)
+        if state.stopped == "interrupted":
+            warnings.warn("training was interrupted: the best model so far is kept", RuntimeWarning, stacklevel=2)
+        return self
+
+    def partial_fit(self, X: Texts | TokenLists | Counts | Documents, y: object = None) -> "DocumentModel":
+        """One more pass over these documents alone, at a small steady learning rate; words stay as they are."""
+        if not hasattr(self, "network_"):
+            return self.fit(X)
+        counts = self._without_empty(self._count(X))
+        recipe = self._recipe(*counts.shape)
+        settings = dataclasses.replace(
+            recipe.training,
+            epochs=1,
+            learning_rate=recipe.training.learning_rate / 4,
+            kl_warm_up=0,
+            batch_size=min(recipe.training.batch_size, counts.shape[0]),
+            seed=self.seed + len(self.history_),  # fresh noise at every call
+        )
+        with self._threads():
+            self.network_.train().requires_grad_(True)
+            task = DocumentTask(counts, counts[:500], settings, recipe.length_exponent, self.device)
+            state = Trainer(self.network_, task, settings).train()
+            self.network_.eval().requires_grad_(False)
+        self.history_ = self.history_ + state.history[1:]
+        return self
+
+    # Using what was learned
+
+    def transform(self, X: Texts | TokenLists | Counts | Documents) -> np.ndarray:
+        """One vector per document: the posterior mean."""
+        return self.posterior(X).mean
+
+    def posterior(self, X: Texts | TokenLists | Counts | Documents) -> Posterior:
+        """Mean and standard deviation of every document's latent vector.
+
+        A document without any known word gets the prior: mean 0, standard deviation 1.
+        """
+        counts = self._count(X)
+        blocks = []
+        with self._threads(), torch.no_grad():
+            for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
+                q = self.network_.posterior(self.network_.encode(batch))
+                known = (batch.lengths > 0)[:, None]
+                mean, std = torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0)
+                blocks.append(torch.stack([mean, std])[:, :real].cpu())
+        if not blocks:
+            return Posterior(*np.zeros((2, 0, self.latent_dim), np.float32))
+        return Posterior(*torch.cat(blocks, 1).numpy())
+
+    def perplexity_record(
+        self, X: Texts | TokenLists | Counts | Documents, samples: int = PREDICTION_SAMPLES
+    ) -> PerplexityRecord:
+        """Held-out perplexity in full: bounds, KL apart, unigram, interval."""
+        counts = self._count(X)
+        frequencies = self.network_.word_log_frequencies.double().cpu().numpy()
+        with self._threads():
+            return perplexity_record(self.network_, counts, frequencies, samples, self.seed, self.device)
+
+    def perplexity(self, X: Texts | TokenLists | Counts | Documents, samples: int = PREDICTION_SAMPLES) -> float:
+        """Per-document perplexity of the bound, the paper's figure; lower is better."""
+        return float(np.exp(-self.score(X, samples=samples)))
+
+    def score(
+        self, X: Texts | TokenLists | Counts | Documents, y: object = None, samples: int = PREDICTION_SAMPLES
+    ) -> float:
+        """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
+        counts = self._without_empty(self._count(X), said=False)
+        with self._threads():
+            bounds = document_bounds(self.network_, counts, samples, self.seed, self.device)
+        return float((bounds.elbo / bounds.lengths).mean())
+
+    def topics(self, words: int = 10) -> list[Topic]:
+        """The latent dimensions as ranked words, those that carry most first."""
+        check_is_fitted(self)
+        order = np.argsort(-self.kl_per_dimension_)
+        return [self._topic(int(number), min(words, len(self.vocabulary_))) for number in order]
+
+    def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
+        """The words nearest in the semantic space (rows of R), by cosine."""
+        check_is_fitted(self)
+        if word not in self.vocabulary_.index:
+            raise InputError(f"{word!r} is not among the {len(self.vocabulary_)} words of the model")
+        row = self.vocabulary_.index[word]
+        neighbours = _nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
+        return [(self.vocabulary_.words[i], similarity) for i, similarity in neighbours if i != row][:n]
+
+    def similar_documents(
+        self,
+        X: Texts | TokenLists | Counts | Documents,
+        among: Texts | TokenLists | Counts | Documents,
+        n: int = 5,
+    ) -> list[list[Neighbour]]:
+        """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
+        vectors = self.transform(among)
+        return [_nearest(vectors, vector, n) for vector in self.transform(X)]
+
+    @property
+    def word_vectors_(self) -> np.ndarray:
+        """R of the paper, [V, K]: one vector per word."""
+        check_is_fitted(self)
+        return self.network_.word_vectors.cpu().numpy()
+
+    # Keeping it
+
+    def save(self, folder: str | Path, overwrite: bool = False) -> None:
+        """Write the model folder, whole or not at all; plain files that are safe to load."""
+        check_is_fitted(self)
+        config = {
+            "model": self.model,
+            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
+            "architecture": self.architecture_,
+            "training": self.training_,
+            "learned": {name: _plain(getattr(self, name)) for name in _LEARNED},
+        }
+        weights = self.network_.state_dict()
+        save_model(Path(folder), StoredModel(KIND, config, weights, self.vocabulary_, self.history_), overwrite)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "DocumentModel":
+        folder = Path(folder)
+        stored = load_model(folder, KIND)
+        try:
+            return cls._from_stored(stored, folder)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{folder / 'config.json'} does not describe a document model ({error!r})") from None
+
+    @classmethod
+    def _from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
+        config = stored.config
+        settings = dict(config["settings"])
+        for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
+            settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
+        model = cls(**settings)
+        if config["model"] not in MODELS:
+            raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
+        if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
+            raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
+        model.architecture_, model.training_ = config["architecture"], config["training"]
+        model.network_ = MODELS[config["model"]](**config["architecture"])
+        load_weights(model.network_, stored.weights, folder)
+        model.network_.eval().requires_grad_(False)
+        model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
+        for name in _LEARNED:
+            setattr(model, name, config["learned"][name])
+        model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
+        return model
+
+    # Inside
+
+    def _learn_vocabulary(self, X: Texts | TokenLists | Counts | Documents) -> scipy.sparse.csr_matrix:
+        """Counts for fitting; sets `vocabulary_`."""
+        X, given = _unwrap(X)
+        kind = _kind_of(X)
+        if kind == "counts":
+            counts = self._checked(X, reset=True)
+            names = getattr(self, "feature_names_in_", None)
+            words = names if names is not None else [f"word{number + 1}" for number in range(counts.shape[1])]
+            self.vocabulary_ = given or Vocabulary(tuple(map(str, words)))
+        else:
+            count = count_texts if kind == "texts" else count_tokens
+            rules = self.vocabulary_rules or VocabularyRules()
+            arguments = (self.token_rules or TokenRules(),) if kind == "texts" else ()
+            counts, self.vocabulary_ = count(X, *arguments, vocabulary=None, vocabulary_rules=rules, processes=self.processes)
+            self.n_features_in_ = counts.shape[1]
+        self.n_features_in_ = counts.shape[1]
+        if counts.shape[1] < 2:
+            raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
+        counts = self._without_empty(counts)
+        if counts.shape[0] < 2:
+            raise InputError(f"{counts.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
+        if self.latent_dim > counts.shape[1]:
+            raise InputError(f"latent_dim={self.latent_dim} is larger than the vocabulary of {counts.shape[1]} words")
+        return counts
+
+    def _count(self, X: Texts | TokenLists | Counts | Documents) -> scipy.sparse.csr_matrix:
+        """Counts over the fitted vocabulary."""
+        check_is_fitted(self)
+        X, given = _unwrap(X)
+        kind = _kind_of(X)
+        if kind == "texts":
+            return count_texts(X, self.token_rules or TokenRules(), self.vocabulary_, processes=self.processes).counts
+        if kind == "tokens":
+            return count_tokens(X, self.vocabulary_, processes=self.processes).counts
+        if given is not None and given.words != self.vocabulary_.words:
+            return _reorder(self._checked(X, reset=None), given, self.vocabulary_)
+        return self._checked(X, reset=False)
+
+    def _checked(self, X: Counts, reset: bool | None) -> scipy.sparse.csr_matrix:
+        """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
+        if reset is not None:
+            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
+        return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
+
+    def _without_empty(self, counts: scipy.sparse.csr_matrix, said: bool = True) -> scipy.sparse.csr_matrix:
+        kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
+        dropped = counts.shape[0] - len(kept)
+        self.n_empty_documents_ = dropped
+        if not len(kept):
+            raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
+        if dropped and said:
+            warnings.warn(f"{dropped} empty documents were left out", UserWarning, stacklevel=4)
+        return counts[kept] if dropped else counts
+
+    def _split(self, counts: scipy.sparse.csr_matrix) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
+        """Hold out some documents at random: `dev_share` of them, at least 20 if that leaves enough, at most 2,000."""
+        if not 0 < self.dev_share < 1:
+            raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {self.dev_share}")
+        size = counts.shape[0]
+        held_out = max(1, min(max(round(self.dev_share * size), min(20, size // 5)), 2000, size // 2))
+        order = np.random.default_rng((self.seed, 1)).permutation(size)
+        return counts[np.sort(order[held_out:])], counts[np.sort(order[:held_out])]
+
+    def _recipe(self, documents: int, words: int) -> Recipe:
+        if self.model not in MODELS:
+            raise InputError(f"no model is called {self.model!r}; there are: {', '.join(MODELS)}")
+        recipe = MODELS[self.model].recipe(self.preset, documents)
+        chosen = {name: getattr(self, name) for name in _OVERRIDES if getattr(self, name) is not None}
+        settings = dataclasses.replace(recipe.training, seed=self.seed, **chosen)
+        architecture = {"vocabulary_size": words, "latent_dim": self.latent_dim} | recipe.architecture
+        return dataclasses.replace(recipe, architecture=architecture, training=settings)
+
+    def _build(self, recipe: Recipe, train: scipy.sparse.csr_matrix) -> torch.nn.Module:
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            network = MODELS[self.model](**recipe.architecture)
+        network.start_from(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
+        return network.to(self.device)
+
+    def _record(self, trainer: Trainer, train: Counts, held_out: Counts, recipe: Recipe) -> None:
+        """Keep what the fit learned about itself."""
+        self.architecture_ = recipe.architecture
+        self.training_ = dataclasses.asdict(recipe.training) | {"length_exponent": recipe.length_exponent}
+        self.history_ = trainer.state.history
+        self.stopped_ = trainer.state.stopped or "diverged"
+        self.fit_seconds_ = trainer.state.seconds
+        self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
+        self.dev_perplexity_ = trainer.state.best
+        self.kl_per_dimension_ = document_bounds(self.network_, train[:2000], 1, self.seed, self.device).kl_by_dimension
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """Run with `threads` threads, and leave the process as it was."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(self.threads or before)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    def _topic(self, number: int, words: int) -> Topic:
+        column = self.word_vectors_[:, number]
+        strongest = np.argsort(-column)
+        name = self.vocabulary_.words
+        return Topic(
+            number,
+            tuple(name[i] for i in strongest[:words]),
+            tuple(float(column[i]) for i in strongest[:words]),
+            tuple(name[i] for i in strongest[::-1][:words]),
+            float(self.kl_per_dimension_[number]),
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.latent_dim
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+_OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
+_LEARNED = (
+    "kl_per_dimension_",
+    "dev_perplexity_",
+    "n_features_in_",
+    "n_training_documents_",
+    "n_dev_documents_",
+    "n_empty_documents_",
+    "stopped_",
+    "fit_seconds_",
+)
+
+
+def _unwrap(X: Any) -> tuple[Any, Vocabulary | None]:
+    """A corpus record's texts, or its counts with their vocabulary."""
+    if not isinstance(X, Documents):
+        return X, None
+    return (X.texts, None) if X.texts is not None else (X.counts, X.vocabulary)
+
+
+def _kind_of(X: Any) -> str:
+    """texts, tokens or counts."""
+    if isinstance(X, str):
+        raise InputError("expected a list of documents, not one string: put the text into a list")
+    if scipy.sparse.issparse(X) or (hasattr(X, "ndim") and X.ndim != 1) or not len(X):
+        return "counts"
+    first = next(iter(X))
+    if isinstance(first, str):
+        return "texts"
+    is_tokens = isinstance(first, (list, tuple)) and all(isinstance(token, str) for token in first)
+    return "tokens" if is_tokens else "counts"
+
+
+def _reorder(counts: scipy.sparse.csr_matrix, given: Vocabulary, wanted: Vocabulary) -> scipy.sparse.csr_matrix:
+    """Counts over another vocabulary, word by word; words that the model does not know are left out."""
+    if counts.shape[1] != len(given):
+        raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(given)} words")
+    shared = [(column, wanted.index[word]) for column, word in enumerate(given.words) if word in wanted.index]
+    rows, columns = zip(*shared, strict=True) if shared else ((), ())
+    translation = scipy.sparse.csr_matrix(
+        (np.ones(len(rows), np.float32), (rows, columns)), shape=(len(given), len(wanted))
+    )
+    return check_counts(counts @ translation, "the counts", allow_fractional=True)
+
+
+def _nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
+    lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(query)), 1e-12)
+    similarity = vectors @ query / np.maximum(lengths, 1e-12)
+    order = np.argsort(-similarity, kind="stable")[:n]
+    return [Neighbour(int(i), float(similarity[i])) for i in order]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if dataclasses.is_dataclass(value):
+        return dataclasses.asdict(value)
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,0 +1,134 @@
+"""Held-out perplexity, honestly: the bound and the tighter bound, with the KL in, beside the unigram model.
+
+    per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's figure: every document weighs the same
+    per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the same
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+import torch
+
+from varitext.batches import CountBatches
+from varitext.errors import InputError
+from varitext.latent import LatentModel, draw
+
+LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
+
+
+class DocumentBounds(NamedTuple):
+    """One value per document, in nats."""
+
+    log_likelihood: np.ndarray  # E_q[log p(X | h)]
+    kl: np.ndarray
+    importance_weighted: np.ndarray
+    lengths: np.ndarray  # words
+    kl_by_dimension: np.ndarray  # [K], mean over documents
+
+    @property
+    def elbo(self) -> np.ndarray:
+        return self.log_likelihood - self.kl
+
+
+@torch.no_grad()
+def document_bounds(
+    model: LatentModel, counts: scipy.sparse.csr_matrix, samples: int = 20, seed: int = 0, device: str = "cpu"
+) -> DocumentBounds:
+    """Both bounds of every document; the same seed gives the same values."""
+    batch_size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, counts.shape[1]))))
+    rows, by_dimension = [], []
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        for batch in CountBatches(counts, device).in_order(batch_size):
+            draws = draw(model, batch, samples)
+            bound = draws.elbo()
+            rows.append(torch.stack([bound.log_likelihood, bound.kl, draws.importance_weighted(), batch.lengths]))
+            by_dimension.append(bound.kl_per_dimension.sum(0))
+    columns = torch.cat(rows, 1).double().cpu().numpy()
+    return DocumentBounds(*columns, torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0])
+
+
+@dataclass(frozen=True)
+class PerplexityRecord:
+    """What `varitext evaluate --json` prints for a document model."""
+
+    per_document_perplexity: float
+    per_document_interval_95: tuple[float, float]
+    corpus_perplexity: float
+    iwae_per_document_perplexity: float
+    iwae_corpus_perplexity: float
+    unigram_per_document_perplexity: float
+    unigram_corpus_perplexity: float
+    ratio_to_unigram: float
+    reconstruction_per_word: float
+    kl_per_word: float
+    kl_per_document: float
+    n_documents: int
+    n_empty_documents: int
+    n_tokens: int
+    n_samples: int
+    figure: str = "variational lower bound on log p(X), KL included: an upper bound on perplexity"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def perplexity_record(
+    model: LatentModel,
+    counts: scipy.sparse.csr_matrix,
+    word_log_frequencies: np.ndarray,
+    samples: int = 20,
+    seed: int = 0,
+    device: str = "cpu",
+) -> PerplexityRecord:
+    """The record for documents that have at least one known word; the others are left out and counted."""
+    lengths = np.asarray(counts.sum(1)).ravel()
+    known = counts[lengths > 0]
+    if known.shape[0] == 0:
+        raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
+    bounds = document_bounds(model, known, samples, seed, device)
+    unigram = known @ word_log_frequencies
+    per_word = -bounds.elbo / bounds.lengths
+    per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
+    unigram_per_document = per_document_perplexity(unigram, bounds.lengths)
+    return PerplexityRecord(
+        per_document_perplexity=per_document,
+        per_document_interval_95=_bootstrap_interval(per_word, seed),
+        corpus_perplexity=per_corpus_perplexity(bounds.elbo, bounds.lengths),
+        iwae_per_document_perplexity=per_document_perplexity(bounds.importance_weighted, bounds.lengths),
+        iwae_corpus_perplexity=per_corpus_perplexity(bounds.importance_weighted, bounds.lengths),
+        unigram_per_document_perplexity=unigram_per_document,
+        unigram_corpus_perplexity=per_corpus_perplexity(unigram, bounds.lengths),
+        ratio_to_unigram=per_document / unigram_per_document,
+        reconstruction_per_word=float((-bounds.log_likelihood / bounds.lengths).mean()),
+        kl_per_word=float((bounds.kl / bounds.lengths).mean()),
+        kl_per_document=float(bounds.kl.mean()),
+        n_documents=known.shape[0],
+        n_empty_documents=counts.shape[0] - known.shape[0],
+        n_tokens=int(round(bounds.lengths.sum())),
+        n_samples=samples,
+    )
+
+
+def per_document_perplexity(log_probability: np.ndarray, lengths: np.ndarray) -> float:
+    return _exp(-(log_probability / lengths).mean())
+
+
+def per_corpus_perplexity(log_probability: np.ndarray, lengths: np.ndarray) -> float:
+    return _exp(-log_probability.sum() / lengths.sum())
+
+
+def _exp(value: float) -> float:
+    """exp that tops out instead of overflowing: a model that bad is only ever compared with a better one."""
+    return math.exp(min(value, 700.0))
+
+
+def _bootstrap_interval(per_word: np.ndarray, seed: int, resamples: int = 1000) -> tuple[float, float]:
+    """95 % interval of the per-document perplexity over documents drawn again with replacement."""
+    generator = np.random.default_rng(seed)
+    means = [per_word[generator.integers(0, len(per_word), len(per_word))].mean() for _ in range(resamples)]
+    low, high = np.exp(np.percentile(means, [2.5, 97.5]))
+    return float(low), float(high)

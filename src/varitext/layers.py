@@ -1,0 +1,180 @@
+"""The parts that models are built from: encoders, the Gaussian head, and the sparse multinomial likelihood.
+
+Encoders plug into a model's `encode`: `CountEncoder` reads a `CountBatch`; `ConvolutionEncoder` and
+`RecurrentEncoder` read a `TokenBatch`. All give one vector per example, [B, H].
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from varitext.batches import CountBatch, TokenBatch
+from varitext.latent.gaussian import LOG_STD_RANGE, DiagonalGaussian
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "silu": functional.silu,
+    "tanh": torch.tanh,
+}
+
+
+class _SparseTimesDense(torch.autograd.Function):
+    """Sparse [B, V] times dense [V, H]. Both directions are one sum over the non-zero entries.
+
+    torch's own gradient of embedding_bag sorts the entries by word at every step; the batch already has them sorted.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, values: Tensor, batch: CountBatch) -> Tensor:
+        ctx.batch, ctx.values = batch, values
+        return functional.embedding_bag(
+            batch.words, weight, batch.starts, mode="sum", per_sample_weights=values
+        )  # [B, H]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        batch, order = ctx.batch, ctx.batch.by_word
+        weight_gradient = functional.embedding_bag(
+            batch.documents[order],
+            gradient.contiguous(),
+            batch.word_starts,
+            mode="sum",
+            per_sample_weights=ctx.values[order],
+        )
+        return weight_gradient, None, None  # [V, H]
+
+
+def sparse_times_dense(batch: CountBatch, values: Tensor, weight: Tensor) -> Tensor:
+    """X @ weight, where `values` are the entries of X; differentiable in `weight`."""
+    return _SparseTimesDense.apply(weight, values, batch)
+
+
+class _MultinomialLogLikelihood(torch.autograd.Function):
+    """sum_w count_w log softmax(logits)_w, without ever making counts or log probabilities V wide.
+
+    Its gradient is counts - length * softmax(logits), written into one buffer.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, batch: CountBatch) -> Tensor:
+        normaliser = torch.logsumexp(logits, -1)  # [S, B]
+        counts, lengths = batch.counts.to(logits.dtype), batch.lengths.to(logits.dtype)
+        observed = logits[:, batch.documents, batch.words] * counts  # [S, n]
+        total = torch.zeros_like(normaliser).index_add_(1, batch.documents, observed)
+        ctx.save_for_backward(logits, normaliser)
+        ctx.batch, ctx.counts, ctx.lengths = batch, counts, lengths
+        return total - lengths * normaliser  # [S, B]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        logits, normaliser = ctx.saved_tensors
+        batch, size = ctx.batch, logits.shape[-1]
+        result = (logits - normaliser[..., None]).exp_().mul_((-gradient * ctx.lengths)[..., None])
+        entries = batch.documents * size + batch.words  # [n]
+        result.view(len(logits), -1).index_add_(1, entries, ctx.counts * gradient[:, batch.documents])
+        return result, None  # [S, B, V]
+
+
+def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
+    """log p(X | h) = sum_i log p(x_i | h) over the words of each document; logits [S, B, V], result [S, B]."""
+    return _MultinomialLogLikelihood.apply(logits, batch)
+
+
+def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
+    """log(1 + count), brought to one length per document: long documents and repeated words cannot blow up training.
+
+    7 is about the length of an ordinary document's vector of log counts, so that short and long ones look alike.
+    """
+    logs = torch.log1p(batch.counts)
+    squares = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, logs.square())
+    return logs * (scale * squares.clamp(min=1e-12).rsqrt())[batch.documents]  # [n]
+
+
+class CountEncoder(nn.Module):
+    """An MLP on sparse counts (paper, appendix B.1): first layer from the non-zero counts, then ordinary layers."""
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_dim: int,
+        hidden_layers: int = 2,
+        activation: str = "relu",
+        use_length: bool = True,
+    ):
+        super().__init__()
+        bound = 1 / math.sqrt(vocabulary_size)  # what nn.Linear would do
+        self.word_weights = nn.Parameter(torch.empty(vocabulary_size, hidden_dim).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.zeros(hidden_dim))
+        # normalised counts no longer say how long a document is, and the posterior's spread depends on it
+        self.length_weights = nn.Parameter(torch.zeros(hidden_dim)) if use_length else None
+        self.layers = nn.ModuleList(nn.Linear(hidden_dim, hidden_dim) for _ in range(hidden_layers - 1))
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, batch: CountBatch) -> Tensor:
+        hidden = sparse_times_dense(batch, scaled_log_counts(batch), self.word_weights) + self.bias
+        if self.length_weights is not None:
+            hidden = hidden + (torch.log1p(batch.lengths) - 4)[:, None] * self.length_weights
+        hidden = self.activation(hidden)
+        for layer in self.layers:
+            hidden = self.activation(layer(hidden))
+        return hidden  # [B, H]
+
+
+class ConvolutionEncoder(nn.Module):
+    """Convolutions of several widths over word vectors, each followed by the maximum over positions."""
+
+    def __init__(self, vocabulary_size: int, embedding_dim: int, hidden_dim: int, widths: tuple[int, ...] = (1, 3, 5)):
+        super().__init__()
+        if any(width % 2 == 0 for width in widths):
+            raise ValueError("convolution widths must be odd, so that every position has a centre")
+        self.word_vectors = nn.Embedding(vocabulary_size, embedding_dim)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(embedding_dim, hidden_dim, width, padding=width // 2) for width in widths
+        )
+        self.output = nn.Linear(hidden_dim * len(widths), hidden_dim)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        real = batch.mask[:, None, :]  # [B, 1, T]
+        vectors = self.word_vectors(batch.tokens).transpose(1, 2) * real  # [B, E, T]
+        # tanh is above -1, so a padded position never wins the maximum; a sequence of no words gives zeros
+        peaks = [
+            torch.tanh(convolution(vectors)).masked_fill(~real, -1.0).amax(2) * real.any(2)
+            for convolution in self.convolutions
+        ]
+        return torch.tanh(self.output(torch.cat(peaks, 1)))  # [B, H]
+
+
+class RecurrentEncoder(nn.Module):
+    """An LSTM over word vectors; the state after the last real word stands for the sequence."""
+
+    def __init__(self, vocabulary_size: int, embedding_dim: int, hidden_dim: int, layers: int = 1):
+        super().__init__()
+        self.word_vectors = nn.Embedding(vocabulary_size, embedding_dim)
+        self.lstm = nn.LSTM(embedding_dim, hidden_dim, layers, batch_first=True)
+
+    def forward(self, batch: TokenBatch) -> Tensor:
+        states, _ = self.lstm(self.word_vectors(batch.tokens))  # [B, T, H]
+        last = (batch.lengths - 1).clamp(min=0)
+        chosen = states[torch.arange(len(batch), device=states.device), last]
+        return chosen * (batch.lengths > 0)[:, None]  # [B, H]
+
+
+class GaussianHead(nn.Module):
+    """mean = l_1(pi), log_std = l_2(pi); log_std starts at zero, as in the paper, and stays within bounds."""
+
+    def __init__(self, hidden_dim: int, latent_dim: int):
+        super().__init__()
+        self.mean = nn.Linear(hidden_dim, latent_dim)
+        self.log_std = nn.Linear(hidden_dim, latent_dim)
+        nn.init.zeros_(self.log_std.weight)
+        nn.init.zeros_(self.log_std.bias)
+
+    def forward(self, hidden: Tensor) -> DiagonalGaussian:
+        return DiagonalGaussian(self.mean(hidden), self.log_std(hidden).clamp(*LOG_STD_RANGE))

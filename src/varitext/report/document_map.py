@@ -1,0 +1,129 @@
+"""The map of the documents: near each other when their posterior means point the same way."""
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from varitext.document_model import Topic
+from varitext.report.plain_text import for_plotly, wrapped_for_plotly
+from varitext.report.shown_documents import ShownDocuments
+from varitext.report.style import FAINT, FONT, PALETTE, quiet_figure
+from varitext.report.topics import end_of_topic
+
+FEWEST_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing: the first two principal components are shown
+MOST_GROUPS = len(PALETTE)
+OTHERS = "all others"
+
+
+class Group(NamedTuple):
+    """Documents of one colour."""
+
+    name: str
+    rows: np.ndarray
+    colour: str
+
+
+def document_map(shown: ShownDocuments, topics: list[Topic], seed: int = 0) -> go.Figure:
+    """The map, coloured by label, or by strongest topic where there are no labels."""
+    places = lay_out(shown.mean, seed)
+    groups = colour_groups(shown.labels or strongest_topics(shown.mean, topics))
+    figure = quiet_figure([_trace(group, places, shown) for group in groups], height=640)
+    bare = {"visible": False, "range": None}
+    figure.update_layout(
+        xaxis=bare,
+        yaxis=bare | {"scaleanchor": "x"},
+        dragmode="pan",
+        hovermode="closest",
+        annotations=_names_on_map(groups, places),
+    )
+    return figure
+
+
+def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
+    """Two coordinates per document: t-SNE of the directions, the same for the same seed.
+
+    One thread: of a few thousand documents it lays out as many per second as two do, and repeats to the bit.
+    """
+    directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    if len(directions) < FEWEST_FOR_NEIGHBOURS:
+        return _principal_components(directions)
+    from openTSNE import TSNE
+
+    embedding = TSNE(
+        perplexity=min(30, (len(directions) - 1) / 3),
+        early_exaggeration_iter=120,
+        n_iter=250,
+        neighbors="exact",
+        negative_gradient_method="fft" if len(directions) > 1000 else "bh",
+        n_jobs=1,
+        random_state=seed,
+    ).fit(directions.astype(np.float64))
+    return np.asarray(embedding, np.float32)
+
+
+def strongest_topics(mean: np.ndarray, topics: list[Topic]) -> tuple[str, ...]:
+    """For each document the words of the end of the dimension that it lies farthest out on."""
+    by_number = {topic.number: topic for topic in topics}
+    strongest = np.abs(mean).argmax(1)
+    return tuple(
+        " · ".join(end_of_topic(by_number[number], mean[row, number])[:3])
+        for row, number in enumerate(strongest.tolist())
+    )
+
+
+def colour_groups(names: tuple[str, ...]) -> list[Group]:
+    """The documents by name in alphabetical order; the rarest names share one colour if there are too many."""
+    frequent = [name for name, _ in Counter(names).most_common(MOST_GROUPS + 1)]
+    kept = sorted(frequent if len(frequent) <= MOST_GROUPS else frequent[: MOST_GROUPS - 1])
+    every = np.array(names, dtype=object)
+    groups = [Group(name, np.flatnonzero(every == name), PALETTE[place]) for place, name in enumerate(kept)]
+    others = np.flatnonzero(~np.isin(every, kept)) if len(every) else np.zeros(0, int)
+    return [Group(OTHERS, others, FAINT), *groups] if len(others) else groups
+
+
+def _trace(group: Group, places: np.ndarray, shown: ShownDocuments) -> go.Scatter:
+    x, y = places[group.rows].T
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        name=for_plotly(group.name),
+        marker={"color": group.colour, "size": 5 if len(shown) > 500 else 8, "opacity": 0.75},
+        customdata=[_hover(row, shown) for row in group.rows],
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+
+
+def _hover(row: int, shown: ShownDocuments) -> str:
+    lines = []
+    if shown.labels:
+        lines.append(f"<b>{for_plotly(shown.labels[row])}</b>")
+    if shown.titles and shown.titles[row]:
+        lines.append(wrapped_for_plotly(shown.titles[row]))
+    lines.append(f"<i>{wrapped_for_plotly(', '.join(shown.telling_words[row]))}</i>")
+    return "<br>".join(lines)
+
+
+def _names_on_map(groups: list[Group], places: np.ndarray) -> list[dict]:
+    """Each name at the middle of its documents, moved down where it would cover one already written."""
+    named = [group for group in groups if group.name != OTHERS]
+    width, height = np.maximum(np.ptp(places, axis=0), 1e-9) if len(places) else (1.0, 1.0)
+    spots: list[tuple[float, float]] = []
+    for x, y in (np.median(places[group.rows], axis=0) for group in named):
+        while any(abs(x - left) < 0.16 * width and abs(y - top) < 0.034 * height for left, top in spots):
+            y -= 0.008 * height
+        spots.append((float(x), float(y)))
+    return [
+        {"x": x, "y": y, "text": for_plotly(group.name), "showarrow": False, "font": {"size": 11, "family": FONT}}
+        for (x, y), group in zip(spots, named, strict=True)
+    ]
+
+
+def _principal_components(vectors: np.ndarray) -> np.ndarray:
+    centred = vectors - vectors.mean(0, keepdims=True) if len(vectors) else vectors
+    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
+    places = np.zeros((len(vectors), 2), np.float32)
+    places[:, : min(2, len(scale))] = (left * scale)[:, :2]
+    return places

@@ -1,0 +1,40 @@
+"""Other people's text stays text: words, labels, titles and names on their way into HTML, plotly and scripts."""
+
+import html
+import re
+import textwrap
+
+# Controls, lone surrogates (which no file can hold) and marks that turn the direction of the text after them.
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+def one_line(text: object, longest: int = 160) -> str:
+    """Printable text on one line, cut at a word if it is long."""
+    line = " ".join(_UNPRINTABLE.sub(" ", str(text)).split())
+    if len(line) <= longest:
+        return line
+    start, space, _ = line[:longest].rpartition(" ")
+    return (start if space else line[: longest - 1]) + "…"
+
+
+def for_html(text: object) -> str:
+    """Safe between tags and inside quoted attributes."""
+    return html.escape(one_line(text))
+
+
+def for_plotly(text: object) -> str:
+    """Safe where plotly reads a little HTML (<b>, <br>, <a>): names, ticks, annotations, hover texts.
+
+    Quotes stay: plotly knows `&lt;` and `&amp;` but would show `&quot;` as it stands.
+    """
+    return html.escape(one_line(text), quote=False)
+
+
+def wrapped_for_plotly(text: object, width: int = 48, lines: int = 4) -> str:
+    """The same on several lines: plotly does not wrap hover texts itself."""
+    return "<br>".join(for_plotly(line) for line in textwrap.wrap(one_line(text), width, max_lines=lines, placeholder=" …"))
+
+
+def for_script(json_text: str) -> str:
+    """JSON inside a <script> element: without these three characters no tag or comment can begin or end in it."""
+    return json_text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")

@@ -1,0 +1,113 @@
+"""The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`.
+
+Safe to load from a stranger: plain text, JSON and safetensors, no pickle, nothing that runs; every file is checked
+against its hash before it is used. Format versions are never reused, and older ones stay readable.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+import varitext
+from varitext.errors import InputError
+from varitext.files import atomic_folder, read_json, read_text, sha256_of, write_json, write_text
+from varitext.text import Vocabulary
+
+FORMAT = "varitext-model"
+FORMAT_VERSION = 1
+CHECKPOINT = "checkpoint.safetensors"
+
+
+class StoredModel(NamedTuple):
+    kind: str  # document-model, answer-ranker
+    config: dict[str, Any]  # what the kind needs to build itself again
+    weights: dict[str, Tensor]
+    vocabulary: Vocabulary
+    metrics: list[dict[str, Any]]  # one record per training round
+
+
+def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
+    """Write the folder whole or not at all. An unfinished run's checkpoint in it is kept."""
+    if not overwrite:
+        refuse_to_overwrite(folder)
+    with atomic_folder(folder) as temporary:
+        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in stored.weights.items()}
+        save_file(weights, temporary / "weights.safetensors")
+        stored.vocabulary.save(temporary / "vocabulary.txt")
+        write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
+        names = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
+        header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
+        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in names}}
+        write_json(temporary / "config.json", header | stored.config)
+        if (folder / CHECKPOINT).exists():
+            shutil.copy2(folder / CHECKPOINT, temporary / CHECKPOINT)
+
+
+def refuse_to_overwrite(folder: Path) -> None:
+    """A folder that exists is somebody's work."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists already: name another folder, or remove it first")
+
+
+def load_model(folder: Path, kind: str) -> StoredModel:
+    config = _read_config(folder, kind)
+    for name, expected in config["sha256"].items():
+        _check_file(folder / name, expected)
+    try:
+        weights = load_file(folder / "weights.safetensors")
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
+    metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
+
+
+def load_weights(model: torch.nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+    """Put the weights into a freshly built model; every one must be there, with the right shape."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        first = str(error).splitlines()[-1].strip()
+        raise InputError(f"{folder}: the weights do not fit the model in config.json ({first})") from None
+
+
+def _read_config(folder: Path, kind: str) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
+    if not (folder / "config.json").exists():
+        if (folder / CHECKPOINT).exists():
+            raise InputError(f"{folder} holds an unfinished run: go on with `varitext fit ... --out {folder} --resume`")
+        raise InputError(f"{folder} is not a model folder: it has no config.json")
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise InputError(f"{folder / 'config.json'} is not that of a varitext model")
+    version = config.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise InputError(f"{folder / 'config.json'} has no valid format_version")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"{folder} was written by a newer varitext (format {version}; this one reads up to {FORMAT_VERSION}): "
+            "upgrade with pip install -U varitext"
+        )
+    if config.get("kind") != kind:
+        raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {kind!r}")
+    expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}
+    if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
+        raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
+    return config
+
+
+def _check_file(path: Path, expected: str) -> None:
+    if not path.is_file():
+        raise InputError(f"{path} is missing: the model folder is incomplete")
+    found = sha256_of(path)
+    if found != expected:
+        raise InputError(f"{path} is damaged or was changed (sha256 {found[:12]}..., expected {str(expected)[:12]}...)")

@@ -1,0 +1,96 @@
+"""What a word is: the rules that cut text into tokens, and how they are applied."""
+
+import re
+import unicodedata
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from varitext.errors import InputError
+from varitext.records import check_at_least, check_choice, check_types, record_from_dict
+
+ALPHABETS = ("unicode", "ascii")
+
+
+@dataclass(frozen=True)
+class TokenRules:
+    """How text becomes words.
+
+    A word is a run of letters; digits, punctuation and underscores end it. `alphabet="unicode"` knows the letters of
+    every script, with the combining marks that follow them; `"ascii"` knows a to z only, as in the paper. Runs shorter
+    than `minimum_length` or longer than `maximum_length` (encoded attachments, mostly) are no words.
+    """
+
+    lowercase: bool = True
+    alphabet: str = "unicode"
+    minimum_length: int = 2
+    maximum_length: int = 40
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_choice("alphabet", self.alphabet, ALPHABETS)
+        check_at_least("minimum_length", self.minimum_length, 1)
+        check_at_least("maximum_length", self.maximum_length, self.minimum_length)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "TokenRules":
+        return record_from_dict(cls, values)
+
+
+DEFAULT_TOKEN_RULES = TokenRules()
+
+
+class _LettersAndMarks(dict[int, str]):
+    """A table for `str.translate` that learns each character when it first sees it: kept, removed, or a space."""
+
+    # A soft hyphen and the zero-width joiners stand inside words and are no part of them.
+    INVISIBLE = "\u00ad\u200c\u200d"
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if character in self.INVISIBLE:
+            kept = ""
+        else:
+            kept = character if unicodedata.category(character)[0] in "LM" else " "
+        self[code] = kept
+        return kept
+
+
+_LETTERS_AND_MARKS = _LettersAndMarks()
+# Applied after the table above, which leaves letters, marks and spaces. Python's \w knows letters but no marks, so a
+# word starts at a letter and runs to the next space: a stray mark, such as the one that colours an emoji, starts none.
+_UNICODE_RUN = re.compile(r"\w[^ ]*")
+
+
+def _ascii_table(lowercase: bool) -> bytes:
+    """For `bytes.translate`: the letters a to z stay, in lower case if so wished, and all else becomes a space."""
+    letters = (chr(byte) if chr(byte).isascii() and chr(byte).isalpha() else " " for byte in range(256))
+    return "".join(character.lower() if lowercase else character for character in letters).encode("ascii")
+
+
+_ASCII_TABLES = {lowercase: _ascii_table(lowercase) for lowercase in (True, False)}
+
+
+def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
+    """The words of `text`, in order."""
+    if not isinstance(text, str):
+        raise InputError(f"a text must be a string, not {type(text).__name__}")
+    if text.isascii() or rules.alphabet == "ascii":
+        runs = ascii_letters(text, rules).decode("ascii").split()
+    else:
+        runs = _unicode_runs(text.lower() if rules.lowercase else text)
+    return [run for run in runs if rules.minimum_length <= len(run) <= rules.maximum_length]
+
+
+def ascii_letters(text: str, rules: TokenRules) -> bytes:
+    """`text` with a space in place of every character that is not a letter from a to z."""
+    if rules.lowercase and not text.isascii():
+        text = text.lower()  # here, because it can make ASCII letters of others: the Kelvin sign becomes k
+    return text.encode("ascii", "replace").translate(_ASCII_TABLES[rules.lowercase])
+
+
+def _unicode_runs(text: str) -> list[str]:
+    # Composed first: "é" is one letter however it was typed.
+    return _UNICODE_RUN.findall(unicodedata.normalize("NFC", text).translate(_LETTERS_AND_MARKS))

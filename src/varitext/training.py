@@ -1,0 +1,335 @@
+"""One training loop for every model: schedule, early stopping, rescue from divergence, checkpoints and resume.
+
+What is being learned is a `Task`: where batches come from, what the loss of one is, and how well the model does on
+held-out examples. The loop knows nothing else about models. Signs flip here and nowhere else: tasks give losses,
+models give log likelihoods.
+"""
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from varitext.checkpoint import Snapshot, load_checkpoint, save_checkpoint
+from varitext.errors import InputError, TrainingDiverged
+from varitext.interruption import Interruption
+
+RESCUES = 5  # how often training may roll back before it gives up
+RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    epochs: int = 25
+    """Passes over the training examples, unless early stopping or the time limit ends it before."""
+    batch_size: int = 128
+    learning_rate: float = 2e-3
+    """The highest; it rises over `learning_rate_warm_up` of the steps, then falls along a cosine to zero."""
+    learning_rate_warm_up: float = 0.05
+    kl_warm_up: float = 0.2
+    """Share of the steps over which the weight of the KL rises to 1; a share, so that it always gets there."""
+    samples: int = 1
+    """Draws of h per example and step."""
+    updates: str = "joint"
+    """`joint`, or `alternating`: the generative model on even steps, the inference network on odd ones."""
+    gradient_clip: float = 5.0
+    weight_decay: float = 0.0
+    patience: int = 5
+    """Rounds without a better held-out score before training stops; counted once the KL has its full weight."""
+    rounds_per_epoch: int = 1
+    """How often per epoch the held-out score is taken and a checkpoint written."""
+    time_limit: float | None = None
+    """Seconds; the schedule is squeezed into it. A run cut by the clock is not repeatable to the bit."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        positive = ("epochs", "batch_size", "learning_rate", "samples", "gradient_clip", "patience", "rounds_per_epoch")
+        for name in positive:
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be above zero, not {getattr(self, name)}")
+        for name in ("learning_rate_warm_up", "kl_warm_up"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is a share of the steps, from 0 to 1, not {getattr(self, name)}")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"time_limit must be above zero, not {self.time_limit}")
+        if self.updates not in ("joint", "alternating"):
+            raise InputError(f"updates is 'joint' or 'alternating', not {self.updates!r}")
+
+
+class StepLoss(NamedTuple):
+    """The loss of one batch, and what the progress line shows of it."""
+
+    loss: Tensor  # scalar
+    elbo: Tensor  # scalar, un-annealed, per unit (word or pair)
+    kl: Tensor  # scalar, per example
+
+
+class Score(NamedTuple):
+    """How well the model does on held-out examples."""
+
+    value: float  # lower is better; decides what is kept and when to stop
+    metrics: dict[str, float]  # for metrics.jsonl and the progress line
+
+
+class Task(Protocol):
+    steps_per_epoch: int
+    fingerprint: str
+    """Tells one set of training examples from another: a checkpoint belongs to its data."""
+
+    def batches(self, epoch: int) -> Iterator[Any]:
+        """The training batches of one epoch, in an order that depends on seed and epoch alone."""
+
+    def loss(self, model: nn.Module, batch: Any, kl_weight: float) -> StepLoss: ...
+
+    def score(self, model: nn.Module) -> Score: ...
+
+
+class Progress(Protocol):
+    """Whoever watches. All methods may do nothing."""
+
+    def step(self, share_done: float, elbo: float, kl: float) -> None: ...
+
+    def round(self, record: dict[str, float]) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+
+@dataclass
+class TrainingState:
+    """All that a run needs to go on, besides the tensors; saved with every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: float = math.inf
+    best_step: int = 0
+    rounds_without_gain: int = 0
+    rescues: int = 0
+    learning_rate_scale: float = 1.0
+    first_score: float | None = None
+    stopped: str = ""  # empty while running; then: finished, early, time, interrupted
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains `model` on `task`; afterwards the model holds the weights of the best held-out score."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        settings: TrainingSettings,
+        checkpoint: Path | None = None,
+        progress: Progress | None = None,
+    ):
+        self.model, self.task, self.settings = model, task, settings
+        self.checkpoint, self.progress = checkpoint, progress
+        self.state = TrainingState()
+        self.groups = _parameter_groups(model, settings.updates)
+        self.optimizers = [
+            torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+            for group in self.groups
+        ]
+        self.total_steps = settings.epochs * task.steps_per_epoch
+        self.steps_per_round = max(1, math.ceil(task.steps_per_epoch / settings.rounds_per_epoch))
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
+        devices = [parameter.device for parameter in self.model.parameters() if parameter.is_cuda][:1]
+        with torch.random.fork_rng(devices), Interruption() as interruption:
+            torch.manual_seed(self.settings.seed)
+            if resume and self.checkpoint and self.checkpoint.exists():
+                self._restore(load_checkpoint(self.checkpoint))
+            else:
+                self._begin()
+            self._run(interruption)
+        self.model.load_state_dict(self.best_weights)
+        return self.state
+
+    # The run
+
+    def _begin(self) -> None:
+        score = self._score()
+        if not math.isfinite(score.value):
+            raise InputError("the untrained model already gives infinities on the held-out documents: check the counts")
+        self.state.first_score = score.value
+        self._keep(score)
+        self.safe = self._snapshot()
+
+    def _run(self, interruption: Interruption) -> None:
+        started = time.monotonic() - self.state.seconds
+        self.model.train()
+        while not self.state.stopped:
+            epoch, done = divmod(self.state.step, self.task.steps_per_epoch)
+            for batch in itertools.islice(self.task.batches(epoch), done, None):
+                self.state.seconds = time.monotonic() - started
+                if not self._step(batch):
+                    self._rescue()
+                    break  # the step count went back: find the batch that belongs to it
+                self.state.stopped = self._reason_to_stop(interruption)
+                if self._round_is_over() and not self._round():
+                    break
+                if self.state.stopped:
+                    break
+
+    def _round_is_over(self) -> bool:
+        return bool(self.state.stopped) or self.state.step % self.steps_per_round == 0
+
+    def _step(self, batch: Any) -> bool:
+        """One update; False if it met an infinity, in which case nothing was changed."""
+        settings, share = self.settings, self._share_done()
+        chosen = [self.state.step % 2] if settings.updates == "alternating" else range(len(self.groups))
+        for number, group in enumerate(self.groups):
+            for parameter in group:
+                parameter.requires_grad_(number in chosen)
+        loss = self.task.loss(self.model, batch, self._kl_weight(share))
+        loss.loss.backward()
+        parameters = [parameter for number in chosen for parameter in self.groups[number]]
+        norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip)
+        finite = bool(torch.isfinite(norm))
+        for number in chosen:
+            optimizer = self.optimizers[number]
+            if finite:
+                optimizer.param_groups[0]["lr"] = self._learning_rate(share)
+                optimizer.step()
+            optimizer.zero_grad()
+        self.state.step += finite
+        if finite and self.progress:
+            self.progress.step(self._share_done(), loss.elbo.item(), loss.kl.item())
+        return finite
+
+    def _round(self) -> bool:
+        """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
+        state, score = self.state, self._score()
+        hopeless = not math.isfinite(score.value) or score.value > 10 * state.first_score
+        if hopeless and state.stopped in ("", "finished"):
+            state.stopped = ""
+            self._rescue()
+            return False
+        if not hopeless:
+            self._keep(score)
+        if not state.stopped and state.rounds_without_gain >= self.settings.patience:
+            state.stopped = "early"
+        if state.stopped in ("interrupted", "time"):
+            return True  # in the middle of a round: resuming from the last whole one repeats the uninterrupted run
+        self.safe = self._snapshot()
+        if self.checkpoint:
+            save_checkpoint(self.checkpoint, self.safe)
+        return True
+
+    def _reason_to_stop(self, interruption: Interruption) -> str:
+        if interruption.requested:
+            return "interrupted"
+        if self.settings.time_limit is not None and self.state.seconds >= self.settings.time_limit:
+            return "time"
+        return "finished" if self.state.step >= self.total_steps else ""
+
+    def _rescue(self) -> None:
+        """Back to the last good weights, with smaller steps."""
+        rescues, scale = self.state.rescues + 1, self.state.learning_rate_scale * RESCUE_FACTOR
+        self._restore(self.safe)
+        self.state.rescues, self.state.learning_rate_scale = rescues, scale
+        rate = self.settings.learning_rate * scale
+        if rescues > RESCUES:
+            self.model.load_state_dict(self.best_weights)
+            raise TrainingDiverged(
+                f"training diverged {rescues} times, last at a learning rate of {rate:.2g}; the best weights so far "
+                f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme counts in the documents"
+            )
+        if self.progress:
+            self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
+
+    def _score(self) -> Score:
+        self.model.eval()
+        # its own noise: how often the score is taken must not change the run
+        with torch.random.fork_rng(), torch.no_grad():
+            torch.manual_seed(self.settings.seed + 1)
+            score = self.task.score(self.model)
+        self.model.train()
+        return score
+
+    def _keep(self, score: Score) -> None:
+        state, full_kl = self.state, self._kl_weight(self._share_done()) == 1
+        if score.value < state.best or state.step == 0:
+            state.best, state.best_step, state.rounds_without_gain = score.value, state.step, 0
+            self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        elif full_kl:
+            state.rounds_without_gain += 1
+        record = {"step": state.step, "epoch": round(state.step / self.task.steps_per_epoch, 3)}
+        record |= {"seconds": round(state.seconds, 3), "kl_weight": self._kl_weight(self._share_done())}
+        record |= {"learning_rate": self._learning_rate(self._share_done())} | score.metrics
+        state.history.append(record)
+        if self.progress:
+            self.progress.round(record)
+
+    # The schedule
+
+    def _share_done(self) -> float:
+        share = self.state.step / self.total_steps
+        if self.settings.time_limit is not None:
+            share = max(share, self.state.seconds / self.settings.time_limit)
+        return min(share, 1.0)
+
+    def _learning_rate(self, share: float) -> float:
+        rise = min(1.0, share / self.settings.learning_rate_warm_up) if self.settings.learning_rate_warm_up else 1.0
+        fall = 0.5 * (1 + math.cos(math.pi * share))
+        return self.settings.learning_rate * self.state.learning_rate_scale * rise * fall
+
+    def _kl_weight(self, share: float) -> float:
+        return min(1.0, 0.1 + 0.9 * share / self.settings.kl_warm_up) if self.settings.kl_warm_up else 1.0
+
+    # What a checkpoint holds
+
+    def _snapshot(self) -> Snapshot:
+        tensors = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
+        tensors["random"] = torch.get_rng_state()
+        for number, optimizer in enumerate(self.optimizers):
+            for index, moments in optimizer.state_dict()["state"].items():
+                tensors |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
+        settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
+        return Snapshot(tensors, asdict(self.state), settings)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._refuse_another_run(snapshot.settings)
+        tensors = snapshot.tensors
+        self.model.load_state_dict(_with_prefix(tensors, "model."))
+        self.best_weights = _with_prefix(tensors, "best.")
+        torch.set_rng_state(tensors["random"].cpu())
+        for number, optimizer in enumerate(self.optimizers):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in _with_prefix(tensors, f"optimizer.{number}.").items():
+                index, moment = name.split(".", 1)
+                moments.setdefault(int(index), {})[moment] = tensor.clone()
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        self.state = TrainingState(**snapshot.state | {"history": list(snapshot.state["history"])})
+        self.safe = snapshot
+
+
+    def _refuse_another_run(self, settings: dict[str, Any]) -> None:
+        if settings["fingerprint"] != self.task.fingerprint:
+            raise InputError("the checkpoint was written for other documents: resume with the same, or start anew")
+        for name, value in asdict(self.settings).items():
+            if settings[name] != value and name != "time_limit":  # more time is what one resumes for
+                raise InputError(
+                    f"the checkpoint was written with other settings ({name} {settings[name]}, now {value}): "
+                    "resume with the same, or start anew"
+                )
+
+
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]]:
+    """All parameters; or, for alternating updates, those of the generative model and of the inference network."""
+    if updates == "joint":
+        return [list(model.parameters())]
+    inference = list(model.inference_parameters())
+    numbers = {id(parameter) for parameter in inference}
+    return [[parameter for parameter in model.parameters() if id(parameter) not in numbers], inference]

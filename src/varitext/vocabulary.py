@@ -1,0 +1,147 @@
+"""Which words are counted: the rules that choose them, and the list that results."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from varitext.errors import InputError
+from varitext.files import read_text, write_text
+from varitext.records import check_at_least, check_choice, check_types, record_from_dict
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SMALL_CORPUS = 20  # documents; below, "in more than half of them" says nothing about a word
+
+
+@dataclass(frozen=True)
+class VocabularyRules:
+    """Which words are worth counting: of those that pass every rule, the `size` most frequent.
+
+    A word must stand in `minimum_documents` documents, or in one of every hundred if that is less: a corpus of fewer
+    than 200 documents keeps all its words. It must not stand in more than `maximum_document_share` of them, from 20
+    documents on. `skip_most_frequent` leaves out that many of the most frequent words of all (the paper: 50).
+    `stop_words` are scikit-learn's English ones, or none.
+    """
+
+    size: int = 10_000
+    minimum_documents: int = 3
+    maximum_document_share: float = 0.5
+    skip_most_frequent: int = 0
+    stop_words: str = "english"
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        check_at_least("size", self.size, 1)
+        check_at_least("minimum_documents", self.minimum_documents, 1)
+        check_at_least("skip_most_frequent", self.skip_most_frequent, 0)
+        check_choice("stop_words", self.stop_words, ("english", "none"))
+        if not 0 < self.maximum_document_share <= 1:
+            raise InputError(f"maximum_document_share must be above 0 and at most 1, not {self.maximum_document_share}")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "VocabularyRules":
+        return record_from_dict(cls, values)
+
+    def fewest_documents(self, documents: int) -> int:
+        return min(self.minimum_documents, max(1, documents // 100))
+
+    def most_documents(self, documents: int) -> float:
+        return documents if documents < SMALL_CORPUS else self.maximum_document_share * documents
+
+
+DEFAULT_VOCABULARY_RULES = VocabularyRules()
+
+
+def is_line(word: Any) -> bool:
+    """Whether `word` can stand in a vocabulary's file: one line, not empty, writable as UTF-8."""
+    if not isinstance(word, str):
+        return False
+    if word.isalpha():  # nearly always, and much the faster question
+        return True
+    return word.splitlines() == [word] and not any("\ud800" <= character <= "\udfff" for character in word)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that are counted; a word's place is its column."""
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", tuple(self.words))
+        for number, word in enumerate(self.words, start=1):
+            if not is_line(word):
+                raise InputError(f"word {number} of the vocabulary, {word!r}, must be one non-empty line of text")
+        if len(self.index) < len(self.words):
+            twice = next(word for column, word in enumerate(self.words) if self.index[word] != column)
+            raise InputError(f"the vocabulary has the word {twice!r} twice")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {word: column for column, word in enumerate(self.words)}
+
+    def save(self, path: str | Path) -> None:
+        """One word a line, UTF-8."""
+        write_text(Path(path), "".join(f"{word}\n" for word in self.words))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocabulary":
+        text = read_text(Path(path))
+        try:
+            return cls(tuple(text.removesuffix("\n").split("\n")) if text else ())
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """What the rules ask of each word: in how many documents it stands, and how often in all."""
+
+    words: Sequence[str]
+    documents: "np.ndarray"
+    tokens: "np.ndarray"
+
+    def most_frequent(self, number: int, among: "np.ndarray") -> "np.ndarray":
+        """The places of the `number` words with most tokens `among` the places given; ties by the word."""
+        import numpy as np
+
+        if number < len(among):  # sorting all words of a large corpus in Python would take longer than counting them
+            fewest = np.partition(self.tokens[among], len(among) - number)[len(among) - number]
+            among = among[self.tokens[among] >= fewest]
+        among = np.array(sorted(among.tolist(), key=self.words.__getitem__), dtype=np.int64)
+        return among[np.argsort(-self.tokens[among], kind="stable")][:number]
+
+
+def choose_words(statistics: WordStatistics, corpus_size: int, rules: VocabularyRules) -> "np.ndarray":
+    """The places of the words that `rules` choose, most frequent first."""
+    import numpy as np
+
+    documents = statistics.documents
+    suitable = documents >= rules.fewest_documents(corpus_size)
+    suitable &= documents <= rules.most_documents(corpus_size)
+    if rules.skip_most_frequent:
+        suitable[statistics.most_frequent(rules.skip_most_frequent, np.arange(len(documents)))] = False
+    stop_words = _stop_words(rules.stop_words)
+    candidates = [
+        place
+        for place in np.flatnonzero(suitable).tolist()
+        if (word := statistics.words[place]) not in stop_words and is_line(word)
+    ]
+    return statistics.most_frequent(rules.size, np.array(candidates, dtype=np.int64))
+
+
+def _stop_words(name: str) -> frozenset[str]:
+    if name == "none":
+        return frozenset()
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return ENGLISH_STOP_WORDS
