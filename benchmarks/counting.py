@@ -2,15 +2,10 @@
 
     python benchmarks/counting.py [--data-dir DIR] [--repeats 5] [--json]
 
-Every repeat runs all contestants one after the other, so that a busy machine slows all of them alike; the ratios are of
-the medians. Both sides learn the vocabulary and count in one call, in one thread; the last row uses two processes, whose
-start is part of its time.
+Every repeat runs all contestants one after the other, so that a busy machine slows all of them alike; the ratios are
+of the medians. Both sides learn the vocabulary and count in one call, in one thread; the last row uses two other
+processes, whose start is part of its time.
 """
-
-import os
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
 
 import argparse
 import json

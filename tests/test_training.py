@@ -12,7 +12,7 @@ import torch
 from synthetic import topic_documents
 
 from varitext.checkpoint import load_checkpoint
-from varitext.document_task import DocumentTask
+from varitext.document_task import DocumentObjective, DocumentTask
 from varitext.errors import InputError, TrainingDiverged
 from varitext.models.nvdm import NVDM
 from varitext.training import Trainer, TrainingSettings
@@ -26,7 +26,7 @@ def trainer(counts=None, checkpoint=None, progress=None, **changes):
     torch.manual_seed(settings.seed)
     model = NVDM(counts.shape[1], latent_dim=4, hidden_dim=16)
     model.start_from(torch.from_numpy(np.asarray(counts.sum(0)).ravel()))
-    task = DocumentTask(counts[40:], counts[:40], settings, length_exponent=0.7)
+    task = DocumentTask(counts[40:], counts[:40], settings, DocumentObjective(length_exponent=0.7, thinning=0.5))
     return Trainer(model, task, settings, checkpoint, progress)
 
 

@@ -64,11 +64,13 @@ class CountBatches:
     def __len__(self) -> int:
         return self.counts.shape[0]
 
-    def shuffled(self, batch_size: int, seed: Sequence[int]) -> Iterator[CountBatch]:
+    def shuffled(self, batch_size: int, seed: Sequence[int], thinning: float = 0.0) -> Iterator[CountBatch]:
         """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
-        order = np.random.default_rng(seed).permutation(len(self))
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(self))
         for start in range(0, len(self), batch_size):
-            yield CountBatch.from_rows(self.counts[np.sort(order[start : start + batch_size])], self.device)
+            rows = self.counts[np.sort(order[start : start + batch_size])]
+            yield CountBatch.from_rows(thin(rows, thinning, generator) if thinning else rows, self.device)
 
     def in_order(self, batch_size: int) -> Iterator[CountBatch]:
         for start in range(0, len(self), batch_size):
@@ -86,6 +88,24 @@ class CountBatches:
             indptr = np.pad(rows.indptr, (0, block_size - real), mode="edge")
             filled = scipy.sparse.csr_matrix((rows.data, rows.indices, indptr), shape=(block_size, rows.shape[1]))
             yield CountBatch.from_rows(filled, self.device), real
+
+
+def thin(
+    rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator
+) -> scipy.sparse.csr_matrix:
+    """Leave out each word of a document with a probability that is drawn per document between 0 and `most`.
+
+    What is left is again a document, only shorter, and a new one at every pass: neither network can learn the
+    training documents by heart. A document that would lose all its words keeps them.
+    """
+    documents = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    kept_share = 1 - most * generator.random(rows.shape[0])
+    counts = generator.binomial(rows.data.astype(np.int64), kept_share[documents]).astype(np.float32)
+    emptied = np.bincount(documents, counts, minlength=rows.shape[0]) == 0
+    counts = np.where(emptied[documents], rows.data, counts)
+    thinned = scipy.sparse.csr_matrix((counts, rows.indices.copy(), rows.indptr.copy()), shape=rows.shape)
+    thinned.eliminate_zeros()
+    return thinned
 
 
 class TokenBatch(NamedTuple):

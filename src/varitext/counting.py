@@ -14,9 +14,10 @@ import numpy as np
 
 from varitext.plain_text import Occurrences, WordIds, plain_occurrences
 from varitext.processes import call_elsewhere
-from varitext.tokens import TokenRules, tokenise
+from varitext.tokens import TokenRules, is_plain, simplify, tokenise_simple
 
 CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
+TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
 DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk too
 
 
@@ -56,12 +57,13 @@ def words_of_texts(rules: TokenRules) -> FindWords:
 
 
 def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
-    is_plain = np.array([rules.alphabet == "ascii" or text.isascii() for text in texts])
-    plain_places, other_places = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
-    plain = plain_occurrences([texts[place] for place in plain_places], rules, ids)
-    other = words_of_token_lists([tokenise(texts[place], rules) for place in other_places], ids)
-    documents = np.concatenate([plain_places[plain.documents], other_places[other.documents]])
-    return Occurrences(documents, np.concatenate([plain.word_ids, other.word_ids]))
+    texts = [simplify(text, rules) for text in texts]
+    plain = np.array([is_plain(text, rules) for text in texts])
+    plain_places, other_places = np.flatnonzero(plain), np.flatnonzero(~plain)
+    plain_words = plain_occurrences([texts[place] for place in plain_places], rules, ids)
+    other_words = words_of_token_lists([tokenise_simple(texts[place], rules) for place in other_places], ids)
+    documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
+    return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
 
 
 def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurrences:
@@ -74,13 +76,13 @@ def count_chunks(
     documents: Iterable, find_words: FindWords, ids: GrowingIds | KnownIds, processes: int
 ) -> Iterator[ChunkCounts]:
     """The counts of all documents, chunk by chunk in their order; `ids` grows along if it can."""
-    chunks = in_chunks(documents, CHUNK_SIZE)
     if processes == 1:
-        yield from (count(chunk, find_words, ids) for chunk in chunks)
-    else:
-        known = ids if isinstance(ids, KnownIds) else None
-        for counted in call_elsewhere(count_alone, chunks, (find_words, known), processes):
-            yield _with_ids(counted, ids)
+        yield from (count(chunk, find_words, ids) for chunk in in_chunks(documents, CHUNK_SIZE))
+        return
+    known = ids if isinstance(ids, KnownIds) else None
+    chunks = in_chunks(documents, TRANSFER_SIZE)
+    for counted in call_elsewhere(count_alone, chunks, (find_words, known), processes):
+        yield _with_ids(counted, ids)
 
 
 def in_chunks(documents: Iterable, size: int) -> Iterator[list]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,25 +11,30 @@ import numpy as np
 import scipy.sparse
 import torch
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from varitext.batches import CountBatches
-from varitext.corpora.documents import Documents, check_counts
-from varitext.document_task import DocumentTask, Recipe
+from varitext.corpora.documents import check_counts
+from varitext.document_input import (
+    Counts,
+    DocumentInput,
+    count_known_words,
+    learn_from_words,
+    numbered_words,
+    translate_counts,
+    unwrap,
+)
+from varitext.document_task import DocumentObjective, DocumentTask, Recipe
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
 from varitext.models import MODELS
 from varitext.store import StoredModel, load_model, load_weights, save_model
-from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
-from varitext.training import Progress, Trainer, TrainingDiverged, TrainingSettings
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.training import Progress, Trainer
 
 KIND = "document-model"
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
-
-Texts = Sequence[str]
-TokenLists = Sequence[Sequence[str]]
-Counts = scipy.sparse.spmatrix | np.ndarray
 
 
 class Posterior(NamedTuple):
@@ -108,10 +113,10 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def fit(
         self,
-        X: Texts | TokenLists | Counts | Documents,
+        X: DocumentInput,
         y: object = None,
         *,
-        dev: Texts | TokenLists | Counts | Documents | None = None,
+        dev: DocumentInput | None = None,
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
@@ -122,7 +127,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         recipe = self._recipe(*train.shape)
         with self._threads():
             self.network_ = self._build(recipe, train)
-            task = DocumentTask(train, held_out, recipe.training, recipe.length_exponent, self.device)
+            task = DocumentTask(train, held_out, recipe.training, self._objective(recipe), self.device)
             trainer = Trainer(self.network_, task, recipe.training, checkpoint, progress)
             try:
                 state = trainer.train(resume)
@@ -133,7 +138,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             warnings.warn("training was interrupted: the best model so far is kept", RuntimeWarning, stacklevel=2)
         return self
 
-    def partial_fit(self, X: Texts | TokenLists | Counts | Documents, y: object = None) -> "DocumentModel":
+    def partial_fit(self, X: DocumentInput, y: object = None) -> "DocumentModel":
         """One more pass over these documents alone, at a small steady learning rate; words stay as they are."""
         if not hasattr(self, "network_"):
             return self.fit(X)
@@ -149,7 +154,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         with self._threads():
             self.network_.train().requires_grad_(True)
-            task = DocumentTask(counts, counts[:500], settings, recipe.length_exponent, self.device)
+            task = DocumentTask(counts, counts[:500], settings, self._objective(recipe), self.device)
             state = Trainer(self.network_, task, settings).train()
             self.network_.eval().requires_grad_(False)
         self.history_ = self.history_ + state.history[1:]
@@ -157,11 +162,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Using what was learned
 
-    def transform(self, X: Texts | TokenLists | Counts | Documents) -> np.ndarray:
+    def transform(self, X: DocumentInput) -> np.ndarray:
         """One vector per document: the posterior mean."""
         return self.posterior(X).mean
 
-    def posterior(self, X: Texts | TokenLists | Counts | Documents) -> Posterior:
+    def posterior(self, X: DocumentInput) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
         A document without any known word gets the prior: mean 0, standard deviation 1.
@@ -179,7 +184,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return Posterior(*torch.cat(blocks, 1).numpy())
 
     def perplexity_record(
-        self, X: Texts | TokenLists | Counts | Documents, samples: int = PREDICTION_SAMPLES
+        self, X: DocumentInput, samples: int = PREDICTION_SAMPLES
     ) -> PerplexityRecord:
         """Held-out perplexity in full: bounds, KL apart, unigram, interval."""
         counts = self._count(X)
@@ -187,12 +192,12 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with self._threads():
             return perplexity_record(self.network_, counts, frequencies, samples, self.seed, self.device)
 
-    def perplexity(self, X: Texts | TokenLists | Counts | Documents, samples: int = PREDICTION_SAMPLES) -> float:
+    def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
         """Per-document perplexity of the bound, the paper's figure; lower is better."""
         return float(np.exp(-self.score(X, samples=samples)))
 
     def score(
-        self, X: Texts | TokenLists | Counts | Documents, y: object = None, samples: int = PREDICTION_SAMPLES
+        self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES
     ) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
         counts = self._without_empty(self._count(X), said=False)
@@ -217,8 +222,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def similar_documents(
         self,
-        X: Texts | TokenLists | Counts | Documents,
-        among: Texts | TokenLists | Counts | Documents,
+        X: DocumentInput,
+        among: DocumentInput,
         n: int = 5,
     ) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
@@ -280,48 +285,42 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Inside
 
-    def _learn_vocabulary(self, X: Texts | TokenLists | Counts | Documents) -> scipy.sparse.csr_matrix:
-        """Counts for fitting; sets `vocabulary_`."""
-        X, given = _unwrap(X)
-        kind = _kind_of(X)
-        if kind == "counts":
+    def _learn_vocabulary(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
+        """Counts for fitting, without empty documents; sets `vocabulary_`."""
+        if (counted := learn_from_words(X, self.token_rules, self.vocabulary_rules, self.processes)) is not None:
+            counts, self.vocabulary_ = counted.counts, counted.vocabulary
+            self.n_features_in_ = len(self.vocabulary_)
+        else:
+            X, given = unwrap(X)
             counts = self._checked(X, reset=True)
             names = getattr(self, "feature_names_in_", None)
-            words = names if names is not None else [f"word{number + 1}" for number in range(counts.shape[1])]
-            self.vocabulary_ = given or Vocabulary(tuple(map(str, words)))
-        else:
-            count = count_texts if kind == "texts" else count_tokens
-            rules = self.vocabulary_rules or VocabularyRules()
-            arguments = (self.token_rules or TokenRules(),) if kind == "texts" else ()
-            counts, self.vocabulary_ = count(X, *arguments, vocabulary=None, vocabulary_rules=rules, processes=self.processes)
-            self.n_features_in_ = counts.shape[1]
-        self.n_features_in_ = counts.shape[1]
+            self.vocabulary_ = given or (numbered_words(counts.shape[1]) if names is None else Vocabulary(tuple(names)))
         if counts.shape[1] < 2:
             raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
         counts = self._without_empty(counts)
         if counts.shape[0] < 2:
             raise InputError(f"{counts.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
-        if self.latent_dim > counts.shape[1]:
-            raise InputError(f"latent_dim={self.latent_dim} is larger than the vocabulary of {counts.shape[1]} words")
+        if not 1 <= self.latent_dim <= counts.shape[1]:
+            raise InputError(
+                f"latent_dim={self.latent_dim} must lie between 1 and the vocabulary's {counts.shape[1]} words"
+            )
         return counts
 
-    def _count(self, X: Texts | TokenLists | Counts | Documents) -> scipy.sparse.csr_matrix:
+    def _count(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
         """Counts over the fitted vocabulary."""
         check_is_fitted(self)
-        X, given = _unwrap(X)
-        kind = _kind_of(X)
-        if kind == "texts":
-            return count_texts(X, self.token_rules or TokenRules(), self.vocabulary_, processes=self.processes).counts
-        if kind == "tokens":
-            return count_tokens(X, self.vocabulary_, processes=self.processes).counts
+        if (counts := count_known_words(X, self.vocabulary_, self.token_rules, self.processes)) is not None:
+            return counts
+        X, given = unwrap(X)
         if given is not None and given.words != self.vocabulary_.words:
-            return _reorder(self._checked(X, reset=None), given, self.vocabulary_)
+            return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
         return self._checked(X, reset=False)
 
     def _checked(self, X: Counts, reset: bool | None) -> scipy.sparse.csr_matrix:
         """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
         if reset is not None:
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
+            check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
     def _without_empty(self, counts: scipy.sparse.csr_matrix, said: bool = True) -> scipy.sparse.csr_matrix:
@@ -352,6 +351,10 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         architecture = {"vocabulary_size": words, "latent_dim": self.latent_dim} | recipe.architecture
         return dataclasses.replace(recipe, architecture=architecture, training=settings)
 
+    def _objective(self, recipe: Recipe) -> DocumentObjective:
+        """Only whole counts can be thinned."""
+        return dataclasses.replace(recipe.objective, thinning=0.0) if self.fractional_counts else recipe.objective
+
     def _build(self, recipe: Recipe, train: scipy.sparse.csr_matrix) -> torch.nn.Module:
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
@@ -362,7 +365,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _record(self, trainer: Trainer, train: Counts, held_out: Counts, recipe: Recipe) -> None:
         """Keep what the fit learned about itself."""
         self.architecture_ = recipe.architecture
-        self.training_ = dataclasses.asdict(recipe.training) | {"length_exponent": recipe.length_exponent}
+        self.training_ = dataclasses.asdict(recipe.training) | dataclasses.asdict(self._objective(recipe))
         self.history_ = trainer.state.history
         self.stopped_ = trainer.state.stopped or "diverged"
         self.fit_seconds_ = trainer.state.seconds
@@ -415,38 +418,6 @@ _LEARNED = (
     "stopped_",
     "fit_seconds_",
 )
-
-
-def _unwrap(X: Any) -> tuple[Any, Vocabulary | None]:
-    """A corpus record's texts, or its counts with their vocabulary."""
-    if not isinstance(X, Documents):
-        return X, None
-    return (X.texts, None) if X.texts is not None else (X.counts, X.vocabulary)
-
-
-def _kind_of(X: Any) -> str:
-    """texts, tokens or counts."""
-    if isinstance(X, str):
-        raise InputError("expected a list of documents, not one string: put the text into a list")
-    if scipy.sparse.issparse(X) or (hasattr(X, "ndim") and X.ndim != 1) or not len(X):
-        return "counts"
-    first = next(iter(X))
-    if isinstance(first, str):
-        return "texts"
-    is_tokens = isinstance(first, (list, tuple)) and all(isinstance(token, str) for token in first)
-    return "tokens" if is_tokens else "counts"
-
-
-def _reorder(counts: scipy.sparse.csr_matrix, given: Vocabulary, wanted: Vocabulary) -> scipy.sparse.csr_matrix:
-    """Counts over another vocabulary, word by word; words that the model does not know are left out."""
-    if counts.shape[1] != len(given):
-        raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(given)} words")
-    shared = [(column, wanted.index[word]) for column, word in enumerate(given.words) if word in wanted.index]
-    rows, columns = zip(*shared, strict=True) if shared else ((), ())
-    translation = scipy.sparse.csr_matrix(
-        (np.ones(len(rows), np.float32), (rows, columns)), shape=(len(given), len(wanted))
-    )
-    return check_counts(counts @ translation, "the counts", allow_fractional=True)
 
 
 def _nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:

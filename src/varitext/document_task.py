@@ -26,30 +26,37 @@ class Recipe:
 
     architecture: dict[str, Any]
     training: TrainingSettings
-    length_exponent: float
+    objective: "DocumentObjective"
+
+
+@dataclass(frozen=True)
+class DocumentObjective:
+    """What is minimised: the mean over documents of N^-a (beta KL - log likelihood)."""
+
+    length_exponent: float = 0.0
+    """The figure of merit, per-document perplexity, weighs a document's bound by 1/N; a plain mean weighs it by 1 and
+    lets the few long documents decide. a lies between: 0 is the plain bound, 1 the figure itself."""
+    thinning: float = 0.0
+    """The largest share of its words that a training document may lose, anew at every pass; see `batches.thin`."""
 
 
 class DocumentTask:
-    """Minimise the mean over documents of N^-a (beta KL - log likelihood).
-
-    The figure of merit, per-document perplexity, weighs a document's bound by 1/N; a plain mean weighs it by 1 and
-    lets the few long documents decide. `length_exponent` a lies between: 0 is the plain bound, 1 the figure itself.
-    """
+    """Learn documents; choose by the un-annealed bound of held-out ones."""
 
     def __init__(
         self,
         train: scipy.sparse.csr_matrix,
         dev: scipy.sparse.csr_matrix,
         settings: TrainingSettings,
-        length_exponent: float,
+        objective: DocumentObjective,
         device: str = "cpu",
     ):
         self.train, self.dev, self.settings, self.device = train, dev, settings, device
-        self.length_exponent = length_exponent
+        self.objective = objective
         self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
         lengths = np.asarray(train.sum(1)).ravel()
         # the loss in nats per word of an ordinary document: one learning rate then fits titles and long articles
-        self.loss_scale = 1 / float((lengths ** (1 - length_exponent)).mean())
+        self.loss_scale = 1 / float((lengths ** (1 - objective.length_exponent)).mean())
 
     @cached_property
     def fingerprint(self) -> str:
@@ -59,11 +66,12 @@ class DocumentTask:
         return digest.hexdigest()
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
-        return CountBatches(self.train, self.device).shuffled(self.settings.batch_size, (self.settings.seed, epoch))
+        batches = CountBatches(self.train, self.device)
+        return batches.shuffled(self.settings.batch_size, (self.settings.seed, epoch), self.objective.thinning)
 
     def loss(self, model: nn.Module, batch: CountBatch, kl_weight: float) -> StepLoss:
         bound = elbo(model, batch, self.settings.samples)
-        weights = batch.lengths.pow(-self.length_exponent) * self.loss_scale
+        weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
         loss = (weights * (kl_weight * bound.kl - bound.log_likelihood)).mean()
         with torch.no_grad():
             return StepLoss(loss, (bound.elbo / batch.lengths).mean(), bound.kl.mean())

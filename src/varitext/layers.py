@@ -4,6 +4,7 @@ Encoders plug into a model's `encode`: `CountEncoder` reads a `CountBatch`; `Con
 `RecurrentEncoder` read a `TokenBatch`. All give one vector per example, [B, H].
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -97,34 +98,42 @@ def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
     return logs * (scale * squares.clamp(min=1e-12).rsqrt())[batch.documents]  # [n]
 
 
+class MLP(nn.Module):
+    """Linear layers, each followed by the activation."""
+
+    def __init__(self, input_dim: int, hidden_dim: int, hidden_layers: int, activation: str = "relu"):
+        super().__init__()
+        sizes = [input_dim] + [hidden_dim] * hidden_layers
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in itertools.pairwise(sizes))
+        self.activation = ACTIVATIONS[activation]
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        for layer in self.layers:
+            hidden = self.activation(layer(hidden))
+        return hidden  # [B, H]
+
+
 class CountEncoder(nn.Module):
     """An MLP on sparse counts (paper, appendix B.1): first layer from the non-zero counts, then ordinary layers."""
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        hidden_dim: int,
-        hidden_layers: int = 2,
-        activation: str = "relu",
-        use_length: bool = True,
-    ):
+    def __init__(self, vocabulary_size: int, hidden_dim: int, hidden_layers: int = 2, activation: str = "relu"):
         super().__init__()
         bound = 1 / math.sqrt(vocabulary_size)  # what nn.Linear would do
         self.word_weights = nn.Parameter(torch.empty(vocabulary_size, hidden_dim).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(hidden_dim))
-        # normalised counts no longer say how long a document is, and the posterior's spread depends on it
-        self.length_weights = nn.Parameter(torch.zeros(hidden_dim)) if use_length else None
-        self.layers = nn.ModuleList(nn.Linear(hidden_dim, hidden_dim) for _ in range(hidden_layers - 1))
+        # scaled counts no longer say how long a document is, and the posterior's spread depends on it
+        self.length_weights = nn.Parameter(torch.zeros(hidden_dim))
         self.activation = ACTIVATIONS[activation]
+        self.mlp = MLP(hidden_dim, hidden_dim, hidden_layers - 1, activation)
 
     def forward(self, batch: CountBatch) -> Tensor:
         hidden = sparse_times_dense(batch, scaled_log_counts(batch), self.word_weights) + self.bias
-        if self.length_weights is not None:
-            hidden = hidden + (torch.log1p(batch.lengths) - 4)[:, None] * self.length_weights
-        hidden = self.activation(hidden)
-        for layer in self.layers:
-            hidden = self.activation(layer(hidden))
-        return hidden  # [B, H]
+        return self.mlp(self.activation(hidden + centred_log_length(batch)[:, None] * self.length_weights))  # [B, H]
+
+
+def centred_log_length(batch: CountBatch) -> Tensor:
+    """About zero for a document of fifty words."""
+    return torch.log1p(batch.lengths) - 4  # [B]
 
 
 class ConvolutionEncoder(nn.Module):

@@ -48,18 +48,20 @@ def _runs(letters: bytes, rules: TokenRules) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _word_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
-    is_long = lengths > PACKED_LETTERS
-    long_starts = starts[is_long]
-    long_words = _cut(letters, long_starts, long_starts + lengths[is_long])
+    is_short = lengths <= PACKED_LETTERS
+    long_starts = starts[~is_short]
+    word_ids = np.empty(len(starts), np.int64)
+    word_ids[is_short] = _short_ids(letters, starts[is_short], lengths[is_short], ids)
+    word_ids[~is_short] = ids.of(_cut(letters, long_starts, long_starts + lengths[~is_short]))
+    return word_ids
 
-    eight_bytes = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # at every place
-    packed = eight_bytes[starts] & _FIRST_LETTERS[np.minimum(lengths, PACKED_LETTERS)]
+
+def _short_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
+    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # from every place
+    packed = eight_letters[starts] & _FIRST_LETTERS[lengths]
     distinct, places = np.unique(packed, return_inverse=True)
     distinct_words = distinct.view(f"S{PACKED_LETTERS}").astype(f"U{PACKED_LETTERS}").tolist()
-
-    word_ids = ids.of(distinct_words)[places]
-    word_ids[is_long] = ids.of(long_words)
-    return word_ids
+    return ids.of(distinct_words)[places]
 
 
 def _cut(letters: bytes, starts: np.ndarray, ends: np.ndarray) -> list[str]:

@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from varitext.errors import InputError
@@ -51,10 +52,8 @@ class OtherProcess:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
-        try:
+        with suppress(OSError):  # it may have ended with something unread
             self.process.stdin.close()
-        except OSError:  # it had ended with something unread
-            pass
 
 
 def call_elsewhere(function: Callable, items: Iterable, extra: tuple, processes: int) -> Iterator[Any]:

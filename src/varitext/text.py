@@ -19,7 +19,17 @@ from varitext.errors import InputError
 from varitext.tokens import DEFAULT_TOKEN_RULES, TokenRules, tokenise
 from varitext.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
 
-__all__ = ["Counted", "TokenRules", "Vocabulary", "VocabularyRules", "count_texts", "count_tokens", "tokenise"]
+__all__ = [
+    "Counted",
+    "TokenRules",
+    "Vocabulary",
+    "VocabularyRules",
+    "choose_vocabulary",
+    "count_texts",
+    "count_tokens",
+    "tokenise",
+]
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -69,7 +79,7 @@ def _count(
         return Counted(_stack(chunks, vocabulary.__len__), vocabulary)
     ids = GrowingIds()
     counts = _stack(count_chunks(documents, find_words, ids, processes), ids.__len__)
-    return _keep_chosen(counts, list(ids), rules)
+    return choose_vocabulary(counts, list(ids), rules)
 
 
 def _stack(chunks: Iterator[ChunkCounts], width: Callable[[], int]) -> csr_matrix:
@@ -81,15 +91,18 @@ def _stack(chunks: Iterator[ChunkCounts], width: Callable[[], int]) -> csr_matri
     return csr_matrix((counts, word_ids, np.cumsum(distinct)), (len(distinct) - 1, width()))
 
 
-def _keep_chosen(counts: csr_matrix, words: list[str], rules: VocabularyRules) -> Counted:
-    """Choose the vocabulary from all the words counted, and keep its columns only, in its order."""
-    if counts.shape[0] == 0:
+def choose_vocabulary(
+    counts: csr_matrix, words: Sequence[str], rules: VocabularyRules, learn_from: np.ndarray | None = None
+) -> Counted:
+    """Choose from the words counted and keep only their columns; the rules see the documents `learn_from`, or all."""
+    seen = counts if learn_from is None else counts[learn_from]
+    if seen.shape[0] == 0:
         raise InputError("there are no documents to learn a vocabulary from")
-    tokens = np.bincount(counts.indices, counts.data, len(words))
-    documents = np.bincount(counts.indices, minlength=len(words))
-    chosen = choose_words(WordStatistics(words, documents, tokens), counts.shape[0], rules)
+    tokens = np.bincount(seen.indices, seen.data, len(words))
+    documents = np.bincount(seen.indices, minlength=len(words))
+    chosen = choose_words(WordStatistics(words, documents, tokens), seen.shape[0], rules)
     if not len(chosen):
-        raise InputError(f"no word of the {counts.shape[0]} documents passes the rules for words and vocabulary")
+        raise InputError(f"no word of the {seen.shape[0]} documents passes the rules for words and vocabulary")
     return Counted(_select_columns(counts, chosen), Vocabulary(tuple(words[place] for place in chosen)))
 
 

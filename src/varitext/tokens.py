@@ -50,18 +50,17 @@ class _LettersAndMarks(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        if character in self.INVISIBLE:
-            kept = ""
-        else:
-            kept = character if unicodedata.category(character)[0] in "LM" else " "
-        self[code] = kept
-        return kept
+        self[code] = "" if character in self.INVISIBLE else " "
+        if unicodedata.category(character)[0] in "LM":
+            self[code] = character
+        return self[code]
 
 
 _LETTERS_AND_MARKS = _LettersAndMarks()
-# Applied after the table above, which leaves letters, marks and spaces. Python's \w knows letters but no marks, so a
-# word starts at a letter and runs to the next space: a stray mark, such as the one that colours an emoji, starts none.
-_UNICODE_RUN = re.compile(r"\w[^ ]*")
+_SYMBOLS = re.compile(r"[^\w\x00-\x7f]+")  # beyond ASCII: not letters and numerals, so marks and all the rest
+# A word starts at a letter, and takes in what it can of letters, marks and, for the moment, numerals such as a half.
+# A stray mark, such as the one that colours an emoji, starts no word.
+_RUN = re.compile(r"[^\W\d_][a-zA-Z\x80-\U0010ffff]*")
 
 
 def _ascii_table(lowercase: bool) -> bytes:
@@ -77,11 +76,35 @@ def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
     """The words of `text`, in order."""
     if not isinstance(text, str):
         raise InputError(f"a text must be a string, not {type(text).__name__}")
-    if text.isascii() or rules.alphabet == "ascii":
-        runs = ascii_letters(text, rules).decode("ascii").split()
-    else:
-        runs = _unicode_runs(text.lower() if rules.lowercase else text)
+    return tokenise_simple(simplify(text, rules), rules)
+
+
+def simplify(text: str, rules: TokenRules) -> str:
+    """The same words in a text that is mostly ASCII, if `text` is so but for its quotation marks and dashes."""
+    if is_plain(text, rules):
+        return text
+    text = text.lower() if rules.lowercase else text
+    text = _SYMBOLS.sub(lambda symbols: symbols[0].translate(_LETTERS_AND_MARKS), text)
+    return unicodedata.normalize("NFC", text)  # so that "é" is one letter however it was typed
+
+
+def is_plain(text: str, rules: TokenRules) -> bool:
+    """Whether the words of `text` are those of its ASCII letters."""
+    return rules.alphabet == "ascii" or text.isascii()
+
+
+def tokenise_simple(text: str, rules: TokenRules) -> list[str]:
+    runs = ascii_letters(text, rules).decode("ascii").split() if is_plain(text, rules) else unicode_runs(text)
     return [run for run in runs if rules.minimum_length <= len(run) <= rules.maximum_length]
+
+
+def unicode_runs(text: str) -> list[str]:
+    """The words of a text of any script; `ascii_letters` is the fast way to the same for ASCII text."""
+    return [word for run in _RUN.findall(text) for word in ((run,) if run.isalpha() else _without_numerals(run))]
+
+
+def _without_numerals(run: str) -> list[str]:
+    return _RUN.findall(run.translate(_LETTERS_AND_MARKS))
 
 
 def ascii_letters(text: str, rules: TokenRules) -> bytes:
@@ -89,8 +112,3 @@ def ascii_letters(text: str, rules: TokenRules) -> bytes:
     if rules.lowercase and not text.isascii():
         text = text.lower()  # here, because it can make ASCII letters of others: the Kelvin sign becomes k
     return text.encode("ascii", "replace").translate(_ASCII_TABLES[rules.lowercase])
-
-
-def _unicode_runs(text: str) -> list[str]:
-    # Composed first: "é" is one letter however it was typed.
-    return _UNICODE_RUN.findall(unicodedata.normalize("NFC", text).translate(_LETTERS_AND_MARKS))

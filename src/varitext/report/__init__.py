@@ -40,19 +40,16 @@ def write_document_report(
     _check_drawing_packages()
     if path.is_dir():
         raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
+    from varitext.corpora.documents import Documents
     from varitext.report.page import document_page
     from varitext.report.shown_documents import choose_documents
 
     shown = choose_documents(model, documents, labels, titles)
-    write_text(path, document_page(model, shown, record, corpus_name, _files_of(documents)))
+    source = documents if isinstance(documents, Documents) else None
+    write_text(path, document_page(model, shown, record, corpus_name, source))
 
 
 def _check_drawing_packages() -> None:
     missing = [name for name in DRAWING_PACKAGES if find_spec(name) is None]
     if missing:
         raise InputError(f"a report needs {' and '.join(missing)}: pip install 'varitext[report]'")
-
-
-def _files_of(documents: Any) -> dict[str, str]:
-    """The files that a corpus record was read from, each with its SHA-256; nothing for plain texts or counts."""
-    return dict(getattr(documents, "files", None) or {})

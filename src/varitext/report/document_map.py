@@ -7,9 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from varitext.document_model import Topic
-from varitext.report.plain_text import for_plotly, wrapped_for_plotly
+from varitext.report.escaping import for_plotly, wrapped_for_plotly
+from varitext.report.map_names import NamedSpot, annotations, middle_of, regions
 from varitext.report.shown_documents import ShownDocuments
-from varitext.report.style import FAINT, FONT, PALETTE, quiet_figure
+from varitext.report.style import FAINT, PALETTE, quiet_figure
 from varitext.report.topics import end_of_topic
 
 FEWEST_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing: the first two principal components are shown
@@ -30,13 +31,13 @@ def document_map(shown: ShownDocuments, topics: list[Topic], seed: int = 0) -> g
     places = lay_out(shown.mean, seed)
     groups = colour_groups(shown.labels or strongest_topics(shown.mean, topics))
     figure = quiet_figure([_trace(group, places, shown) for group in groups], height=640)
-    bare = {"visible": False, "range": None}
+    bare = {"visible": False}
     figure.update_layout(
         xaxis=bare,
         yaxis=bare | {"scaleanchor": "x"},
         dragmode="pan",
         hovermode="closest",
-        annotations=_names_on_map(groups, places),
+        annotations=annotations(_names(groups, places, shown, seed), places),
     )
     return figure
 
@@ -44,7 +45,7 @@ def document_map(shown: ShownDocuments, topics: list[Topic], seed: int = 0) -> g
 def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
     """Two coordinates per document: t-SNE of the directions, the same for the same seed.
 
-    One thread: of a few thousand documents it lays out as many per second as two do, and repeats to the bit.
+    One thread repeats to the bit; two were no faster for 4,000 documents on two busy cores.
     """
     directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     if len(directions) < FEWEST_FOR_NEIGHBOURS:
@@ -55,6 +56,7 @@ def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
         perplexity=min(30, (len(directions) - 1) / 3),
         early_exaggeration_iter=120,
         n_iter=250,
+        initialization=_start(directions, seed),
         neighbors="exact",
         negative_gradient_method="fft" if len(directions) > 1000 else "bh",
         n_jobs=1,
@@ -106,19 +108,18 @@ def _hover(row: int, shown: ShownDocuments) -> str:
     return "<br>".join(lines)
 
 
-def _names_on_map(groups: list[Group], places: np.ndarray) -> list[dict]:
-    """Each name at the middle of its documents, moved down where it would cover one already written."""
-    named = [group for group in groups if group.name != OTHERS]
-    width, height = np.maximum(np.ptp(places, axis=0), 1e-9) if len(places) else (1.0, 1.0)
-    spots: list[tuple[float, float]] = []
-    for x, y in (np.median(places[group.rows], axis=0) for group in named):
-        while any(abs(x - left) < 0.16 * width and abs(y - top) < 0.034 * height for left, top in spots):
-            y -= 0.008 * height
-        spots.append((float(x), float(y)))
-    return [
-        {"x": x, "y": y, "text": for_plotly(group.name), "showarrow": False, "font": {"size": 11, "family": FONT}}
-        for (x, y), group in zip(spots, named, strict=True)
-    ]
+def _names(groups: list[Group], places: np.ndarray, shown: ShownDocuments, seed: int) -> list[NamedSpot]:
+    """Labels are written where they lie. Topics overlap, so without labels the regions of the map get words."""
+    if shown.labels is None:
+        return regions(places, shown.telling_words, seed)
+    return [middle_of(group.name, places[group.rows]) for group in groups if group.name != OTHERS]
+
+
+def _start(directions: np.ndarray, seed: int) -> np.ndarray:
+    """The principal components, as small as t-SNE wants them; a little noise parts documents that are the same."""
+    start = _principal_components(directions) / max(float(np.abs(directions).max()), 1e-12)
+    start = start + np.random.default_rng(seed).normal(scale=1e-3, size=start.shape)
+    return start * (0.9e-4 / start.std(0).max())
 
 
 def _principal_components(vectors: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from varitext.document_model import Topic
-from varitext.report.plain_text import for_plotly
+from varitext.report.escaping import for_plotly
 from varitext.report.shown_documents import ShownDocuments
 from varitext.report.style import ACCENT, MIDDLE_INK, quiet_figure
 from varitext.report.topics import end_of_topic

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from varitext.document_model import Topic
 from varitext.document_task import ACTIVE
-from varitext.report.plain_text import for_plotly
+from varitext.report.escaping import for_plotly
 from varitext.report.style import ACCENT, FAINT, quiet_figure
 
 

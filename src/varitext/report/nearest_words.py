@@ -1,7 +1,7 @@
 """Nearest words: for the leading word of each of the first topics, the words that behave like it."""
 
 from varitext.document_model import DocumentModel, Topic
-from varitext.report.plain_text import for_html
+from varitext.report.escaping import for_html
 
 MOST_WORDS = 16
 NEIGHBOURS = 5

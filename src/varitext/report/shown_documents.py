@@ -9,7 +9,7 @@ import scipy.sparse
 
 from varitext.document_model import DocumentModel
 from varitext.errors import InputError
-from varitext.report.plain_text import one_line
+from varitext.report.escaping import one_line
 
 MOST_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
 TELLING_WORDS = 6

@@ -20,13 +20,13 @@ PALETTE = (
 
 def quiet_figure(traces: Sequence[go.Scatter | go.Bar], height: int) -> go.Figure:
     """A figure without plotly's template: no frames, faint grid, the page's font."""
-    axis = {"gridcolor": GRID, "zeroline": False, "automargin": True, "title": {"standoff": 8}}
+    axis = {"gridcolor": GRID, "zeroline": False, "automargin": True, "title": {"standoff": 10, "font": {"size": 13}}}
     return go.Figure(
         data=list(traces),
         layout={
             "template": "none",
             "height": height,
-            "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+            "margin": {"l": 12, "r": 14, "t": 14, "b": 12},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"family": FONT, "size": 13, "color": MIDDLE_INK},

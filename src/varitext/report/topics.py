@@ -1,7 +1,7 @@
 """Topics as ranked words with bars, the ones that carry most first."""
 
 from varitext.document_model import Topic
-from varitext.report.plain_text import for_html
+from varitext.report.escaping import for_html
 
 MOST_TOPICS = 24
 OPPOSITE_WORDS = 5

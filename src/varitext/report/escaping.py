@@ -32,7 +32,8 @@ def for_plotly(text: object) -> str:
 
 def wrapped_for_plotly(text: object, width: int = 48, lines: int = 4) -> str:
     """The same on several lines: plotly does not wrap hover texts itself."""
-    return "<br>".join(for_plotly(line) for line in textwrap.wrap(one_line(text), width, max_lines=lines, placeholder=" …"))
+    wrapped = textwrap.wrap(one_line(text), width, max_lines=lines, placeholder=" …")
+    return "<br>".join(map(for_plotly, wrapped))
 
 
 def for_script(json_text: str) -> str:

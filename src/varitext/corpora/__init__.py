@@ -1,0 +1,111 @@
+"""Where documents come from: corpora that are known by name, and the user's own files.
+
+`load("20newsgroups")` or `load("articles.csv", text_column="body")` gives one plain record, `Documents`.
+"""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, rcv1
+from varitext.corpora.documents import (
+    CorpusSpec,
+    Documents,
+    LocalFile,
+    SourceFile,
+    check_counts,
+    combined_sha256,
+)
+from varitext.corpora.sources import content_sha256
+from varitext.errors import InputError
+
+__all__ = [
+    "CORPORA",
+    "CorpusSpec",
+    "CorpusStatus",
+    "Documents",
+    "SourceFile",
+    "check_counts",
+    "describe",
+    "fetch",
+    "load",
+    "parts",
+]
+
+CORPORA: dict[str, CorpusSpec] = {spec.name: spec for spec in (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC)}
+
+
+@dataclass(frozen=True)
+class CorpusStatus:
+    """A corpus known by name, and what of it is on this machine."""
+
+    name: str
+    description: str
+    parts: tuple[str, ...]
+    where: str  # the folder it would be read from, or "not here"
+    files: tuple[SourceFile, ...]
+    sha256: str | None  # of all files together
+
+
+def load(
+    corpus: str | Path, part: str = "train", data_dir: str | Path | None = None, text_column: str | None = None
+) -> Documents:
+    """One part of a named corpus, or of a file or folder.
+
+    Looks for a named corpus in `data_dir`, VARITEXT_DATA and the cache, then fetches it. A file or folder that is not
+    divided into parts is loaded whole.
+    """
+    if spec := _spec(corpus):
+        if part not in spec.parts:
+            raise InputError(f"{spec.name} has no part {part!r}; it has {', '.join(spec.parts)}")
+        return spec.load(part, _folder(data_dir))
+    return own_files.load(Path(corpus), part, text_column)
+
+
+def parts(corpus: str | Path) -> tuple[str, ...]:
+    """The parts of a corpus: ("train", "test"), or ("all",) for files that are not divided."""
+    spec = _spec(corpus)
+    return spec.parts if spec else own_files.parts(Path(corpus))
+
+
+def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:
+    """What is known by name, and where it was found; uses no network."""
+    return [_status(spec, spec.locate(_folder(data_dir))) for spec in CORPORA.values()]
+
+
+def fetch(name: str, data_dir: str | Path | None = None) -> CorpusStatus:
+    """Get a named corpus onto this machine, if it is not there already."""
+    spec = CORPORA.get(name)
+    if spec is None:
+        raise _unknown(name)
+    return _status(spec, spec.fetch(_folder(data_dir)))
+
+
+def _status(spec: CorpusSpec, found: list[LocalFile]) -> CorpusStatus:
+    files = tuple(SourceFile(file.name, content_sha256(file.path)) for file in found)
+    where = ", ".join(sorted({str(file.path.parent) for file in found})) or "not here"
+    sha256 = combined_sha256(files) if files else None
+    return CorpusStatus(spec.name, spec.description, spec.parts, where, files, sha256)
+
+
+def _spec(corpus: str | Path) -> CorpusSpec | None:
+    """The named corpus, or None for a path; an `InputError` for what is neither."""
+    if isinstance(corpus, str) and corpus in CORPORA:
+        return CORPORA[corpus]
+    try:
+        is_path = bool(str(corpus)) and Path(corpus).exists()
+    except (OSError, ValueError):  # too long, or with a NUL: no path
+        is_path = False
+    if not is_path:
+        raise _unknown(str(corpus))
+    return None
+
+
+def _unknown(name: str) -> InputError:
+    close = difflib.get_close_matches(name, CORPORA, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return InputError(f"{name!r} is neither a file or folder nor a known corpus ({', '.join(CORPORA)}){hint}")
+
+
+def _folder(data_dir: str | Path | None) -> Path | None:
+    return Path(data_dir) if data_dir else None

@@ -1,0 +1,105 @@
+"""The user's own files: a file of texts or counts, or a folder of them.
+
+A folder is a `train` and a `test` part (sub-folders, or files such as train.jsonl), or .txt files, of which those in
+sub-folders have the sub-folder's name for a label.
+"""
+
+import hashlib
+from pathlib import Path
+
+from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
+from varitext.corpora.documents import Documents, SourceFile, combined_sha256
+from varitext.corpora.sources import read_bytes, source_file
+from varitext.corpora.text_files import PARSERS, decode, suffix_of
+from varitext.errors import InputError
+from varitext.files import sha256_of
+
+KINDS = (*PARSERS, ".feat", ".npz")
+WHOLE = "all"  # the part of a file or folder that is not divided
+PARTS = ("train", "test")
+
+
+def parts(path: Path) -> tuple[str, ...]:
+    found = tuple(part for part in PARTS if path.is_dir() and _part_of_folder(path, part))
+    return found or (WHOLE,)
+
+
+def load(path: Path, part: str, text_column: str | None = None) -> Documents:
+    """The part of `path`; a path that is not divided is loaded whole when asked for its training part."""
+    known = parts(path)
+    if known == (WHOLE,):
+        if part not in ("train", WHOLE):
+            raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
+        return _load_whole(path, WHOLE, text_column)
+    if part not in known:
+        raise InputError(f"{path} has no part {part!r}; it has {', '.join(known)}")
+    return _load_whole(_part_of_folder(path, part), part, text_column)
+
+
+def _part_of_folder(folder: Path, part: str) -> Path | None:
+    if (folder / part).is_dir():
+        return folder / part
+    files = [file for file in sorted(folder.glob(f"{part}.*")) if file.is_file() and suffix_of(file) in KINDS]
+    if len(files) > 1:
+        raise InputError(f"{folder} has more than one file for {part}: {', '.join(file.name for file in files)}")
+    return files[0] if files else None
+
+
+def _load_whole(path: Path, part: str, text_column: str | None) -> Documents:
+    if path.is_dir():
+        documents = _load_folder(path, part)
+    elif suffix_of(path) == ".npz":
+        documents = _load_npz(path, part)
+    elif suffix_of(path) == ".feat":
+        documents = _load_feat(path, part)
+    elif suffix_of(path) in PARSERS:
+        documents = _load_texts(path, part, text_column)
+    else:
+        raise InputError(f"{path} is not of a known kind; known are {', '.join(KINDS)} and folders of .txt")
+    if not len(documents):
+        raise InputError(f"{path} has no documents")
+    return documents
+
+
+def _load_texts(path: Path, part: str, text_column: str | None) -> Documents:
+    content = read_bytes(path)
+    if not content.strip():
+        raise InputError(f"{path} is empty")
+    texts, labels = PARSERS[suffix_of(path)](content, str(path), text_column)
+    return Documents(str(path), part, (source_file(path.name, content),), texts=texts, labels=labels)
+
+
+def _load_feat(path: Path, part: str) -> Documents:
+    content = read_bytes(path)
+    if not content.strip():
+        raise InputError(f"{path} is empty")
+    vocabulary = vocabulary_beside(path, None)
+    counts, labels = parse_feat(content, str(path), None if vocabulary is None else len(vocabulary))
+    vocabulary = vocabulary or numbered_words(counts.shape[1])
+    file = source_file(path.name, content)
+    return Documents(str(path), part, (file,), counts=counts, vocabulary=vocabulary, labels=labels)
+
+
+def _load_npz(path: Path, part: str) -> Documents:
+    counts = read_npz(path)
+    words = counts.shape[1]
+    vocabulary = vocabulary_beside(path, words) or numbered_words(words)
+    file = SourceFile(path.name, sha256_of(path))
+    return Documents(str(path), part, (file,), counts=counts, vocabulary=vocabulary)
+
+
+def _load_folder(folder: Path, part: str) -> Documents:
+    paths = sorted(path for path in folder.rglob("*.txt") if path.is_file())
+    if not paths:
+        raise InputError(f"{folder} has no .txt files")
+    texts, files = [], []
+    for path in paths:
+        content = read_bytes(path)
+        texts.append(decode(content, str(path)))
+        files.append(SourceFile(path.relative_to(folder).as_posix(), hashlib.sha256(content).hexdigest()))
+    labels = [path.relative_to(folder).parent.as_posix() for path in paths]
+    # One line for the folder: a record of a hundred thousand file names helps nobody.
+    whole = SourceFile(folder.name, combined_sha256(files))
+    return Documents(
+        str(folder), part, (whole,), texts=tuple(texts), labels=None if set(labels) == {"."} else tuple(labels)
+    )

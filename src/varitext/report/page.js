@@ -1,0 +1,78 @@
+"use strict";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 560px)");
+const byFinger = matchMedia("(pointer: coarse)");
+const places = [...document.querySelectorAll(".drawn")];
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+// The figures come in mid-tones; here they take the page's own ink.
+function inked(layout) {
+  const [ink, quiet, card, line] = ["--ink", "--quiet", "--card", "--line"].map(colour);
+  layout.font.color = quiet;
+  layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: quiet, activecolor: ink };
+  Object.assign(layout.hoverlabel, { bgcolor: card, bordercolor: quiet });
+  layout.hoverlabel.font.color = ink;
+  layout.xaxis.gridcolor = layout.yaxis.gridcolor = line;
+  for (const note of layout.annotations ?? []) note.font = { ...note.font, color: ink };
+  return layout;
+}
+
+// On a phone a finger scrolls the page and the names under the map are enough.
+function fitted(place, layout) {
+  delete layout.height;
+  if (place.parentElement.classList.contains("map")) {
+    const card = colour("--card");
+    for (const note of layout.annotations ?? []) {
+      note.visible = !narrow.matches;
+      note.bgcolor = card + "b8";
+    }
+  }
+  if (byFinger.matches) layout.dragmode = false;
+  return layout;
+}
+
+function draw(place) {
+  const figure = JSON.parse(place.querySelector("script").textContent);
+  const onMap = place.parentElement.classList.contains("map");
+  if (onMap && narrow.matches) for (const trace of figure.data) trace.marker.size *= 0.7;
+  return Plotly.newPlot(place, figure.data, fitted(place, inked(figure.layout)), {
+    responsive: true,
+    displayModeBar: onMap && !byFinger.matches,
+    modeBarButtons: [["pan2d", "zoom2d", "select2d", "lasso2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]],
+    displaylogo: false,
+  });
+}
+
+function redraw() {
+  for (const place of places) Plotly.react(place, place.data, fitted(place, inked(place.layout)));
+}
+
+// Names that are pressed stay bright; with none pressed all are.
+function highlight(legend) {
+  const map = legend.parentElement.querySelector(".drawn");
+  const buttons = [...legend.querySelectorAll("button")];
+  const pressed = buttons.map((button) => button.getAttribute("aria-pressed") === "true");
+  const all = !pressed.includes(true);
+  Plotly.restyle(map, { "marker.opacity": pressed.map((on) => (all ? 0.75 : on ? 0.9 : 0.05)) });
+}
+
+for (const legend of document.querySelectorAll(".legend")) {
+  legend.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
+    highlight(legend);
+  });
+}
+
+// One figure per turn, so that the page answers while the map is drawn.
+(async () => {
+  for (const place of places) {
+    await draw(place);
+    await new Promise((resume) => setTimeout(resume));
+  }
+  dark.addEventListener("change", redraw);
+  narrow.addEventListener("change", redraw);
+  document.documentElement.dataset.drawn = "yes";
+})();

@@ -1,0 +1,17 @@
+"""What tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real corpora; tests that need it are skipped where it is not."""
+    folder = Path(os.environ.get("VARITEXT_DATA") or BESIDE_THE_REPOSITORY)
+    if not (folder / "20news").is_dir():
+        pytest.skip(f"no corpora in {folder}: set VARITEXT_DATA")
+    return folder

