@@ -1,4 +1,4 @@
-"""The default settings on corpora that nobody tuned them on, against tomotopy's LDA of the same size (1,000 iterations).
+"""The default settings on corpora that nobody tuned them on, against tomotopy's LDA of the same size.
 
     python benchmarks/generality.py [NAME ...] [--json FILE]
 
@@ -61,6 +61,10 @@ def paragraphs() -> list[str]:
     return [part for text in articles() for part in text.split("\n\n") if len(part.split()) >= 5]
 
 
+def answers(name: str) -> list[str]:
+    return [entry["answer"] for entry in lines_of(name)]
+
+
 CORPORA: dict[str, Callable[[], tuple[scipy.sparse.csr_matrix, ...]]] = {
     "300 articles, 500 words": lambda: counts_of(articles()[::38][:300], 500),
     "1,000 articles, 5,000 words": lambda: counts_of(articles()[::11][:1000], 5000),
@@ -68,10 +72,8 @@ CORPORA: dict[str, Callable[[], tuple[scipy.sparse.csr_matrix, ...]]] = {
     "articles, 50,000 words": lambda: counts_of(articles(), 50_000),
     "titles, 2,000 words": lambda: counts_of(titles(), 2000),
     "paragraphs, 5,000 words": lambda: counts_of(paragraphs(), 5000),
-    "WikiQA sentences, 10,000 words": lambda: counts_of([e["answer"] for e in lines_of("wikiqa/train.jsonl.gz")], 10_000),
-    "QASent sentences, 20,000 words": lambda: counts_of(
-        [e["answer"] for e in lines_of("qasent/train-all.jsonl.gz")], 20_000
-    ),
+    "WikiQA sentences, 10,000 words": lambda: counts_of(answers("wikiqa/train.jsonl.gz"), 10_000),
+    "QASent sentences, 20,000 words": lambda: counts_of(answers("qasent/train-all.jsonl.gz"), 20_000),
     "20newsgroups-nvdm": lambda: tuple(load("20newsgroups-nvdm", part).counts for part in ("train", "test")),
 }
 

@@ -15,7 +15,9 @@ def lda_document_bounds(
     bounds = np.empty(counts.shape[0])
     for document in range(counts.shape[0]):
         start, end = counts.indptr[document : document + 2]
-        bounds[document] = _bound(topics[:, counts.indices[start:end]], counts.data[start:end], alpha, tolerance, rounds)
+        bounds[document] = _bound(
+            topics[:, counts.indices[start:end]], counts.data[start:end], alpha, tolerance, rounds
+        )
     return bounds
 
 

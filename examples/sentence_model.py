@@ -30,7 +30,7 @@ TOPICS = {
     "where": "city river country north island capital",
     "how many": "million people number total percent hundred",
 }
-SUBJECTS = "ruled wrote found built won crossed sold made saw left".split()
+SUBJECTS = ["ruled", "wrote", "found", "built", "won", "crossed", "sold", "made", "saw", "left"]
 
 
 class Pair(NamedTuple):
@@ -105,8 +105,9 @@ def made_up_pairs(number: int, seed: int) -> tuple[list[list[int]], scipy.sparse
     questions, answers = [], np.zeros((number, len(answer_words)), np.float32)
     for row in range(number):
         kind = kinds[generator.integers(len(kinds))]
-        questions.append([question_words.index(w) for w in [*kind.split(), SUBJECTS[generator.integers(len(SUBJECTS))]]])
-        for word in generator.choice(TOPICS[kind].split(), 5).tolist() + [answer_words[generator.integers(24)]]:
+        subject = SUBJECTS[generator.integers(len(SUBJECTS))]
+        questions.append([question_words.index(word) for word in (*kind.split(), subject)])
+        for word in (*generator.choice(TOPICS[kind].split(), 5), answer_words[generator.integers(24)]):
             answers[row, answer_words.index(word)] += 1
     return questions, scipy.sparse.csr_matrix(answers), question_words
 

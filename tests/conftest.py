@@ -3,7 +3,12 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# the first call of a test imports torch, which takes longer than hypothesis' deadline
+hypothesis.settings.register_profile("varitext", deadline=None)
+hypothesis.settings.load_profile("varitext")
 
 BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -115,7 +115,8 @@ def test_padding_changes_nothing(encoder):
     sequences = [[1, 2, 3, 4, 5], [7], [3, 3], []]
     batch = TokenBatch.from_lists(sequences)
     wider = TokenBatch(
-        torch.nn.functional.pad(batch.tokens, (0, 9), value=11), torch.nn.functional.pad(batch.mask, (0, 9), value=False)
+        torch.nn.functional.pad(batch.tokens, (0, 9), value=11),
+        torch.nn.functional.pad(batch.mask, (0, 9), value=False),
     )
     torch.testing.assert_close(network(wider), network(batch))
     alone = torch.cat([network(TokenBatch.from_lists([sequence])) for sequence in sequences])
@@ -141,11 +142,15 @@ def test_log_std_starts_at_zero_and_stays_in_range():
 def test_every_document_comes_once_per_epoch_in_an_order_set_by_the_seed():
     counts = scipy.sparse.csr_matrix(np.diag(np.arange(1, 24)).astype(np.float32))
     batches = CountBatches(counts)
-    first = [batch.words.tolist() for batch in batches.shuffled(5, (0, 0))]
-    assert sorted(sum(first, [])) == list(range(23))
-    assert first == [batch.words.tolist() for batch in batches.shuffled(5, (0, 0))]
-    assert first != [batch.words.tolist() for batch in batches.shuffled(5, (0, 1))]
-    assert sum([batch.words.tolist() for batch in batches.in_order(5)], []) == list(range(23))
+
+    def order(passes):
+        return [word for batch in passes for word in batch.words.tolist()]
+
+    first = order(batches.shuffled(5, (0, 0)))
+    assert sorted(first) == list(range(23))
+    assert first == order(batches.shuffled(5, (0, 0)))
+    assert first != order(batches.shuffled(5, (0, 1)))
+    assert order(batches.in_order(5)) == list(range(23))
 
 
 def test_equal_blocks_fill_up_with_empty_documents():

@@ -23,7 +23,7 @@ from varitext.report.escaping import for_html, for_plotly, for_script, one_line
 from varitext.report.examples import choose_examples
 from varitext.report.shown_documents import choose_documents
 from varitext.report.training_curves import kl_curve, perplexity_curve
-from varitext.vocabulary import Vocabulary
+from varitext.text.vocabulary import Vocabulary
 
 HOSTILE = (
     "</script><script>alert(1)</script>",

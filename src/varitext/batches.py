@@ -90,9 +90,7 @@ class CountBatches:
             yield CountBatch.from_rows(filled, self.device), real
 
 
-def thin(
-    rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator
-) -> scipy.sparse.csr_matrix:
+def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
     """Leave out each word of a document with a probability that is drawn per document between 0 and `most`.
 
     What is left is again a document, only shorter, and a new one at every pass: neither network can learn the

@@ -4,6 +4,7 @@ Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 int
 Heavy modules are imported inside the commands, so that `--help` answers at once.
 """
 
+import dataclasses
 import json
 import re
 import sys
@@ -16,8 +17,9 @@ import typer
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
-    from varitext.corpora import Documents
+    from varitext.corpora import CorpusStatus, Documents
     from varitext.document_model import DocumentModel
+    from varitext.evaluation.perplexity import PerplexityRecord
 
 app = typer.Typer(
     name="varitext",
@@ -31,7 +33,7 @@ app.add_typer(data_app, name="data")
 
 Corpus = Annotated[str, typer.Argument(help="A known corpus (see `varitext data list`), or a file or folder of yours.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `varitext fit --out` writes it.")]
-DataDir = Annotated[Path | None, typer.Option(help="Folder with laid-out corpora; else $VARITEXT_DATA, then the cache.")]
+DataDir = Annotated[Path | None, typer.Option(help="Folder of corpora; else $VARITEXT_DATA, then the cache.")]
 TextColumn = Annotated[str | None, typer.Option(help="Which column of a .jsonl, .csv or .parquet file has the text.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if left out.")]
@@ -44,17 +46,17 @@ def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
     corpora = describe(data_dir)
     if as_json:
-        return _print_json({"corpora": [entry._asdict() if hasattr(entry, "_asdict") else vars(entry) for entry in corpora]})
+        return _print_json({"corpora": [dataclasses.asdict(entry) for entry in corpora]})
     for entry in corpora:
-        print(f"{entry.name:20} {entry.description}\n{'':20} {entry.where}")
+        _print_corpus(entry)
 
 
 @data_app.command("fetch")
-def data_fetch(name: Annotated[str, typer.Argument(help="A name from `varitext data list`.")], data_dir: DataDir = None) -> None:
+def data_fetch(name: Annotated[str, typer.Argument(help="A name from the list.")], data_dir: DataDir = None) -> None:
     """Find or download a corpus, check it, and keep it in the cache."""
     from varitext.corpora import fetch
 
-    print(fetch(name, data_dir))
+    _print_corpus(fetch(name, data_dir))
 
 
 @app.command()
@@ -62,14 +64,14 @@ def fit(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
     model: Annotated[str, typer.Option(help="Which model.")] = "nvdm",
-    preset: Annotated[str, typer.Option(help="recommended, or paper: the setting of Miao, Yu and Blunsom 2016.")] = "recommended",
+    preset: Annotated[str, typer.Option(help="recommended, or paper: as Miao, Yu and Blunsom.")] = "recommended",
     latent_dim: Annotated[int, typer.Option(min=1, help="Latent dimensions (topics).")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same bits, on one machine and thread count.")] = 0,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the documents; else from their number.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the documents; else by their number.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1)] = None,
     learning_rate: Annotated[float | None, typer.Option(min=0)] = None,
     updates: Annotated[str | None, typer.Option(help="joint, or alternating as in the paper.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="For example 60s, 10m or 2h; the schedule fits into it.")] = None,
+    time_limit: Annotated[str | None, typer.Option(help="For example 60s, 10m or 2h; the schedule adapts.")] = None,
     threads: Threads = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     vocabulary_size: Annotated[int | None, typer.Option(min=2, help="Most words to keep, for corpora of text.")] = None,
@@ -111,6 +113,7 @@ def fit(
     )
     with show_progress() as progress:
         estimator.fit(documents, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+    estimator.corpus_ |= {"text_column": text_column}
     estimator.save(out, overwrite=True)
     _say(
         f"{estimator.n_training_documents_} documents, {len(estimator.vocabulary_)} words, "
@@ -125,7 +128,7 @@ def fit(
 @app.command()
 def evaluate(
     folder: ModelFolder,
-    corpus: Annotated[str | None, typer.Argument(help="Documents to evaluate on; else the test part of its corpus.")] = None,
+    corpus: Annotated[str | None, typer.Argument(help="Documents; else the test part of its own corpus.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Draws of h per document.")] = 20,
     part: Annotated[str, typer.Option(help="Which part of the corpus.")] = "test",
     threads: Threads = None,
@@ -136,17 +139,11 @@ def evaluate(
     """Held-out perplexity: bound, importance-weighted bound, KL apart, unigram, 95 % interval, file hashes."""
     model = _model(folder, threads)
     documents = _documents_for(model, corpus, part, data_dir, text_column)
-    record = model.perplexity_record(documents, samples).as_dict()
-    record |= {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256, "model": str(folder)}
+    record = model.perplexity_record(documents, samples)
     if as_json:
-        return _print_json(record)
-    low, high = record["per_document_interval_95"]
-    print(f"{documents.name} ({documents.part}): {record['n_documents']} documents, {record['n_tokens']} words")
-    print(f"  per-document perplexity   {record['per_document_perplexity']:8.1f}   95 % interval {low:.1f} to {high:.1f}")
-    print(f"  importance-weighted       {record['iwae_per_document_perplexity']:8.1f}   tighter bound, {samples} samples")
-    print(f"  unigram model             {record['unigram_per_document_perplexity']:8.1f}   ratio {record['ratio_to_unigram']:.3f}")
-    print(f"  per-corpus perplexity     {record['corpus_perplexity']:8.1f}")
-    print(f"  KL                        {record['kl_per_word']:8.3f}   nats per word, of {record['kl_per_word'] + record['reconstruction_per_word']:.3f}")
+        source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
+        return _print_json(record.as_dict() | source | {"model": str(folder)})
+    _print_record(record, f"{documents.name} ({documents.part})")
 
 
 @app.command()
@@ -204,7 +201,7 @@ def similar(
         neighbours = [{"word": name, "similarity": value} for name, value in model.similar_words(word, n)]
         return _print_neighbours(neighbours, "word", as_json)
     documents = _documents_for(model, among, "train", data_dir, text_column)
-    if not model.knows(text):
+    if not model.count([text]).nnz:
         raise InputError("the text has no word that the model knows")
     found = model.similar_documents([text], documents, n)[0]
     neighbours = [_document_entry(documents, entry.index, entry.similarity) for entry in found]
@@ -220,9 +217,10 @@ def report(
     data_dir: DataDir = None,
 ) -> None:
     """A self-contained HTML report: figures, a map of the documents, topics, training curves. Opens offline."""
+    from varitext.report import write_corpus_report
+
     model = _model(folder)
-    documents = _documents_for(model, corpus, "test", data_dir, text_column)
-    _write_report(model, documents, out)
+    write_corpus_report(model, _documents_for(model, corpus, "test", data_dir, text_column), out)
     _say(f"report in {out}")
 
 
@@ -259,6 +257,27 @@ def main() -> None:
 # Inside
 
 
+def _print_corpus(status: "CorpusStatus") -> None:
+    print(f"{status.name}\n  {status.description}\n  {status.where}")
+    if status.sha256:
+        print(f"  sha256 {status.sha256}")
+
+
+def _print_record(record: "PerplexityRecord", corpus: str) -> None:
+    low, high = record.per_document_interval_95
+    nats = record.kl_per_word + record.reconstruction_per_word
+    rows = [
+        ("per-document perplexity", record.per_document_perplexity, f"95 % interval {low:.1f} to {high:.1f}"),
+        ("importance-weighted", record.iwae_per_document_perplexity, f"tighter bound, {record.n_samples} samples"),
+        ("unigram model", record.unigram_per_document_perplexity, f"ratio {record.ratio_to_unigram:.3f}"),
+        ("per-corpus perplexity", record.corpus_perplexity, f"importance-weighted {record.iwae_corpus_perplexity:.1f}"),
+        ("KL", record.kl_per_document, f"nats per document; {record.kl_per_word:.3f} of {nats:.3f} per word"),
+    ]
+    print(f"{corpus}: {record.n_documents} documents, {record.n_tokens} words")
+    for name, value, note in rows:
+        print(f"  {name:24} {value:8.1f}   {note}")
+
+
 def _model(folder: Path, threads: int | None = None) -> "DocumentModel":
     from varitext.document_model import DocumentModel
 
@@ -279,21 +298,7 @@ def _documents_for(
         return _load(corpus, part, data_dir, text_column)
     if not model.corpus_:
         raise InputError("the model does not say which corpus it was fitted on: name one")
-    return _load(model.corpus_["name"], part, data_dir, text_column or model.corpus_["text_column"])
-
-
-def _write_report(model: "DocumentModel", documents: "Documents", out: Path) -> None:
-    from varitext.report import write_document_report
-
-    write_document_report(
-        model,
-        documents,
-        out,
-        record=model.perplexity_record(documents),
-        corpus_name=f"{documents.name} ({documents.part})",
-        labels=documents.labels,
-        titles=documents.texts and [_first_words(text) for text in documents.texts],
-    )
+    return _load(model.corpus_["name"], part, data_dir, text_column or model.corpus_.get("text_column"))
 
 
 def _document_entry(documents: "Documents", index: int, similarity: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The sixty-second tour: NVDM on the real 20 Newsgroups, from text to topics, nearest words, perplexity and a report."""
+"""The sixty-second tour on the real 20 Newsgroups: from text to topics, nearest words, perplexity and a report."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from varitext.document_model import DocumentModel, Topic
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.progress import show_progress
-from varitext.report.documents import write_report
+from varitext.report import write_corpus_report
 from varitext.text import VocabularyRules
 
 WORDS = ("weapons", "medical", "companies", "define", "israel", "book")  # those of the paper's Table 1b
@@ -61,7 +61,7 @@ def _print_perplexity(record: PerplexityRecord) -> None:
 
 def _report(model: DocumentModel, test: Documents, record: PerplexityRecord, path: Path) -> str:
     try:
-        write_report(model, test, path, record)
+        write_corpus_report(model, test, path, record)
     except InputError as error:  # the drawing libraries are an extra; the tour goes on without pictures
         print(error, file=sys.stderr)
         return "and no report"

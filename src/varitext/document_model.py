@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from varitext.batches import CountBatches
-from varitext.corpora.documents import check_counts
+from varitext.corpora.documents import Documents, check_counts
 from varitext.document_input import (
     Counts,
     DocumentInput,
@@ -27,6 +27,8 @@ from varitext.document_input import (
 from varitext.document_task import DocumentObjective, DocumentTask, Recipe
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
+from varitext.latent import DiagonalGaussian, kl
+from varitext.latent.rotation import readable_axes
 from varitext.models import MODELS
 from varitext.store import StoredModel, load_model, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
@@ -35,6 +37,7 @@ from varitext.training import Progress, Trainer
 KIND = "document-model"
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
+AXES_FROM = 4000  # documents from which readable axes are found
 
 
 class Posterior(NamedTuple):
@@ -122,8 +125,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         resume: bool = False,
     ) -> "DocumentModel":
         """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out."""
+        self.corpus_ = _corpus_of(X)
         counts = self._learn_vocabulary(X)
-        train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self._count(dev)))
+        train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self.count(dev)))
         recipe = self._recipe(*train.shape)
         with self._threads():
             self.network_ = self._build(recipe, train)
@@ -142,7 +146,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """One more pass over these documents alone, at a small steady learning rate; words stay as they are."""
         if not hasattr(self, "network_"):
             return self.fit(X)
-        counts = self._without_empty(self._count(X))
+        counts = self._without_empty(self.count(X))
         recipe = self._recipe(*counts.shape)
         settings = dataclasses.replace(
             recipe.training,
@@ -162,6 +166,16 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Using what was learned
 
+    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
+        """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out."""
+        check_is_fitted(self)
+        if (counts := count_known_words(X, self.vocabulary_, self.token_rules, self.processes)) is not None:
+            return counts
+        X, given = unwrap(X)
+        if given is not None and given.words != self.vocabulary_.words:
+            return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
+        return self._checked(X, reset=False)
+
     def transform(self, X: DocumentInput) -> np.ndarray:
         """One vector per document: the posterior mean."""
         return self.posterior(X).mean
@@ -171,11 +185,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         A document without any known word gets the prior: mean 0, standard deviation 1.
         """
-        counts = self._count(X)
+        counts = self.count(X)
         blocks = []
         with self._threads(), torch.no_grad():
             for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
-                q = self.network_.posterior(self.network_.encode(batch))
+                q = self.network_.on_axes(self.network_.posterior(self.network_.encode(batch)))
                 known = (batch.lengths > 0)[:, None]
                 mean, std = torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0)
                 blocks.append(torch.stack([mean, std])[:, :real].cpu())
@@ -183,11 +197,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return Posterior(*np.zeros((2, 0, self.latent_dim), np.float32))
         return Posterior(*torch.cat(blocks, 1).numpy())
 
-    def perplexity_record(
-        self, X: DocumentInput, samples: int = PREDICTION_SAMPLES
-    ) -> PerplexityRecord:
+    def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
         """Held-out perplexity in full: bounds, KL apart, unigram, interval."""
-        counts = self._count(X)
+        counts = self.count(X)
         frequencies = self.network_.word_log_frequencies.double().cpu().numpy()
         with self._threads():
             return perplexity_record(self.network_, counts, frequencies, samples, self.seed, self.device)
@@ -196,11 +208,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Per-document perplexity of the bound, the paper's figure; lower is better."""
         return float(np.exp(-self.score(X, samples=samples)))
 
-    def score(
-        self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES
-    ) -> float:
+    def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
-        counts = self._without_empty(self._count(X), said=False)
+        counts = self._without_empty(self.count(X), said=False)
         with self._threads():
             bounds = document_bounds(self.network_, counts, samples, self.seed, self.device)
         return float((bounds.elbo / bounds.lengths).mean())
@@ -306,16 +316,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         return counts
 
-    def _count(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
-        """Counts over the fitted vocabulary."""
-        check_is_fitted(self)
-        if (counts := count_known_words(X, self.vocabulary_, self.token_rules, self.processes)) is not None:
-            return counts
-        X, given = unwrap(X)
-        if given is not None and given.words != self.vocabulary_.words:
-            return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
-        return self._checked(X, reset=False)
-
     def _checked(self, X: Counts, reset: bool | None) -> scipy.sparse.csr_matrix:
         """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
         if reset is not None:
@@ -371,7 +371,16 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.fit_seconds_ = trainer.state.seconds
         self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
         self.dev_perplexity_ = trainer.state.best
-        self.kl_per_dimension_ = document_bounds(self.network_, train[:2000], 1, self.seed, self.device).kl_by_dimension
+        self._turn_to_readable_axes(train)
+
+    def _turn_to_readable_axes(self, train: scipy.sparse.csr_matrix) -> None:
+        """Choose the axes on which topics and vectors are shown, and see what each carries."""
+        chosen = np.random.default_rng((self.seed, 2)).permutation(train.shape[0])[:AXES_FROM]
+        sample = train[np.sort(chosen)]
+        self.network_.axes.copy_(torch.from_numpy(readable_axes(self.posterior(sample).mean)))
+        seen = self.posterior(sample)
+        marginals = DiagonalGaussian(torch.from_numpy(seen.mean), torch.from_numpy(seen.std).log())
+        self.kl_per_dimension_ = kl(marginals, DiagonalGaussian.standard(marginals.mean)).mean(0).double().numpy()
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
@@ -409,6 +418,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
 _OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
 _LEARNED = (
+    "corpus_",
     "kl_per_dimension_",
     "dev_perplexity_",
     "n_features_in_",
@@ -418,6 +428,11 @@ _LEARNED = (
     "stopped_",
     "fit_seconds_",
 )
+
+
+def _corpus_of(X: DocumentInput) -> dict[str, str] | None:
+    """Which corpus, for the model folder: so that `evaluate` finds its test part."""
+    return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
 
 
 def _nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:

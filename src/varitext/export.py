@@ -13,7 +13,9 @@ FORMATS = (".npy", ".csv", ".parquet")
 def check_vector_format(path: Path) -> None:
     """Say so before an hour of work, not after."""
     if path.suffix not in FORMATS:
-        raise InputError(f"{path}: vectors are written as {', '.join(FORMATS)}, not {path.suffix or 'a file without ending'}")
+        raise InputError(
+            f"{path}: vectors are written as {', '.join(FORMATS)}, not {path.suffix or 'a file without ending'}"
+        )
     if path.exists():
         raise InputError(f"{path} exists already: name another file, or remove it first")
 

@@ -310,7 +310,6 @@ class Trainer:
         self.state = TrainingState(**snapshot.state | {"history": list(snapshot.state["history"])})
         self.safe = snapshot
 
-
     def _refuse_another_run(self, settings: dict[str, Any]) -> None:
         if settings["fingerprint"] != self.task.fingerprint:
             raise InputError("the checkpoint was written for other documents: resume with the same, or start anew")

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from varitext.errors import InputError
-from varitext.vocabulary import Vocabulary
+from varitext.text import Vocabulary
 
 LARGEST_COUNT = 1 << 24  # from here on float32 skips whole numbers
 

@@ -1,7 +1,7 @@
 """Held-out perplexity, honestly: the bound and the tighter bound, with the KL in, beside the unigram model.
 
-    per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's figure: every document weighs the same
-    per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the same
+per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's figure: every document weighs the same
+per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the same
 """
 
 import math
@@ -108,7 +108,7 @@ def perplexity_record(
         kl_per_document=float(bounds.kl.mean()),
         n_documents=known.shape[0],
         n_empty_documents=counts.shape[0] - known.shape[0],
-        n_tokens=int(round(bounds.lengths.sum())),
+        n_tokens=round(float(bounds.lengths.sum())),
         n_samples=samples,
     )
 

@@ -13,10 +13,11 @@ from varitext.errors import InputError
 from varitext.files import write_text
 
 if TYPE_CHECKING:
+    from varitext.corpora import Documents
     from varitext.document_model import DocumentModel
     from varitext.evaluation.perplexity import PerplexityRecord
 
-__all__ = ["write_document_report"]
+__all__ = ["write_corpus_report", "write_document_report"]
 
 DRAWING_PACKAGES = ("plotly", "openTSNE")
 
@@ -47,6 +48,21 @@ def write_document_report(
     shown = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
     write_text(path, document_page(model, shown, record, corpus_name, source))
+
+
+def write_corpus_report(
+    model: "DocumentModel", documents: "Documents", path: Path, record: "PerplexityRecord | None" = None
+) -> None:
+    """The same for a corpus record, which brings its name, labels and texts."""
+    write_document_report(
+        model,
+        documents,
+        path,
+        record=record or model.perplexity_record(documents),
+        corpus_name=f"{documents.name} ({documents.part})",
+        labels=documents.labels,
+        titles=documents.texts,
+    )
 
 
 def _check_drawing_packages() -> None:

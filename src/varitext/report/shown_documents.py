@@ -40,7 +40,7 @@ def choose_documents(
     most: int = MOST_DOCUMENTS,
 ) -> ShownDocuments:
     """At most `most` documents that have a known word, drawn with the model's seed and kept in their order."""
-    counts = model._count(documents)  # once: counting texts is slower than everything below
+    counts = model.count(documents)  # once: counting texts is slower than everything below
     for name, column in (("labels", labels), ("titles", titles)):
         if column is not None and len(column) != counts.shape[0]:
             raise InputError(f"there are {len(column)} {name} for {counts.shape[0]} documents")

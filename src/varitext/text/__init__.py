@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from varitext.counting import (
+from varitext.errors import InputError
+from varitext.text.counting import (
     ChunkCounts,
     FindWords,
     GrowingIds,
@@ -15,9 +16,8 @@ from varitext.counting import (
     words_of_texts,
     words_of_token_lists,
 )
-from varitext.errors import InputError
-from varitext.tokens import DEFAULT_TOKEN_RULES, TokenRules, tokenise
-from varitext.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
+from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, tokenise
+from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
 
 __all__ = [
     "Counted",

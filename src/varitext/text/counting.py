@@ -12,9 +12,8 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from varitext.plain_text import Occurrences, WordIds, plain_occurrences
-from varitext.processes import call_elsewhere
-from varitext.tokens import TokenRules, is_plain, simplify, tokenise_simple
+from varitext.text.ascii_text import Occurrences, WordIds, plain_occurrences
+from varitext.text.tokens import TokenRules, is_plain, simplify, tokenise_simple
 
 CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
 TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
@@ -79,9 +78,11 @@ def count_chunks(
     if processes == 1:
         yield from (count(chunk, find_words, ids) for chunk in in_chunks(documents, CHUNK_SIZE))
         return
+    from joblib import Parallel, delayed  # here, because importing it takes a while
+
     known = ids if isinstance(ids, KnownIds) else None
-    chunks = in_chunks(documents, TRANSFER_SIZE)
-    for counted in call_elsewhere(count_alone, chunks, (find_words, known), processes):
+    calls = (delayed(count_alone)(chunk, find_words, known) for chunk in in_chunks(documents, TRANSFER_SIZE))
+    for counted in Parallel(processes, return_as="generator", batch_size=1)(calls):
         yield _with_ids(counted, ids)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from varitext.tokens import TokenRules, ascii_letters
+from varitext.text.tokens import TokenRules, ascii_letters
 
 PACKED_LETTERS = 8
 _SPACE = ord(" ")
