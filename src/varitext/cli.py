@@ -1,20 +1,25 @@
 """The command line: plain typed functions, one per command. Results go to standard output, the rest to standard error.
 
-Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 interrupted (the best model is kept).
+Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 interrupted (the best model is kept);
+1 if whoever read the output went away.
 Heavy modules are imported inside the commands, so that `--help` answers at once.
 """
 
 import dataclasses
+import difflib
 import json
+import os
 import re
 import sys
 import warnings
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varitext.errors import InputError
+import varitext
+from varitext.errors import InputError, TrainingDiverged
 
 if TYPE_CHECKING:
     from varitext.corpora import CorpusStatus, Documents
@@ -25,23 +30,65 @@ app = typer.Typer(
     name="varitext",
     help="Neural variational inference for text: topics, document vectors with uncertainty, honest perplexity.",
     epilog="Start with: varitext demo",
-    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help keeps the examples as they are written
+    pretty_exceptions_enable=False,
     add_completion=False,
 )
-data_app = typer.Typer(help="Which corpora are known, and where each was found.", no_args_is_help=True)
+data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-Corpus = Annotated[str, typer.Argument(help="A known corpus (see `varitext data list`), or a file or folder of yours.")]
+Corpus = Annotated[
+    str,
+    typer.Argument(metavar="CORPUS", help="A known corpus (see `varitext data list`), or a file or folder of yours."),
+]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `varitext fit --out` writes it.")]
-DataDir = Annotated[Path | None, typer.Option(help="Folder of corpora; else $VARITEXT_DATA, then the cache.")]
-TextColumn = Annotated[str | None, typer.Option(help="Which column of a .jsonl, .csv or .parquet file has the text.")]
+DataDir = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder of corpora; else $VARITEXT_DATA, then the cache.")
+]
+TextColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which column of a .jsonl, .csv or .parquet file has the text.")
+]
+Part = Annotated[
+    str | None, typer.Option(metavar="NAME", help="train or test, if the documents are divided; test if left out.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; all cores if left out.")]
+Threads = Annotated[int | None, typer.Option(min=1, max=1024, metavar="N", help="CPU threads; all cores if left out.")]
+
+
+class Preset(StrEnum):
+    recommended = "recommended"
+    paper = "paper"
+
+
+class Updates(StrEnum):
+    joint = "joint"
+    alternating = "alternating"
+
+
+@app.callback(invoke_without_command=True)
+def varitext_command(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        print(f"varitext {varitext.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@data_app.callback(invoke_without_command=True)
+def data(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @data_app.command("list")
 def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List the known corpora, where each was found, and its checksum."""
+    """List the known corpora, where each was found, and its checksum. Uses no network.
+
+    \b
+    Example:
+      varitext data list --json
+    """
     from varitext.corpora import describe
 
     corpora = describe(data_dir)
@@ -52,8 +99,15 @@ def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 
 @data_app.command("fetch")
-def data_fetch(name: Annotated[str, typer.Argument(help="A name from the list.")], data_dir: DataDir = None) -> None:
-    """Find or download a corpus, check it, and keep it in the cache."""
+def data_fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from the list.")], data_dir: DataDir = None
+) -> None:
+    """Find or download a corpus, check it, and keep it in the cache.
+
+    \b
+    Example:
+      varitext data fetch 20newsgroups
+    """
     from varitext.corpora import fetch
 
     _print_corpus(fetch(name, data_dir))
@@ -63,47 +117,68 @@ def data_fetch(name: Annotated[str, typer.Argument(help="A name from the list.")
 def fit(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
-    model: Annotated[str, typer.Option(help="Which model.")] = "nvdm",
-    preset: Annotated[str, typer.Option(help="recommended, or paper: as Miao, Yu and Blunsom.")] = "recommended",
-    latent_dim: Annotated[int, typer.Option(min=1, help="Latent dimensions (topics).")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same bits, on one machine and thread count.")] = 0,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the documents; else by their number.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1)] = None,
-    learning_rate: Annotated[float | None, typer.Option(min=0)] = None,
-    updates: Annotated[str | None, typer.Option(help="joint, or alternating as in the paper.")] = None,
-    time_limit: Annotated[str | None, typer.Option(help="For example 60s, 10m or 2h; the schedule adapts.")] = None,
+    model: Annotated[str, typer.Option(metavar="NAME", help="Which model.")] = "nvdm",
+    preset: Annotated[Preset, typer.Option(help="Ours, or that of Miao, Yu and Blunsom.")] = Preset.recommended,
+    latent_dim: Annotated[int, typer.Option(min=1, metavar="N", help="Latent dimensions (topics).")] = 50,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same bits, on one machine and thread count."),
+    ] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Passes over the documents; else by their number.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Documents per update; else by their number.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="RATE", help="The highest of the run; else the preset's.")
+    ] = None,
+    updates: Annotated[Updates | None, typer.Option(help="Together, or in turn as in the paper.")] = None,
+    time_limit: Annotated[
+        str | None, typer.Option(metavar="TIME", help="For example 60s, 10m or 2h; the schedule adapts.")
+    ] = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    vocabulary_size: Annotated[int | None, typer.Option(min=2, help="Most words to keep, for corpora of text.")] = None,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that count words.")] = 1,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    vocabulary_size: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Most words to keep, for corpora of text.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=256, metavar="N", help="Processes that count words.")] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
 ) -> None:
     """Fit a model to a corpus and write the model folder.
 
-    Some documents are held out to choose when to stop. Ctrl-C keeps the best model so far; --resume goes on.
+    Files of yours: a folder of .txt; a .jsonl, .csv or .parquet with a text column; counts as .npz or .feat. All but
+    .npz may be gzipped. A folder with train and test (sub-folders, or files such as train.jsonl) is divided in parts.
 
-    Example: varitext fit 20newsgroups --out models/news
+    Some documents are held out to choose when to stop. Ctrl-C keeps the best model so far; the same command with
+    --resume goes on, and ends with the same bits as a run that was never stopped.
+
+    \b
+    Examples:
+      varitext fit 20newsgroups --out models/news
+      varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
     """
     from varitext.document_model import DocumentModel
     from varitext.progress import show_progress
-    from varitext.store import CHECKPOINT, refuse_to_overwrite
+    from varitext.store import CHECKPOINT
     from varitext.text import VocabularyRules
 
-    if not resume:
-        refuse_to_overwrite(out)
+    _check_place_for_model(out, resume)
+    _check_model(model)
+    _check_device(device)
     limit = _seconds(time_limit)
     documents = _load(corpus, "train", data_dir, text_column)
     rules = VocabularyRules() if vocabulary_size is None else VocabularyRules(size=vocabulary_size)
     estimator = DocumentModel(
         model,
         latent_dim,
-        preset=preset,
+        preset=preset.value,
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,
-        updates=updates,
+        updates=updates and updates.value,
         time_limit=limit,
         vocabulary_rules=rules,
         processes=processes,
@@ -111,16 +186,25 @@ def fit(
         device=device,
         seed=seed,
     )
-    with show_progress() as progress:
-        estimator.fit(documents, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
-    estimator.corpus_ |= {"text_column": text_column}
-    estimator.save(out, overwrite=True)
+    try:
+        with show_progress() as progress:
+            estimator.fit(documents, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+    except TrainingDiverged as error:
+        _save(estimator, out, corpus, text_column)
+        (out / CHECKPOINT).unlink(missing_ok=True)
+        raise InputError(f"{error}; model in {out}") from None
+    except OSError as error:
+        if not (out / CHECKPOINT).exists():
+            raise
+        raise InputError(f"{error.filename}: {error.strerror}; the same command with --resume goes on") from None
+    _save(estimator, out, corpus, text_column)
     _say(
         f"{estimator.n_training_documents_} documents, {len(estimator.vocabulary_)} words, "
-        f"{estimator.fit_seconds_:.0f} s ({estimator.stopped_}); held-out perplexity {estimator.dev_perplexity_:.1f}; "
-        f"model in {out}"
+        f"{estimator.fit_seconds_:.0f} s ({_STOPPED[estimator.stopped_]}); "
+        f"held-out perplexity {estimator.dev_perplexity_:.1f}; model in {out}"
     )
     if estimator.stopped_ == "interrupted":
+        _say("the same command with --resume goes on from here")
         raise typer.Exit(130)
     (out / CHECKPOINT).unlink(missing_ok=True)
 
@@ -128,53 +212,88 @@ def fit(
 @app.command()
 def evaluate(
     folder: ModelFolder,
-    corpus: Annotated[str | None, typer.Argument(help="Documents; else the test part of its own corpus.")] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Draws of h per document.")] = 20,
-    part: Annotated[str, typer.Option(help="Which part of the corpus.")] = "test",
+    corpus: Annotated[
+        str | None, typer.Argument(metavar="CORPUS", help="Documents; else the test part of its own corpus.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document.")] = 20,
+    part: Part = None,
     threads: Threads = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Held-out perplexity: bound, importance-weighted bound, KL apart, unigram, 95 % interval, file hashes."""
+    """Held-out perplexity, beside the unigram model's.
+
+    The lower bound and the tighter importance-weighted one, per document and per corpus; the KL apart; a 95 % interval
+    over documents; with --json also the hash of the files. Documents without any word of the model's vocabulary are
+    left out and counted.
+
+    \b
+    Examples:
+      varitext evaluate models/news
+      varitext evaluate models/mine unseen.csv --text-column body --json
+    """
     model = _model(folder, threads)
-    documents = _documents_for(model, corpus, part, data_dir, text_column)
+    documents = _documents_for(model, corpus, part, data_dir, text_column, f"varitext evaluate {folder} FILE")
     record = model.perplexity_record(documents, samples)
+    source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
+    fitted_on = model.corpus_ or {}
+    held_out = (fitted_on.get("sha256"), fitted_on.get("part")) != (documents.sha256, documents.part)
+    if not held_out:
+        _say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
     if as_json:
-        source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
-        return _print_json(record.as_dict() | source | {"model": str(folder)})
+        return _print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
     _print_record(record, f"{documents.name} ({documents.part})")
 
 
 @app.command()
 def transform(
     folder: ModelFolder,
-    file: Annotated[str, typer.Argument(help="Documents: a file or folder of yours, or a known corpus.")],
-    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy or .csv")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Documents: a file or folder of yours, or a known corpus.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="vectors.parquet, .npy or .csv")],
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
-    part: Annotated[str, typer.Option(help="Which part of a known corpus.")] = "test",
+    part: Part = None,
     threads: Threads = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
 ) -> None:
-    """One vector per document: the posterior mean, and its spread if asked."""
-    from varitext.export import check_vector_format, write_vectors
+    """Write one vector per document.
 
-    check_vector_format(out)
+    Rows are documents in their order; columns are the posterior mean and, with --with-std, its spread. A document
+    without any word of the model's vocabulary gets the prior: mean 0, standard deviation 1.
+
+    \b
+    Example:
+      varitext transform models/mine articles.csv --text-column body --with-std --out vectors.parquet
+    """
+    from varitext.export import check_vector_file, write_vectors
+
+    check_vector_file(out)
     model = _model(folder, threads)
-    documents = _load(file, part, data_dir, text_column)
-    posterior = model.posterior(documents)
+    counts = model.count(_load(file, part, data_dir, text_column))
+    posterior = model.posterior(counts)
     write_vectors(out, posterior.mean, posterior.std if with_std else None)
+    if unknown := int((counts.getnnz(1) == 0).sum()):
+        _say(f"note: {unknown} documents have no known word: they get the prior, mean 0")
     _say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
 
 
 @app.command()
 def topics(
     folder: ModelFolder,
-    words: Annotated[int, typer.Option(min=1, help="Words per topic.")] = 10,
+    words: Annotated[int, typer.Option(min=1, metavar="N", help="Words per topic.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """The topics as ranked words, those that carry most of the documents first."""
+    """The topics as ranked words.
+
+    Those that carry most come first. The second column is what a topic carries: its KL, in nats per document.
+
+    \b
+    Example:
+      varitext topics models/news --words 8
+    """
     found = _model(folder).topics(words)
     if as_json:
         return _print_json({"topics": [topic._asdict() for topic in found]})
@@ -185,52 +304,89 @@ def topics(
 @app.command()
 def similar(
     folder: ModelFolder,
-    word: Annotated[str | None, typer.Option(help="A word of the model's vocabulary.")] = None,
-    text: Annotated[str | None, typer.Option(help="A text; finds the most similar documents.")] = None,
-    among: Annotated[str | None, typer.Option(help="Documents to search; else the corpus it was fitted on.")] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 5,
+    word: Annotated[str | None, typer.Option(metavar="WORD", help="A word of the model's vocabulary.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="A text; finds the most similar documents.")] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Documents to search; else the corpus it was fitted on.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many.")] = 5,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """The words nearest to a word, or the documents nearest to a text."""
+    """Words like a word, or documents like a text.
+
+    The figure is the cosine of their vectors: 1 is the same direction, 0 unrelated.
+
+    \b
+    Examples:
+      varitext similar models/news --word israel
+      varitext similar models/news --text "the shuttle reached orbit" -n 3
+      varitext similar models/mine --text "late delivery" --among complaints.jsonl --json
+    """
     if (word is None) == (text is None):
         raise InputError("say either --word or --text")
     model = _model(folder)
     if word is not None:
-        neighbours = [{"word": name, "similarity": value} for name, value in model.similar_words(word, n)]
-        return _print_neighbours(neighbours, "word", as_json)
-    documents = _documents_for(model, among, "train", data_dir, text_column)
+        found = model.similar_words(_known_word(model, word), n)
+        return _print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
     if not model.count([text]).nnz:
         raise InputError("the text has no word that the model knows")
-    found = model.similar_documents([text], documents, n)[0]
-    neighbours = [_document_entry(documents, entry.index, entry.similarity) for entry in found]
-    _print_neighbours(neighbours, "text" if documents.texts is not None else "index", as_json)
+    part = "train" if among is None else None
+    documents = _documents_for(model, among, part, data_dir, text_column, "--among FILE")
+    neighbours = model.similar_documents([text], documents, n)[0]
+    _print_neighbours([_document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
 
 
 @app.command()
 def report(
     folder: ModelFolder,
-    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
-    corpus: Annotated[str | None, typer.Option(help="Documents to show; else the test part of its corpus.")] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; an earlier one is replaced.")] = Path(
+        "report.html"
+    ),
+    corpus: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Documents to show; else the test part of its corpus.")
+    ] = None,
+    part: Part = None,
+    threads: Threads = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
 ) -> None:
-    """A self-contained HTML report: figures, a map of the documents, topics, training curves. Opens offline."""
+    """Write a report as one HTML file that opens offline.
+
+    Figures, a map of the documents, topics and training curves. Needs the extra: pip install 'varitext[report]'.
+
+    \b
+    Examples:
+      varitext report models/news --out news.html
+      varitext report models/mine --corpus unseen.csv --text-column body --out mine.html
+    """
+    from varitext.files import check_can_write
     from varitext.report import write_corpus_report
 
-    model = _model(folder)
-    write_corpus_report(model, _documents_for(model, corpus, "test", data_dir, text_column), out)
+    if out.suffix not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is an .html file")
+    check_can_write(out)
+    model = _model(folder, threads)
+    documents = _documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
+    write_corpus_report(model, documents, out)
     _say(f"report in {out}")
 
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the report.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model and the report.")] = Path("demo"),
     threads: Threads = None,
     data_dir: DataDir = None,
 ) -> None:
-    """The sixty-second tour on 20 Newsgroups: fit, topics, nearest words, perplexity, a report with pictures."""
+    """The sixty-second tour on 20 Newsgroups.
+
+    Fits a model, shows topics, nearest words and perplexity, and writes a report with pictures.
+
+    \b
+    Example:
+      varitext demo --out demo
+    """
     from varitext.demo import run_demo
 
     run_demo(out, threads, data_dir)
@@ -238,23 +394,100 @@ def demo(
 
 def main() -> None:
     """Run the command line; everything a user can put right is one line on standard error and exit code 2."""
-    warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
-    try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except InputError as error:
-        _fail(str(error))
-    except OSError as error:
-        _fail(f"{error.filename or 'a file'}: {error.strerror or error}")
-    except KeyboardInterrupt:
-        _say("varitext: interrupted")
-        sys.exit(130)
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own errors about the words of a command have it
-            raise
-        _fail(error.format_message())
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show must not end a run
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("default", UserWarning)
+        warnings.simplefilter("default", RuntimeWarning)
+        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
+        sys.exit(_run())
 
 
 # Inside
+
+_STOPPED = {
+    "finished": "all epochs",
+    "early": "stopped early, no longer getting better",
+    "time": "time limit reached",
+    "interrupted": "interrupted",
+}
+
+
+def _run() -> int:
+    """The exit code of the command that was typed."""
+    try:
+        code = app(standalone_mode=False, prog_name="varitext") or 0
+        sys.stdout.flush()  # here, where a full disk can still be told
+        return code
+    except InputError as error:
+        return _complain(str(error))
+    except BrokenPipeError:  # whoever read the output has enough: `varitext topics DIR | head -3`
+        _forget_output()
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            _forget_output()
+        return _complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
+    except MemoryError:
+        return _complain("not enough memory; fewer documents or a smaller vocabulary may fit")
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # typer's own errors about the words of a command have it
+            raise
+        return _complain(error.format_message())
+
+
+def _forget_output() -> None:
+    """What could not be written to standard output is not tried again when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str) -> int:
+    _say(f"varitext: {' '.join(message.split())}")
+    return 2
+
+
+def _check_place_for_model(out: Path, resume: bool) -> None:
+    """Nothing of a user's is overwritten: a new folder, or with --resume one that holds an unfinished run."""
+    from varitext.files import check_can_write
+    from varitext.store import CHECKPOINT, refuse_to_overwrite
+
+    check_can_write(out)
+    if (out / CHECKPOINT).exists():
+        if not resume:
+            raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")
+    elif resume and (out / "config.json").exists():
+        if _model(out).stopped_ != "interrupted":
+            raise InputError(f"{out} holds a finished model: there is nothing to resume")
+    else:
+        refuse_to_overwrite(out)
+
+
+def _check_model(name: str) -> None:
+    from varitext.models import MODELS
+
+    if name not in MODELS:
+        raise InputError(f"no model is called {name!r}; there are: {', '.join(MODELS)}")
+
+
+def _check_device(name: str) -> None:
+    import torch
+
+    if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
+        raise InputError(f"--device {name!r} is not a device: cpu or cuda")
+    try:
+        torch.empty(1, device=name)
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"--device {name} cannot be used here ({reason}); cpu can") from None
+
+
+def _save(estimator: "DocumentModel", out: Path, corpus: str, text_column: str | None) -> None:
+    """Write the model folder; it remembers the corpus as it was typed, so that `evaluate` finds its test part."""
+    estimator.corpus_ |= {"name": corpus, "text_column": text_column}
+    estimator.save(out, overwrite=True)
 
 
 def _print_corpus(status: "CorpusStatus") -> None:
@@ -273,7 +506,8 @@ def _print_record(record: "PerplexityRecord", corpus: str) -> None:
         ("per-corpus perplexity", record.corpus_perplexity, f"importance-weighted {record.iwae_corpus_perplexity:.1f}"),
         ("KL", record.kl_per_document, f"nats per document; {record.kl_per_word:.3f} of {nats:.3f} per word"),
     ]
-    print(f"{corpus}: {record.n_documents} documents, {record.n_tokens} words")
+    left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""
+    print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
     for name, value, note in rows:
         print(f"  {name:24} {value:8.1f}   {note}")
 
@@ -284,25 +518,53 @@ def _model(folder: Path, threads: int | None = None) -> "DocumentModel":
     return DocumentModel.load(folder).set_params(threads=threads, device="cpu")
 
 
-def _load(corpus: str, part: str, data_dir: Path | None, text_column: str | None) -> "Documents":
-    from varitext.corpora import load
+def _load(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
+    """The part asked for; if none was, the test part, or all documents of files that are not divided."""
+    from varitext.corpora import load, parts
 
+    if part is None:
+        part = "test" if "test" in parts(corpus) else parts(corpus)[0]
     return load(corpus, part, data_dir=data_dir, text_column=text_column)
 
 
 def _documents_for(
-    model: "DocumentModel", corpus: str | None, part: str, data_dir: Path | None, text_column: str | None
+    model: "DocumentModel",
+    corpus: str | None,
+    part: str | None,
+    data_dir: Path | None,
+    text_column: str | None,
+    how_to_name: str,
 ) -> "Documents":
-    """The documents named, or the part of the corpus that the model was fitted on."""
+    """The documents named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
+    from varitext.corpora import CORPORA, parts
+
     if corpus is not None:
         return _load(corpus, part, data_dir, text_column)
     if not model.corpus_:
-        raise InputError("the model does not say which corpus it was fitted on: name one")
-    return _load(model.corpus_["name"], part, data_dir, text_column or model.corpus_.get("text_column"))
+        raise InputError(f"the model does not say which corpus it was fitted on: name documents, {how_to_name}")
+    name = model.corpus_["name"]
+    if name not in CORPORA and not Path(name).exists():
+        raise InputError(f"{name}, which the model was fitted on, is not here: name documents, {how_to_name}")
+    if part is None and "test" not in parts(name):
+        raise InputError(
+            f"{name}, which the model was fitted on, has no test part: "
+            f"name documents that the model has not seen, {how_to_name}"
+        )
+    return _load(name, part, data_dir, text_column or model.corpus_.get("text_column"))
+
+
+def _known_word(model: "DocumentModel", word: str) -> str:
+    """The word as the model knows it, or an `InputError` with one that is spelt alike."""
+    known = model.vocabulary_.index
+    if found := next((form for form in (word, word.lower()) if form in known), None):
+        return found
+    close = difflib.get_close_matches(word.lower(), known, 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise InputError(f"{word!r} is not among the {len(known)} words of the model{hint}")
 
 
 def _document_entry(documents: "Documents", index: int, similarity: float) -> dict[str, Any]:
-    entry: dict[str, Any] = {"index": index, "similarity": similarity}
+    entry: dict[str, Any] = {"similarity": similarity, "index": index}
     if documents.labels is not None:
         entry["label"] = documents.labels[index]
     if documents.texts is not None:
@@ -315,11 +577,12 @@ def _first_words(text: str, length: int = 100) -> str:
     return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " ..."
 
 
-def _print_neighbours(neighbours: list[dict[str, Any]], column: str, as_json: bool) -> None:
+def _print_neighbours(neighbours: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         return _print_json({"similar": neighbours})
     for entry in neighbours:
-        print(f"{entry['similarity']:6.3f}  {entry.get('label', '')}  {entry[column]}".replace("    ", "  "))
+        similarity, *columns = entry.values()
+        print(f"{similarity:6.3f}", *columns, sep="  ")
 
 
 def _seconds(duration: str | None) -> float | None:
@@ -332,13 +595,8 @@ def _seconds(duration: str | None) -> float | None:
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print(json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")))
 
 
 def _say(message: str) -> None:
     print(message, file=sys.stderr)
-
-
-def _fail(message: str) -> None:
-    _say(f"varitext: {' '.join(message.split())}")
-    sys.exit(2)

@@ -8,6 +8,7 @@ from varitext.corpora import Documents, load
 from varitext.document_model import DocumentModel, Topic
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
+from varitext.files import check_can_write
 from varitext.progress import show_progress
 from varitext.report import write_corpus_report
 from varitext.text import VocabularyRules
@@ -20,6 +21,7 @@ TOPICS_SHOWN = 12
 def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None) -> None:
     """Fit, show, and write `out/model` and `out/report.html`; an earlier tour's are replaced."""
     started = time.monotonic()
+    check_can_write(out / "model")
     print("1. Documents")
     train, test = load("20newsgroups", "train", data_dir), load("20newsgroups", "test", data_dir)
     print(f"   20 Newsgroups: {len(train):,} articles to learn from, {len(test):,} held out")
@@ -27,6 +29,8 @@ def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None
     model = DocumentModel(vocabulary_rules=VOCABULARY, processes=2, threads=threads)
     with show_progress() as progress:
         model.fit(train, progress=progress)
+    if model.stopped_ == "interrupted":
+        raise KeyboardInterrupt
     print(f"   {len(model.vocabulary_):,} words, {model.fit_seconds_:.0f} s")
     _print_topics(model.topics(8))
     _print_neighbours(model)

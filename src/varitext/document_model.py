@@ -128,7 +128,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.corpus_ = _corpus_of(X)
         counts = self._learn_vocabulary(X)
         train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self.count(dev)))
-        recipe = self._recipe(*train.shape)
+        recipe = self._recipe(train)
         with self._threads():
             self.network_ = self._build(recipe, train)
             task = DocumentTask(train, held_out, recipe.training, self._objective(recipe), self.device)
@@ -147,7 +147,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if not hasattr(self, "network_"):
             return self.fit(X)
         counts = self._without_empty(self.count(X))
-        recipe = self._recipe(*counts.shape)
+        recipe = self._recipe(counts)
         settings = dataclasses.replace(
             recipe.training,
             epochs=1,
@@ -342,10 +342,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         order = np.random.default_rng((self.seed, 1)).permutation(size)
         return counts[np.sort(order[held_out:])], counts[np.sort(order[:held_out])]
 
-    def _recipe(self, documents: int, words: int) -> Recipe:
+    def _recipe(self, counts: scipy.sparse.csr_matrix) -> Recipe:
         if self.model not in MODELS:
             raise InputError(f"no model is called {self.model!r}; there are: {', '.join(MODELS)}")
-        recipe = MODELS[self.model].recipe(self.preset, documents)
+        documents, words = counts.shape
+        recipe = MODELS[self.model].recipe(self.preset, documents, float(counts.sum() / documents))
         chosen = {name: getattr(self, name) for name in _OVERRIDES if getattr(self, name) is not None}
         settings = dataclasses.replace(recipe.training, seed=self.seed, **chosen)
         architecture = {"vocabulary_size": words, "latent_dim": self.latent_dim} | recipe.architecture

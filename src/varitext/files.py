@@ -1,14 +1,18 @@
 """Files that are never half-written, and their fingerprints."""
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from safetensors import SafetensorError
 
 from varitext.errors import InputError
 
@@ -16,35 +20,31 @@ from varitext.errors import InputError
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; it takes `path`'s place only if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o644)  # mkstemp makes files private
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with _errors_name(path), _folder_of(path) as folder:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=path.suffix)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            temporary.chmod(_permissions(0o666))
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; it takes `path`'s place only if the block succeeds."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    try:
-        yield temporary
-        temporary.chmod(0o755)
-        if path.exists():
-            discarded = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-            os.replace(path, discarded / path.name)
-            os.replace(temporary, path)
-            shutil.rmtree(discarded)
-        else:
-            os.replace(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    with _errors_name(path), _folder_of(path) as folder:
+        temporary = Path(tempfile.mkdtemp(dir=folder, prefix=f".{path.name}."))
+        try:
+            yield temporary
+            for entry in temporary.rglob("*"):
+                entry.chmod(_permissions(0o777 if entry.is_dir() else 0o666))
+            temporary.chmod(_permissions(0o777))
+            _replace_folder(temporary, path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -69,13 +69,82 @@ def read_text(path: Path) -> str:
 def read_json(path: Path) -> Any:
     try:
         return json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"{path} is not valid JSON ({error})") from None
 
 
 def sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def check_can_write(path: Path) -> None:
+    """Say so before an hour of work, not after, if nothing can be written at `path`."""
+    folder = path.absolute().parent
+    try:
+        while not folder.exists():
+            folder = folder.parent
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: {folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write {path}: the folder {folder} is not yours to write to")
+
+
+# Inside
+
+
+@contextmanager
+def _folder_of(path: Path) -> Iterator[Path]:
+    """The folder that `path` lies in, made if need be; if the block fails, what was made here is gone again."""
+    missing = [folder for folder in path.absolute().parents if not folder.exists()]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield path.parent
+    except BaseException:
+        for folder in missing:
+            with suppress(OSError):  # not made, or no longer empty
+                folder.rmdir()
+        raise
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Errors of writing name the file that was asked for, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # as numpy tells it: "1000 requested and 0 written"
+            raise OSError(errno.EIO, f"could not be written whole, is the disk full? ({error})", str(path)) from None
+        error.filename, error.filename2 = str(path), None
+        raise
+    except SafetensorError as error:  # a full disk, as safetensors tells it: "I/O error: ... (os error 28)"
+        code = re.search(r"os error (\d+)", str(error))
+        number = int(code[1]) if code else errno.EIO
+        raise OSError(number, os.strerror(number) if code else str(error), str(path)) from None
+
+
+def _replace_folder(new: Path, path: Path) -> None:
+    """Put `new` where `path` is; the old one is back if that fails."""
+    if not path.exists():
+        return os.replace(new, path)
+    aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
+    try:
+        os.replace(path, aside / path.name)
+        try:
+            os.replace(new, path)
+        except BaseException:
+            os.replace(aside / path.name, path)
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _permissions(most: int) -> int:
+    """What the user's umask leaves of `most`; temporary files are made private."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return most & ~mask

@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from varitext.batches import CountBatch, TokenBatch
-from varitext.latent.gaussian import LOG_STD_RANGE, DiagonalGaussian
+from varitext.latent.gaussian import DiagonalGaussian
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": functional.relu,
@@ -186,4 +186,4 @@ class GaussianHead(nn.Module):
         nn.init.zeros_(self.log_std.bias)
 
     def forward(self, hidden: Tensor) -> DiagonalGaussian:
-        return DiagonalGaussian(self.mean(hidden), self.log_std(hidden).clamp(*LOG_STD_RANGE))
+        return DiagonalGaussian(self.mean(hidden), self.log_std(hidden)).within_bounds()

@@ -1,5 +1,6 @@
 """How a run shows itself, on standard error: a live bar on a terminal, plain lines elsewhere."""
 
+import os
 import sys
 import time
 from typing import Any
@@ -13,19 +14,19 @@ LINE_EVERY = 5.0  # seconds between plain lines
 class BarProgress:
     """A live bar with bound, KL, held-out perplexity and time left."""
 
-    def __init__(self, console: Console):
+    def __init__(self) -> None:
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=16),  # leaves room for the figures on a terminal of 80 columns
             TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("bound {task.fields[elbo]:.3f}/word  KL {task.fields[kl]:.1f}  dev {task.fields[dev]:.0f}"),
+            TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
             TimeRemainingColumn(),
-            console=console,
-            transient=False,
+            TextColumn("left"),
+            console=Console(stderr=True),
         )
-        self._task = self._bar.add_task("fitting", total=1.0, elbo=0.0, kl=0.0, dev=0.0)
+        self._dev = ""
+        self._task = self._bar.add_task("counting", total=1.0, figures="")
 
     def __enter__(self) -> "BarProgress":
         self._bar.start()
@@ -35,22 +36,22 @@ class BarProgress:
         self._bar.stop()
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
-        self._bar.update(self._task, completed=share_done, elbo=elbo, kl=kl)
+        figures = f"bound {elbo:.2f} KL {kl:.1f}{self._dev}"
+        self._bar.update(self._task, description="fitting", completed=share_done, figures=figures)
 
     def round(self, record: dict[str, Any]) -> None:
-        self._bar.update(self._task, dev=record["dev_perplexity"])
+        self._dev = f" dev {record['dev_perplexity']:.0f}"
 
     def note(self, message: str) -> None:
-        self._bar.console.print(message)
+        self._bar.console.print(message, markup=False, highlight=False)
 
 
 class LineProgress:
     """The same as plain lines, at most one every few seconds."""
 
-    def __init__(self, console: Console):
-        self._console = console
-        self._started = self._last = time.monotonic()
+    def __init__(self) -> None:
         self._share, self._elbo, self._kl = 0.0, 0.0, 0.0
+        self._first_share = self._started = self._last = None
 
     def __enter__(self) -> "LineProgress":
         return self
@@ -59,23 +60,31 @@ class LineProgress:
         pass
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
+        if self._started is None:
+            self._started = self._last = time.monotonic()
+            self._first_share = share_done  # above zero if the run goes on from a checkpoint
         self._share, self._elbo, self._kl = share_done, elbo, kl
 
     def round(self, record: dict[str, Any]) -> None:
+        if self._started is None:  # the score before the first step
+            return
         now = time.monotonic()
         if now - self._last < LINE_EVERY and self._share < 1:
             return
         self._last = now
-        left = (now - self._started) * (1 - self._share) / max(self._share, 1e-9)
         self.note(
             f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/word  KL {self._kl:.1f}  "
-            f"dev perplexity {record['dev_perplexity']:.0f}  {left:.0f} s left"
+            f"dev perplexity {record['dev_perplexity']:.0f}{self._time_left(now)}"
         )
 
+    def _time_left(self, now: float) -> str:
+        gained = self._share - self._first_share
+        return f"  {(now - self._started) * (1 - self._share) / gained:.0f} s left" if gained > 0 else ""
+
     def note(self, message: str) -> None:
-        self._console.print(message, highlight=False)
+        print(message, file=sys.stderr, flush=True)
 
 
 def show_progress() -> BarProgress | LineProgress:
-    console = Console(stderr=True)
-    return BarProgress(console) if sys.stderr.isatty() else LineProgress(console)
+    is_live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+    return BarProgress() if is_live else LineProgress()

@@ -10,6 +10,10 @@ LOG_STD_RANGE = (-8.0, 3.0)
 """Standard deviations from 0.0003 to 20: wide enough for any posterior seen, too narrow for exp() to overflow."""
 
 
+MEAN_RANGE = (-10.0, 10.0)
+"""No document is ten standard deviations of the prior away; a network that says so is extrapolating."""
+
+
 class DiagonalGaussian(NamedTuple):
     """N(h | mean, diag(exp(log_std)^2)); prior and posterior alike. Shapes broadcast."""
 
@@ -21,6 +25,10 @@ class DiagonalGaussian(NamedTuple):
         """N(0, I) with the shape, device and type of `like`."""
         zeros = torch.zeros_like(like)
         return cls(zeros, zeros)
+
+    def within_bounds(self) -> "DiagonalGaussian":
+        """For what a network says: keeps every later formula finite."""
+        return DiagonalGaussian(self.mean.clamp(*MEAN_RANGE), self.log_std.clamp(*LOG_STD_RANGE))
 
     @property
     def std(self) -> Tensor:

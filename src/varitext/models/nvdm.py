@@ -17,6 +17,7 @@ In prediction the mean may be refined: a few steps uphill on the same formula, w
 where it goes up. That closes what is left of the amortisation gap; the bound is a bound for any q.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -27,7 +28,6 @@ from varitext.batches import CountBatch
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian
-from varitext.latent.gaussian import LOG_STD_RANGE
 from varitext.layers import (
     MLP,
     CountEncoder,
@@ -103,8 +103,7 @@ class NVDM(nn.Module):
 
     def posterior(self, encoding: Encoding) -> DiagonalGaussian:
         correction, start = self.head(encoding.hidden), encoding.start
-        log_std = (start.log_std + correction.log_std).clamp(*LOG_STD_RANGE)
-        posterior = DiagonalGaussian(start.mean + correction.mean, log_std)
+        posterior = DiagonalGaussian(start.mean + correction.mean, start.log_std + correction.log_std).within_bounds()
         if self.training or not self.refinement_steps:
             return posterior
         return posterior._replace(mean=self.refine(posterior.mean, encoding.batch))
@@ -125,7 +124,7 @@ class NVDM(nn.Module):
         lengths = batch.lengths[:, None]
         gradient = sparse_times_dense(batch, batch.counts, word_vectors) - lengths * expected  # [B, K]
         precision = 1 + lengths * variance
-        return DiagonalGaussian((gradient / precision).clamp(-10, 10), -0.5 * precision.log())
+        return DiagonalGaussian(gradient / precision, -0.5 * precision.log()).within_bounds()
 
     @torch.no_grad()
     def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:
@@ -175,14 +174,37 @@ class NVDM(nn.Module):
         yield from self.head.parameters()
 
     @staticmethod
-    def recipe(preset: str, documents: int) -> Recipe:
-        """How to fit `documents` documents; see docs/nvdm.md for what each choice is worth."""
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """How to fit a corpus of this size; docs/nvdm.md says what each choice is worth."""
         if preset == "paper":
-            architecture = {"inference": "words", "activation": "relu"}
-            settings = TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3)
-        elif preset == "recommended":
-            architecture = {"inference": "statistics", "activation": "silu", "refinement_steps": 4}
-            settings = TrainingSettings(epochs=30, batch_size=256, learning_rate=5e-3)
-        else:
-            raise InputError(f"no preset is called {preset!r}; there are: recommended, paper")
-        return Recipe(architecture, settings, DocumentObjective(length_exponent=0.7))
+            return _paper_recipe()
+        if preset == "recommended":
+            return _recommended_recipe(documents, words_per_document)
+        raise InputError(f"no preset is called {preset!r}; there are: recommended, paper")
+
+
+def _paper_recipe() -> Recipe:
+    """The paper's networks, one sample, Adam. What it does not state (rates, regularisation) is ours."""
+    return Recipe(
+        architecture={"inference": "words", "activation": "relu"},
+        training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15),
+        objective=DocumentObjective(length_exponent=0.7, thinning=0.7),
+    )
+
+
+def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
+    """Many passes over few documents, few over many; early stopping cuts what is too long."""
+    epochs = round(min(100, max(8, 5000 / math.sqrt(documents))))
+    batch_size = min(256, max(32, 2 ** round(math.log2(documents / 32))))
+    # a few thousand articles are learned by heart unless they change; a title of three words has none to spare
+    thinning = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
+    return Recipe(
+        architecture={"inference": "statistics", "activation": "silu", "refinement_steps": 4},
+        training=TrainingSettings(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=5e-3 * math.sqrt(batch_size / 256),
+            patience=max(5, epochs // 4),
+        ),
+        objective=DocumentObjective(length_exponent=0.7, thinning=thinning),
+    )

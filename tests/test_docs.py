@@ -1,0 +1,207 @@
+"""What the pages say is true: code blocks run, commands parse, names and links resolve, tables of defaults agree."""
+
+import contextlib
+import dataclasses
+import importlib
+import inspect
+import io
+import re
+import shlex
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import torch
+import typer
+
+from varitext.cli import app
+from varitext.models import MODELS
+from varitext.models.nvdm import NVDM
+from varitext.text import TokenRules, VocabularyRules
+from varitext.training import TrainingSettings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCS = REPOSITORY / "docs"
+PAGES = sorted(path.name for path in DOCS.glob("*.md"))
+NASM_COMES = REPOSITORY / "src/varitext/models/nasm.py"
+
+on_every_page = pytest.mark.parametrize("page", PAGES)
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def blocks(page: str, *languages: str) -> list[tuple[int, list[str]]]:
+    """The fenced blocks in these languages: number of the line above the first, and the lines."""
+    found, language, start = [], None, 0
+    lines = text_of(page).splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("```"):
+            if language is None:
+                language, start = line.removeprefix("```").strip(), number
+            else:
+                found += [(start, lines[start : number - 1])] if language in languages else []
+                language = None
+    assert language is None, f"{page}: the block from line {start} has no end"
+    return found
+
+
+def prose(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def section(page: str, heading: str) -> str:
+    """What stands between a heading and the next of the same level or above."""
+    level, title = heading.split(" ", 1)
+    found = re.search(rf"^{level} {re.escape(title)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text_of(page), re.M | re.S)
+    assert found, f"{page} has no heading {heading!r}"
+    return found[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of all table rows but their headers."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    rules = [number for number, row in enumerate(cells) if set("".join(row)) <= set("-: ")]
+    return [row for number, row in enumerate(cells) if number not in rules and number + 1 not in rules]
+
+
+# Names in code
+
+
+def names_in_code() -> list[str]:
+    return sorted({name for page in PAGES for name in re.findall(r"`([\w./-]+\.py::[\w.]+)`", text_of(page))})
+
+
+@pytest.mark.parametrize("name", names_in_code())
+def test_path_and_name_resolve(name):
+    path, dotted = name.split("::")
+    assert (REPOSITORY / path).is_file()
+    found = importlib.import_module(".".join(Path(path).with_suffix("").parts[1:]))
+    for part in dotted.split("."):
+        # a NamedTuple's or dataclass's fields count, also those without a default
+        assert hasattr(found, part) or part in getattr(found, "__annotations__", {}), f"{name}: no {part}"
+        found = getattr(found, part, None)
+
+
+@on_every_page
+def test_files_mentioned_exist(page):
+    example = "src/varitext/models/shallow.py"  # add-a-model.md has the reader write it
+    for path in re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)(?:::[\w.]+)?`", prose(page)):
+        assert path == example or (REPOSITORY / path).exists(), f"{page} mentions {path}"
+
+
+def test_every_equation_has_its_row():
+    """Each of the paper's 51 once: with code, or under `To come` as long as there is no NASM."""
+    text = text_of("equations.md")
+    to_come = rows(section("equations.md", "## To come: NASM (section 4, appendix B.2)"))
+    with_code = [row for row in rows(text) if row not in to_come]
+    assert all(".py::" in row[-1] for row in with_code)
+    assert not any("::" in cell for row in to_come for cell in row)
+    numbered = [row[0] for row in with_code + to_come if re.fullmatch(r"[\d, ]+", row[0])]
+    numbers = [int(number) for cell in numbered for number in cell.split(",")]
+    assert sorted(numbers) == list(range(1, 52))
+    assert "nasm" not in MODELS and not NASM_COMES.exists(), "NASM is here: give its equations their code"
+
+
+# Code and commands
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """Each page as one script, its lines where they are on the page."""
+    source: list[str] = []
+    for start, lines in blocks(page, "python"):
+        source += [""] * (start - len(source)) + lines
+    code = compile("\n".join(source), str(DOCS / page), "exec")
+    monkeypatch.chdir(tmp_path)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with mock.patch.dict(MODELS), torch.random.fork_rng(), contextlib.redirect_stdout(io.StringIO()):
+            exec(code, {"__name__": page})
+    finally:
+        torch.set_num_threads(threads)
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for _, lines in blocks(page, "sh", "console"):
+            joined = "\n".join(lines).replace("\\\n", " ")
+            found += [(page, line.removeprefix("$ ")) for line in joined.splitlines()]
+    return [(page, line) for page, line in found if "varitext" in shlex.split(line, comments=True)]
+
+
+@pytest.mark.parametrize(("page", "line"), commands())
+def test_commands_parse(page, line):
+    words = shlex.split(line, comments=True)
+    words = words[words.index("varitext") + 1 :]
+    words = words[: next((place for place, word in enumerate(words) if word in ("|", ">", "&&", ";")), None)]
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        assert words and words[0] in command.commands, f"{page}: no such command: {line}"
+        command, words = command.commands[words[0]], words[1:]
+    command.make_context(command.name, words)  # raises if an option or argument is wrong or missing; runs nothing
+
+
+# Links
+
+
+def slug(heading: str) -> str:
+    """A heading's anchor, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@on_every_page
+def test_links_resolve(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" in target:
+            continue
+        name, _, anchor = target.partition("#")
+        path = (DOCS / name) if name else DOCS / page
+        assert path.exists(), f"{page} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", prose(path.name), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{page} links to {target}"
+
+
+def test_index_names_every_page():
+    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("index.md")))
+    assert linked == set(PAGES) - {"index.md"}
+
+
+# Tables of values
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "record"),
+    [
+        ("training.md", "## The schedule", TrainingSettings),
+        ("data.md", "## What a word is", TokenRules),
+        ("data.md", "## Which words are counted", VocabularyRules),
+    ],
+)
+def test_tables_of_defaults_agree(page, heading, record):
+    said = {row[0].strip("`"): row[1].strip("`") for row in rows(section(page, heading))}
+    defaults = {field.name: field.default for field in dataclasses.fields(record)}
+    assert {name: value.strip('"') for name, value in said.items()} == {k: str(v) for k, v in defaults.items()}
+
+
+@pytest.mark.parametrize(("column", "preset"), [(2, "paper"), (3, "recommended")])
+def test_table_of_presets_agrees(column, preset):
+    recipe = NVDM.recipe(preset, documents=10_705)  # 20newsgroups-nvdm without its held-out documents
+    defaults = {name: parameter.default for name, parameter in inspect.signature(NVDM).parameters.items()}
+    objective = dataclasses.asdict(recipe.objective)
+    actual = defaults | recipe.architecture | dataclasses.asdict(recipe.training) | objective
+    said = {row[0].strip("`"): row[column].strip("`") for row in rows(section("nvdm.md", "## Two presets"))}
+    assert said == {name: str(actual[name]) for name in said}
+    assert set(recipe.architecture) | set(objective) <= set(said), "a setting of the preset is not in the table"
+
+
+def test_table_of_the_record_agrees():
+    from varitext.evaluation.perplexity import PerplexityRecord
+
+    said = [row[0].strip("`") for row in rows(section("nvdm.md", "## Perplexity"))]
+    assert said == [field.name for field in dataclasses.fields(PerplexityRecord)]
