@@ -25,7 +25,7 @@ def trainer(counts=None, checkpoint=None, progress=None, **changes):
     settings = dataclasses.replace(SETTINGS, **changes)
     torch.manual_seed(settings.seed)
     model = NVDM(counts.shape[1], latent_dim=4, hidden_dim=16)
-    model.start_from(torch.from_numpy(np.asarray(counts.sum(0)).ravel()))
+    model.learn_frequencies(torch.from_numpy(np.asarray(counts.sum(0)).ravel()))
     task = DocumentTask(counts[40:], counts[:40], settings, DocumentObjective(length_exponent=0.7, thinning=0.5))
     return Trainer(model, task, settings, checkpoint, progress)
 
@@ -58,7 +58,7 @@ def test_training_learns_and_keeps_the_best():
     perplexities = [record["dev_perplexity"] for record in state.history]
     assert state.stopped in ("finished", "early")
     assert state.best == min(perplexities) < 0.75 * perplexities[0]
-    assert run.task.score(run.model).value == pytest.approx(state.best, rel=0.02)
+    assert run.task.score(run.model).loss == pytest.approx(state.best, rel=0.02)
 
 
 def test_same_seed_same_bits_and_other_seed_other_bits():
@@ -120,7 +120,7 @@ def test_resume_refuses_other_settings_other_data_and_damaged_files(tmp_path):
     trainer(checkpoint=path, epochs=1).train()
     with pytest.raises(InputError, match="other settings"):
         trainer(checkpoint=path, epochs=2).train(resume=True)
-    with pytest.raises(InputError, match="other documents"):
+    with pytest.raises(InputError, match="other data"):
         trainer(topic_documents(seed=7), checkpoint=path, epochs=1).train(resume=True)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(InputError, match="not a checkpoint"):
@@ -157,7 +157,7 @@ def test_alternating_updates_change_one_side_at_a_time():
     generative, inference = run.groups
     assert {id(p) for p in inference} == {id(p) for p in run.model.inference_parameters()}
     batch = next(run.task.batches(0))
-    run.state.step = 2  # past the warm-up's first step, whose learning rate is zero
+    run.state.step = 2
     for changing, still in ((generative, inference), (inference, generative)):
         before = [p.detach().clone() for p in changing], [p.detach().clone() for p in still]
         assert run._step(batch)
@@ -174,7 +174,7 @@ def test_a_far_too_high_learning_rate_never_ends_in_nan(rate):
     except TrainingDiverged as error:
         assert "learning rate" in str(error) and "\n" not in str(error)
     assert torch.isfinite(weights(run)).all()
-    assert math.isfinite(run.task.score(run.model).value)
+    assert math.isfinite(run.task.score(run.model).loss)
 
 
 def test_a_rescue_rolls_back_and_goes_on(monkeypatch):

@@ -17,25 +17,24 @@ DocumentInput = Texts | TokenLists | Counts | Documents
 
 
 def learn_from_words(
-    X: DocumentInput, token_rules: TokenRules | None, vocabulary_rules: VocabularyRules | None, processes: int
+    X: DocumentInput, token_rules: TokenRules, vocabulary_rules: VocabularyRules, processes: int
 ) -> Counted | None:
     """Vocabulary and counts of texts or token lists; None if X is counts already."""
     X, _ = unwrap(X)
-    rules = vocabulary_rules or VocabularyRules()
     kind = kind_of(X)
     if kind == "texts":
-        return count_texts(X, token_rules or TokenRules(), vocabulary_rules=rules, processes=processes)
-    return count_tokens(X, vocabulary_rules=rules, processes=processes) if kind == "tokens" else None
+        return count_texts(X, token_rules, vocabulary_rules=vocabulary_rules, processes=processes)
+    return count_tokens(X, vocabulary_rules=vocabulary_rules, processes=processes) if kind == "tokens" else None
 
 
 def count_known_words(
-    X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules | None, processes: int
+    X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, processes: int
 ) -> scipy.sparse.csr_matrix | None:
     """Counts of texts or token lists over a vocabulary; None if X is counts already."""
     X, _ = unwrap(X)
     kind = kind_of(X)
     if kind == "texts":
-        return count_texts(X, token_rules or TokenRules(), vocabulary, processes=processes).counts
+        return count_texts(X, token_rules, vocabulary, processes=processes).counts
     return count_tokens(X, vocabulary, processes=processes).counts if kind == "tokens" else None
 
 
@@ -57,11 +56,6 @@ def kind_of(X: Any) -> str:
         return "texts"
     is_tokens = isinstance(first, (list, tuple)) and all(isinstance(token, str) for token in first)
     return "tokens" if is_tokens else "counts"
-
-
-def numbered_words(number: int) -> Vocabulary:
-    """Names for the columns of counts that came without words."""
-    return Vocabulary(tuple(f"word{column + 1}" for column in range(number)))
 
 
 def translate_counts(counts: scipy.sparse.csr_matrix, given: Vocabulary, wanted: Vocabulary) -> scipy.sparse.csr_matrix:

@@ -14,18 +14,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from varitext.batches import CountBatches
+from varitext.corpora.count_files import numbered_words
 from varitext.corpora.documents import Documents, check_counts
 from varitext.document_input import (
     Counts,
     DocumentInput,
     count_known_words,
     learn_from_words,
-    numbered_words,
     translate_counts,
     unwrap,
 )
 from varitext.document_task import DocumentObjective, DocumentTask, Recipe
-from varitext.errors import InputError
+from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
 from varitext.latent import DiagonalGaussian, kl
 from varitext.latent.rotation import readable_axes
@@ -48,7 +48,7 @@ class Posterior(NamedTuple):
 
 
 class Topic(NamedTuple):
-    """One latent dimension. Its sign is arbitrary, so both ends have words."""
+    """One latent dimension, as one of the readable axes; the other end has words too."""
 
     number: int
     words: tuple[str, ...]  # the strongest positive connections, strongest first
@@ -134,16 +134,18 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             task = DocumentTask(train, held_out, recipe.training, self._objective(recipe), self.device)
             trainer = Trainer(self.network_, task, recipe.training, checkpoint, progress)
             try:
-                state = trainer.train(resume)
+                trainer.train(resume)
+            except TrainingDiverged:
+                trainer.state.stopped = "diverged"
+                raise
             finally:  # also when training gave up: the best weights so far are in place
-                self.network_.eval().requires_grad_(False)
                 self._record(trainer, train, held_out, recipe)
-        if state.stopped == "interrupted":
+        if self.stopped_ == "interrupted":
             warnings.warn("training was interrupted: the best model so far is kept", RuntimeWarning, stacklevel=2)
         return self
 
     def partial_fit(self, X: DocumentInput, y: object = None) -> "DocumentModel":
-        """One more pass over these documents alone, at a small steady learning rate; words stay as they are."""
+        """One more pass over these documents alone, at a quarter of the learning rate; words and axes stay."""
         if not hasattr(self, "network_"):
             return self.fit(X)
         counts = self._without_empty(self.count(X))
@@ -153,6 +155,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             epochs=1,
             learning_rate=recipe.training.learning_rate / 4,
             kl_warm_up=0,
+            learning_rate_warm_up=0,
             batch_size=min(recipe.training.batch_size, counts.shape[0]),
             seed=self.seed + len(self.history_),  # fresh noise at every call
         )
@@ -169,7 +172,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
         """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out."""
         check_is_fitted(self)
-        if (counts := count_known_words(X, self.vocabulary_, self.token_rules, self.processes)) is not None:
+        if (counts := count_known_words(X, self.vocabulary_, self.token_rules_, self.processes)) is not None:
             return counts
         X, given = unwrap(X)
         if given is not None and given.words != self.vocabulary_.words:
@@ -210,7 +213,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
-        counts = self._without_empty(self.count(X), said=False)
+        counts = self._without_empty(self.count(X))
         with self._threads():
             bounds = document_bounds(self.network_, counts, samples, self.seed, self.device)
         return float((bounds.elbo / bounds.lengths).mean())
@@ -291,13 +294,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         for name in _LEARNED:
             setattr(model, name, config["learned"][name])
         model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
+        model.token_rules_ = TokenRules.from_dict(model.token_rules_)
+        model.vocabulary_rules_ = VocabularyRules.from_dict(model.vocabulary_rules_)
         return model
 
     # Inside
 
     def _learn_vocabulary(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
         """Counts for fitting, without empty documents; sets `vocabulary_`."""
-        if (counted := learn_from_words(X, self.token_rules, self.vocabulary_rules, self.processes)) is not None:
+        self.token_rules_ = self.token_rules or TokenRules()
+        self.vocabulary_rules_ = self.vocabulary_rules or VocabularyRules()
+        if (counted := learn_from_words(X, self.token_rules_, self.vocabulary_rules_, self.processes)) is not None:
             counts, self.vocabulary_ = counted.counts, counted.vocabulary
             self.n_features_in_ = len(self.vocabulary_)
         else:
@@ -307,7 +314,12 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self.vocabulary_ = given or (numbered_words(counts.shape[1]) if names is None else Vocabulary(tuple(names)))
         if counts.shape[1] < 2:
             raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
+        self.n_empty_documents_ = counts.shape[0]
         counts = self._without_empty(counts)
+        self.n_empty_documents_ -= counts.shape[0]
+        if self.n_empty_documents_:
+            said = f"{self.n_empty_documents_} empty documents were left out"
+            warnings.warn(said, UserWarning, stacklevel=3)
         if counts.shape[0] < 2:
             raise InputError(f"{counts.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
         if not 1 <= self.latent_dim <= counts.shape[1]:
@@ -323,15 +335,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
-    def _without_empty(self, counts: scipy.sparse.csr_matrix, said: bool = True) -> scipy.sparse.csr_matrix:
+    def _without_empty(self, counts: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
-        dropped = counts.shape[0] - len(kept)
-        self.n_empty_documents_ = dropped
         if not len(kept):
             raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
-        if dropped and said:
-            warnings.warn(f"{dropped} empty documents were left out", UserWarning, stacklevel=4)
-        return counts[kept] if dropped else counts
+        return counts[kept] if len(kept) < counts.shape[0] else counts
 
     def _split(self, counts: scipy.sparse.csr_matrix) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
         """Hold out some documents at random: `dev_share` of them, at least 20 if that leaves enough, at most 2,000."""
@@ -360,15 +368,16 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             network = MODELS[self.model](**recipe.architecture)
-        network.start_from(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
+        network.learn_frequencies(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
         return network.to(self.device)
 
     def _record(self, trainer: Trainer, train: Counts, held_out: Counts, recipe: Recipe) -> None:
         """Keep what the fit learned about itself."""
+        self.network_.eval().requires_grad_(False)
         self.architecture_ = recipe.architecture
         self.training_ = dataclasses.asdict(recipe.training) | dataclasses.asdict(self._objective(recipe))
         self.history_ = trainer.state.history
-        self.stopped_ = trainer.state.stopped or "diverged"
+        self.stopped_ = trainer.state.stopped
         self.fit_seconds_ = trainer.state.seconds
         self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
         self.dev_perplexity_ = trainer.state.best
@@ -420,6 +429,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 _OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
 _LEARNED = (
     "corpus_",
+    "token_rules_",
+    "vocabulary_rules_",
     "kl_per_dimension_",
     "dev_perplexity_",
     "n_features_in_",

@@ -86,12 +86,12 @@ def check_can_write(path: Path) -> None:
     try:
         while not folder.exists():
             folder = folder.parent
-    except OSError as error:  # a name that is too long, a folder that may not be looked into
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-    if not folder.is_dir():
-        raise InputError(f"cannot write {path}: {folder} is not a folder")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write {path}: the folder {folder} is not yours to write to")
+        with tempfile.TemporaryFile(dir=folder):  # the only sure way to know
+            pass
+    except NotADirectoryError:
+        raise InputError(f"cannot write {path}: {folder} is not a folder") from None
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {folder} does not let you ({error.strerror})") from None
 
 
 # Inside

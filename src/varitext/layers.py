@@ -84,7 +84,10 @@ class _MultinomialLogLikelihood(torch.autograd.Function):
 
 
 def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
-    """log p(X | h) = sum_i log p(x_i | h) over the words of each document; logits [S, B, V], result [S, B]."""
+    """log p(X | h) = sum_i log p(x_i | h) over the words of each document; logits [S, B, V], result [S, B].
+
+    That of one order of the words, as in the paper: without the multinomial coefficient.
+    """
     return _MultinomialLogLikelihood.apply(logits, batch)
 
 

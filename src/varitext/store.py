@@ -66,7 +66,7 @@ def load_model(folder: Path, kind: str) -> StoredModel:
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
-    metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    metrics = _read_metrics(folder / "metrics.jsonl")
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
 
 
@@ -103,6 +103,13 @@ def _read_config(folder: Path, kind: str) -> dict[str, Any]:
     if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
     return config
+
+
+def _read_metrics(path: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in read_text(path).splitlines()]
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not valid JSON lines ({error})") from None
 
 
 def _check_file(path: Path, expected: str) -> None:

@@ -73,7 +73,7 @@ class StepLoss(NamedTuple):
 class Score(NamedTuple):
     """How well the model does on held-out examples."""
 
-    value: float  # lower is better; decides what is kept and when to stop
+    loss: float  # lower is better; decides what is kept and when to stop
     metrics: dict[str, float]  # for metrics.jsonl and the progress line
 
 
@@ -155,9 +155,9 @@ class Trainer:
 
     def _begin(self) -> None:
         score = self._score()
-        if not math.isfinite(score.value):
-            raise InputError("the untrained model already gives infinities on the held-out documents: check the counts")
-        self.state.first_score = score.value
+        if not math.isfinite(score.loss):
+            raise InputError("the untrained model already gives infinities on the held-out examples: check the data")
+        self.state.first_score = score.loss
         self._keep(score)
         self.safe = self._snapshot()
 
@@ -206,7 +206,7 @@ class Trainer:
     def _round(self) -> bool:
         """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
         state, score = self.state, self._score()
-        hopeless = not math.isfinite(score.value) or score.value > 10 * state.first_score
+        hopeless = not math.isfinite(score.loss) or score.loss > state.first_score + 9 * abs(state.first_score)
         if hopeless and state.stopped in ("", "finished"):
             state.stopped = ""
             self._rescue()
@@ -239,7 +239,7 @@ class Trainer:
             self.model.load_state_dict(self.best_weights)
             raise TrainingDiverged(
                 f"training diverged {rescues} times, last at a learning rate of {rate:.2g}; the best weights so far "
-                f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme counts in the documents"
+                f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme values in the data"
             )
         if self.progress:
             self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
@@ -255,8 +255,8 @@ class Trainer:
 
     def _keep(self, score: Score) -> None:
         state, full_kl = self.state, self._kl_weight(self._share_done()) == 1
-        if score.value < state.best or state.step == 0:
-            state.best, state.best_step, state.rounds_without_gain = score.value, state.step, 0
+        if score.loss < state.best or state.step == 0:
+            state.best, state.best_step, state.rounds_without_gain = score.loss, state.step, 0
             self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         elif full_kl:
             state.rounds_without_gain += 1
@@ -276,7 +276,8 @@ class Trainer:
         return min(share, 1.0)
 
     def _learning_rate(self, share: float) -> float:
-        rise = min(1.0, share / self.settings.learning_rate_warm_up) if self.settings.learning_rate_warm_up else 1.0
+        warm_up = self.settings.learning_rate_warm_up
+        rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step moves too
         fall = 0.5 * (1 + math.cos(math.pi * share))
         return self.settings.learning_rate * self.state.learning_rate_scale * rise * fall
 
@@ -312,9 +313,9 @@ class Trainer:
 
     def _refuse_another_run(self, settings: dict[str, Any]) -> None:
         if settings["fingerprint"] != self.task.fingerprint:
-            raise InputError("the checkpoint was written for other documents: resume with the same, or start anew")
+            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
         for name, value in asdict(self.settings).items():
-            if settings[name] != value and name != "time_limit":  # more time is what one resumes for
+            if settings[name] != value and name != "time_limit":  # a run is the same run under another clock
                 raise InputError(
                     f"the checkpoint was written with other settings ({name} {settings[name]}, now {value}): "
                     "resume with the same, or start anew"
@@ -329,6 +330,8 @@ def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]
     """All parameters; or, for alternating updates, those of the generative model and of the inference network."""
     if updates == "joint":
         return [list(model.parameters())]
+    if not hasattr(model, "inference_parameters"):
+        raise InputError(f"{type(model).__name__} does not say which parameters are inference: use updates='joint'")
     inference = list(model.inference_parameters())
     numbers = {id(parameter) for parameter in inference}
     return [[parameter for parameter in model.parameters() if id(parameter) not in numbers], inference]

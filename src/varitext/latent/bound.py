@@ -2,7 +2,7 @@
 
     log p(y | x)  >=  importance_weighted_bound  >=  elbo = E_q[log p(y | h)] - KL(q(h | x, y) || p(h | x))
 
-Everything is per example: only training and evaluation average over examples.
+in expectation over samples. Everything is per example: only training and evaluation average over examples.
 """
 
 import math

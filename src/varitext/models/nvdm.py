@@ -9,12 +9,12 @@ Two inference networks share the generative model. `words` is the paper's, an ML
 
     log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
 
-A document enters only through R X and its length N: they are sufficient statistics. So the network reads those K + 1
-numbers instead of V counts, starts from one Newton step on this formula, and learns the correction. It has no weight
-of its own for any word, hence cannot learn rare words' quirks by heart, and costs the same for any vocabulary.
+A document enters only through R X and its length N: they are sufficient statistics. So the network reads K + 1
+numbers made of those instead of V counts: one Newton step on this formula, which it learns to correct, and the log of
+the length. It has no weight of its own for any word, hence cannot learn rare words' quirks by heart.
 
 In prediction the mean may be refined: a few steps uphill on the same formula, which is concave in h, each kept only
-where it goes up. That closes what is left of the amortisation gap; the bound is a bound for any q.
+where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
 """
 
 import math
@@ -36,6 +36,7 @@ from varitext.layers import (
     multinomial_log_likelihood,
     sparse_times_dense,
 )
+from varitext.models.document_network import DocumentNetwork
 from varitext.training import TrainingSettings
 
 
@@ -54,7 +55,7 @@ class Hill(NamedTuple):
     precision: Tensor  # [B, K]
 
 
-class NVDM(nn.Module):
+class NVDM(DocumentNetwork):
     """A variational auto-encoder of bags of words; each latent dimension is a topic."""
 
     def __init__(
@@ -67,7 +68,7 @@ class NVDM(nn.Module):
         activation: str = "relu",
         refinement_steps: int = 0,
     ):
-        super().__init__()
+        super().__init__(vocabulary_size, latent_dim)
         if inference not in ("words", "statistics"):
             raise InputError(f"inference is 'words' or 'statistics', not {inference!r}")
         self.inference = inference
@@ -79,13 +80,9 @@ class NVDM(nn.Module):
         else:
             self.encoder = MLP(latent_dim + 1, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
-        self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))
-        self.register_buffer("axes", torch.eye(latent_dim))  # how users see h: see latent/rotation.py
 
-    def start_from(self, word_counts: Tensor) -> None:
-        """Start at the unigram model (add-one): h only has to learn what differs between documents."""
-        smoothed = word_counts.to(torch.float64) + 1
-        self.word_log_frequencies.copy_((smoothed / smoothed.sum()).log())
+    def start_from_frequencies(self) -> None:
+        """h then only has to learn what differs between documents."""
         with torch.no_grad():
             self.decoder.bias.copy_(self.word_log_frequencies)
 
@@ -153,21 +150,10 @@ class NVDM(nn.Module):
     def _standard(self, like: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian.standard(like.new_empty(len(like), self.latent_dim))
 
-    # What users look at
+    # What users and training look at
 
-    @property
-    def latent_dim(self) -> int:
-        return self.decoder.in_features
-
-    @property
-    def word_vectors(self) -> Tensor:
-        """R of the paper, one row per word, on the readable axes."""
-        return self.decoder.weight.detach() @ self.axes  # [V, K]
-
-    def on_axes(self, gaussian: DiagonalGaussian) -> DiagonalGaussian:
-        """Mean and spread along the readable axes."""
-        variance = gaussian.std.square() @ self.axes.square()
-        return DiagonalGaussian(gaussian.mean @ self.axes, 0.5 * variance.log())
+    def word_directions(self) -> Tensor:
+        return self.decoder.weight  # R^T of the paper
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         yield from self.encoder.parameters()
