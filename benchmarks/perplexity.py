@@ -16,6 +16,7 @@ from varitext.corpora import load
 from varitext.files import write_json
 
 PAPER = {50: 836, 200: 852}
+WORDS = ("weapons", "medical", "companies", "define", "israel", "book")  # those of the paper's Table 1b
 THREADS = 2
 
 
@@ -30,6 +31,8 @@ def fit_and_evaluate(preset: str, latent_dim: int, seed: int) -> dict[str, objec
         "paper": PAPER[latent_dim],
         "dev_perplexity": model.dev_perplexity_,
         "test": record,
+        "neighbours": {word: [name for name, _ in model.similar_words(word)] for word in WORDS},
+        "topics": [list(topic.words) for topic in model.topics()],
         "fit_seconds": model.fit_seconds_,
         "stopped": model.stopped_,
         "settings": model.training_ | model.architecture_,

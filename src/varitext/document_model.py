@@ -124,7 +124,10 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         checkpoint: Path | None = None,
         resume: bool = False,
     ) -> "DocumentModel":
-        """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out."""
+        """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out.
+
+        Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
+        """
         self.corpus_ = _corpus_of(X)
         counts = self._learn_vocabulary(X)
         train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self.count(dev)))
@@ -141,7 +144,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             finally:  # also when training gave up: the best weights so far are in place
                 self._record(trainer, train, held_out, recipe)
         if self.stopped_ == "interrupted":
-            warnings.warn("training was interrupted: the best model so far is kept", RuntimeWarning, stacklevel=2)
+            raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
         return self
 
     def partial_fit(self, X: DocumentInput, y: object = None) -> "DocumentModel":
@@ -270,7 +273,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         stored = load_model(folder, KIND)
         try:
             return cls._from_stored(stored, folder)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{folder / 'config.json'} does not describe a document model ({error!r})") from None
@@ -318,7 +321,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         counts = self._without_empty(counts)
         self.n_empty_documents_ -= counts.shape[0]
         if self.n_empty_documents_:
-            said = f"{self.n_empty_documents_} empty documents were left out"
+            many = "documents were" if self.n_empty_documents_ > 1 else "document was"
+            said = f"{self.n_empty_documents_} empty {many} left out"
             warnings.warn(said, UserWarning, stacklevel=3)
         if counts.shape[0] < 2:
             raise InputError(f"{counts.shape[0]} sample(s) with known words: fitting needs at least 2 documents")

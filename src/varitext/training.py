@@ -159,7 +159,7 @@ class Trainer:
             raise InputError("the untrained model already gives infinities on the held-out examples: check the data")
         self.state.first_score = score.loss
         self._keep(score)
-        self.safe = self._snapshot()
+        self._save()
 
     def _run(self, interruption: Interruption) -> None:
         started = time.monotonic() - self.state.seconds
@@ -217,10 +217,13 @@ class Trainer:
             state.stopped = "early"
         if state.stopped in ("interrupted", "time"):
             return True  # in the middle of a round: resuming from the last whole one repeats the uninterrupted run
+        self._save()
+        return True
+
+    def _save(self) -> None:
         self.safe = self._snapshot()
         if self.checkpoint:
             save_checkpoint(self.checkpoint, self.safe)
-        return True
 
     def _reason_to_stop(self, interruption: Interruption) -> str:
         if interruption.requested:
@@ -299,7 +302,12 @@ class Trainer:
     def _restore(self, snapshot: Snapshot) -> None:
         self._refuse_another_run(snapshot.settings)
         tensors = snapshot.tensors
-        self.model.load_state_dict(_with_prefix(tensors, "model."))
+        try:
+            self.model.load_state_dict(_with_prefix(tensors, "model."))
+        except RuntimeError:
+            raise InputError(
+                "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
+            ) from None
         self.best_weights = _with_prefix(tensors, "best.")
         torch.set_rng_state(tensors["random"].cpu())
         for number, optimizer in enumerate(self.optimizers):
@@ -312,14 +320,14 @@ class Trainer:
         self.safe = snapshot
 
     def _refuse_another_run(self, settings: dict[str, Any]) -> None:
-        if settings["fingerprint"] != self.task.fingerprint:
-            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
         for name, value in asdict(self.settings).items():
             if settings[name] != value and name != "time_limit":  # a run is the same run under another clock
                 raise InputError(
                     f"the checkpoint was written with other settings ({name} {settings[name]}, now {value}): "
                     "resume with the same, or start anew"
                 )
+        if settings["fingerprint"] != self.task.fingerprint:
+            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
 
 
 def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

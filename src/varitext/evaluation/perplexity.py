@@ -130,5 +130,5 @@ def _bootstrap_interval(per_word: np.ndarray, seed: int, resamples: int = 1000) 
     """95 % interval of the per-document perplexity over documents drawn again with replacement."""
     generator = np.random.default_rng(seed)
     means = [per_word[generator.integers(0, len(per_word), len(per_word))].mean() for _ in range(resamples)]
-    low, high = np.exp(np.percentile(means, [2.5, 97.5]))
-    return float(low), float(high)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return _exp(low), _exp(high)

@@ -1,30 +1,38 @@
-"""The command line: plain typed functions, one per command. Results go to standard output, the rest to standard error.
+"""The commands: plain typed functions, one each; their docstrings are the help.
 
-Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 interrupted (the best model is kept);
-1 if whoever read the output went away.
 Heavy modules are imported inside the commands, so that `--help` answers at once.
 """
 
 import dataclasses
-import difflib
-import json
-import os
-import re
-import sys
-import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import varitext
+from varitext.cli.asking import (
+    check_device,
+    check_model,
+    check_place_for_model,
+    documents_for,
+    known_word,
+    load_documents,
+    load_model,
+    seconds_of,
+)
+from varitext.cli.printing import (
+    document_entry,
+    print_corpus,
+    print_json,
+    print_neighbours,
+    print_record,
+    say,
+)
 from varitext.errors import InputError, TrainingDiverged
 
 if TYPE_CHECKING:
-    from varitext.corpora import CorpusStatus, Documents
     from varitext.document_model import DocumentModel
-    from varitext.evaluation.perplexity import PerplexityRecord
 
 app = typer.Typer(
     name="varitext",
@@ -93,9 +101,9 @@ def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
     corpora = describe(data_dir)
     if as_json:
-        return _print_json({"corpora": [dataclasses.asdict(entry) for entry in corpora]})
+        return print_json({"corpora": [dataclasses.asdict(entry) for entry in corpora]})
     for entry in corpora:
-        _print_corpus(entry)
+        print_corpus(entry)
 
 
 @data_app.command("fetch")
@@ -110,7 +118,7 @@ def data_fetch(
     """
     from varitext.corpora import fetch
 
-    _print_corpus(fetch(name, data_dir))
+    print_corpus(fetch(name, data_dir))
 
 
 @app.command()
@@ -165,11 +173,11 @@ def fit(
     from varitext.store import CHECKPOINT
     from varitext.text import VocabularyRules
 
-    _check_place_for_model(out, resume)
-    _check_model(model)
-    _check_device(device)
-    limit = _seconds(time_limit)
-    documents = _load(corpus, "train", data_dir, text_column)
+    check_place_for_model(out, resume)
+    check_model(model)
+    check_device(device)
+    limit = seconds_of(time_limit)
+    documents = load_documents(corpus, "train", data_dir, text_column)
     rules = VocabularyRules() if vocabulary_size is None else VocabularyRules(size=vocabulary_size)
     estimator = DocumentModel(
         model,
@@ -189,6 +197,12 @@ def fit(
     try:
         with show_progress() as progress:
             estimator.fit(documents, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "stopped_"):  # a second Ctrl-C: at once
+            raise
+        _save(estimator, out, corpus, text_column)
+        say("the same command with --resume goes on from here")
+        raise
     except TrainingDiverged as error:
         _save(estimator, out, corpus, text_column)
         (out / CHECKPOINT).unlink(missing_ok=True)
@@ -198,14 +212,6 @@ def fit(
             raise
         raise InputError(f"{error.filename}: {error.strerror}; the same command with --resume goes on") from None
     _save(estimator, out, corpus, text_column)
-    _say(
-        f"{estimator.n_training_documents_} documents, {len(estimator.vocabulary_)} words, "
-        f"{estimator.fit_seconds_:.0f} s ({_STOPPED[estimator.stopped_]}); "
-        f"held-out perplexity {estimator.dev_perplexity_:.1f}; model in {out}"
-    )
-    if estimator.stopped_ == "interrupted":
-        _say("the same command with --resume goes on from here")
-        raise typer.Exit(130)
     (out / CHECKPOINT).unlink(missing_ok=True)
 
 
@@ -233,17 +239,17 @@ def evaluate(
       varitext evaluate models/news
       varitext evaluate models/mine unseen.csv --text-column body --json
     """
-    model = _model(folder, threads)
-    documents = _documents_for(model, corpus, part, data_dir, text_column, f"varitext evaluate {folder} FILE")
+    model = load_model(folder, threads)
+    documents = documents_for(model, corpus, part, data_dir, text_column, f"varitext evaluate {folder} FILE")
     record = model.perplexity_record(documents, samples)
     source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
     fitted_on = model.corpus_ or {}
     held_out = (fitted_on.get("sha256"), fitted_on.get("part")) != (documents.sha256, documents.part)
     if not held_out:
-        _say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
+        say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
     if as_json:
-        return _print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
-    _print_record(record, f"{documents.name} ({documents.part})")
+        return print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
+    print_record(record, f"{documents.name} ({documents.part})")
 
 
 @app.command()
@@ -271,13 +277,13 @@ def transform(
     from varitext.export import check_vector_file, write_vectors
 
     check_vector_file(out)
-    model = _model(folder, threads)
-    counts = model.count(_load(file, part, data_dir, text_column))
+    model = load_model(folder, threads)
+    counts = model.count(load_documents(file, part, data_dir, text_column))
     posterior = model.posterior(counts)
     write_vectors(out, posterior.mean, posterior.std if with_std else None)
     if unknown := int((counts.getnnz(1) == 0).sum()):
-        _say(f"note: {unknown} documents have no known word: they get the prior, mean 0")
-    _say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
+        say(f"note: {unknown} documents have no known word: they get the prior, mean 0")
+    say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
 
 
 @app.command()
@@ -294,9 +300,9 @@ def topics(
     Example:
       varitext topics models/news --words 8
     """
-    found = _model(folder).topics(words)
+    found = load_model(folder).topics(words)
     if as_json:
-        return _print_json({"topics": [topic._asdict() for topic in found]})
+        return print_json({"topics": [topic._asdict() for topic in found]})
     for topic in found:
         print(f"{topic.number:4}  {topic.kl:5.2f} nats  {' '.join(topic.words)}")
 
@@ -326,16 +332,16 @@ def similar(
     """
     if (word is None) == (text is None):
         raise InputError("say either --word or --text")
-    model = _model(folder)
+    model = load_model(folder)
     if word is not None:
-        found = model.similar_words(_known_word(model, word), n)
-        return _print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
+        found = model.similar_words(known_word(model, word), n)
+        return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
     if not model.count([text]).nnz:
         raise InputError("the text has no word that the model knows")
     part = "train" if among is None else None
-    documents = _documents_for(model, among, part, data_dir, text_column, "--among FILE")
+    documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")
     neighbours = model.similar_documents([text], documents, n)[0]
-    _print_neighbours([_document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
+    print_neighbours([document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
 
 
 @app.command()
@@ -367,10 +373,10 @@ def report(
     if out.suffix not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an .html file")
     check_can_write(out)
-    model = _model(folder, threads)
-    documents = _documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
+    model = load_model(folder, threads)
+    documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
     write_corpus_report(model, documents, out)
-    _say(f"report in {out}")
+    say(f"report in {out}")
 
 
 @app.command()
@@ -392,20 +398,6 @@ def demo(
     run_demo(out, threads, data_dir)
 
 
-def main() -> None:
-    """Run the command line; everything a user can put right is one line on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show must not end a run
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("default", UserWarning)
-        warnings.simplefilter("default", RuntimeWarning)
-        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
-        sys.exit(_run())
-
-
-# Inside
-
 _STOPPED = {
     "finished": "all epochs",
     "early": "stopped early, no longer getting better",
@@ -414,189 +406,13 @@ _STOPPED = {
 }
 
 
-def _run() -> int:
-    """The exit code of the command that was typed."""
-    try:
-        code = app(standalone_mode=False, prog_name="varitext") or 0
-        sys.stdout.flush()  # here, where a full disk can still be told
-        return code
-    except InputError as error:
-        return _complain(str(error))
-    except BrokenPipeError:  # whoever read the output has enough: `varitext topics DIR | head -3`
-        _forget_output()
-        return 1
-    except OSError as error:
-        if error.filename is None:
-            _forget_output()
-        return _complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
-    except MemoryError:
-        return _complain("not enough memory; fewer documents or a smaller vocabulary may fit")
-    except (KeyboardInterrupt, typer.Abort):
-        return 130
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own errors about the words of a command have it
-            raise
-        return _complain(error.format_message())
-
-
-def _forget_output() -> None:
-    """What could not be written to standard output is not tried again when Python exits."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str) -> int:
-    _say(f"varitext: {' '.join(message.split())}")
-    return 2
-
-
-def _check_place_for_model(out: Path, resume: bool) -> None:
-    """Nothing of a user's is overwritten: a new folder, or with --resume one that holds an unfinished run."""
-    from varitext.files import check_can_write
-    from varitext.store import CHECKPOINT, refuse_to_overwrite
-
-    check_can_write(out)
-    if (out / CHECKPOINT).exists():
-        if not resume:
-            raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")
-    elif resume and (out / "config.json").exists():
-        if _model(out).stopped_ != "interrupted":
-            raise InputError(f"{out} holds a finished model: there is nothing to resume")
-    else:
-        refuse_to_overwrite(out)
-
-
-def _check_model(name: str) -> None:
-    from varitext.models import MODELS
-
-    if name not in MODELS:
-        raise InputError(f"no model is called {name!r}; there are: {', '.join(MODELS)}")
-
-
-def _check_device(name: str) -> None:
-    import torch
-
-    if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
-        raise InputError(f"--device {name!r} is not a device: cpu or cuda")
-    try:
-        torch.empty(1, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"--device {name} cannot be used here ({reason}); cpu can") from None
-
-
 def _save(estimator: "DocumentModel", out: Path, corpus: str, text_column: str | None) -> None:
     """Write the model folder; it remembers the corpus as it was typed, so that `evaluate` finds its test part."""
     estimator.corpus_ |= {"name": corpus, "text_column": text_column}
     estimator.save(out, overwrite=True)
-
-
-def _print_corpus(status: "CorpusStatus") -> None:
-    print(f"{status.name}\n  {status.description}\n  {status.where}")
-    if status.sha256:
-        print(f"  sha256 {status.sha256}")
-
-
-def _print_record(record: "PerplexityRecord", corpus: str) -> None:
-    low, high = record.per_document_interval_95
-    nats = record.kl_per_word + record.reconstruction_per_word
-    rows = [
-        ("per-document perplexity", record.per_document_perplexity, f"95 % interval {low:.1f} to {high:.1f}"),
-        ("importance-weighted", record.iwae_per_document_perplexity, f"tighter bound, {record.n_samples} samples"),
-        ("unigram model", record.unigram_per_document_perplexity, f"ratio {record.ratio_to_unigram:.3f}"),
-        ("per-corpus perplexity", record.corpus_perplexity, f"importance-weighted {record.iwae_corpus_perplexity:.1f}"),
-        ("KL", record.kl_per_document, f"nats per document; {record.kl_per_word:.3f} of {nats:.3f} per word"),
-    ]
-    left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""
-    print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
-    for name, value, note in rows:
-        print(f"  {name:24} {value:8.1f}   {note}")
-
-
-def _model(folder: Path, threads: int | None = None) -> "DocumentModel":
-    from varitext.document_model import DocumentModel
-
-    return DocumentModel.load(folder).set_params(threads=threads, device="cpu")
-
-
-def _load(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
-    """The part asked for; if none was, the test part, or all documents of files that are not divided."""
-    from varitext.corpora import load, parts
-
-    if part is None:
-        part = "test" if "test" in parts(corpus) else parts(corpus)[0]
-    return load(corpus, part, data_dir=data_dir, text_column=text_column)
-
-
-def _documents_for(
-    model: "DocumentModel",
-    corpus: str | None,
-    part: str | None,
-    data_dir: Path | None,
-    text_column: str | None,
-    how_to_name: str,
-) -> "Documents":
-    """The documents named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
-    from varitext.corpora import CORPORA, parts
-
-    if corpus is not None:
-        return _load(corpus, part, data_dir, text_column)
-    if not model.corpus_:
-        raise InputError(f"the model does not say which corpus it was fitted on: name documents, {how_to_name}")
-    name = model.corpus_["name"]
-    if name not in CORPORA and not Path(name).exists():
-        raise InputError(f"{name}, which the model was fitted on, is not here: name documents, {how_to_name}")
-    if part is None and "test" not in parts(name):
-        raise InputError(
-            f"{name}, which the model was fitted on, has no test part: "
-            f"name documents that the model has not seen, {how_to_name}"
+    if estimator.stopped_ != "diverged":  # that error has one line of its own
+        say(
+            f"{estimator.n_training_documents_} documents, {len(estimator.vocabulary_)} words, "
+            f"{estimator.fit_seconds_:.0f} s ({_STOPPED[estimator.stopped_]}); "
+            f"held-out perplexity {estimator.dev_perplexity_:.1f}; model in {out}"
         )
-    return _load(name, part, data_dir, text_column or model.corpus_.get("text_column"))
-
-
-def _known_word(model: "DocumentModel", word: str) -> str:
-    """The word as the model knows it, or an `InputError` with one that is spelt alike."""
-    known = model.vocabulary_.index
-    if found := next((form for form in (word, word.lower()) if form in known), None):
-        return found
-    close = difflib.get_close_matches(word.lower(), known, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise InputError(f"{word!r} is not among the {len(known)} words of the model{hint}")
-
-
-def _document_entry(documents: "Documents", index: int, similarity: float) -> dict[str, Any]:
-    entry: dict[str, Any] = {"similarity": similarity, "index": index}
-    if documents.labels is not None:
-        entry["label"] = documents.labels[index]
-    if documents.texts is not None:
-        entry["text"] = _first_words(documents.texts[index])
-    return entry
-
-
-def _first_words(text: str, length: int = 100) -> str:
-    line = " ".join(text[: 5 * length].split())
-    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " ..."
-
-
-def _print_neighbours(neighbours: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        return _print_json({"similar": neighbours})
-    for entry in neighbours:
-        similarity, *columns = entry.values()
-        print(f"{similarity:6.3f}", *columns, sep="  ")
-
-
-def _seconds(duration: str | None) -> float | None:
-    if duration is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", duration.strip())
-    if not match or float(match[1]) == 0:
-        raise InputError(f"--time-limit {duration!r} is not a duration such as 60s, 10m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]]
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")))
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr)
