@@ -191,7 +191,7 @@ def test_tables_of_defaults_agree(page, heading, record):
 
 @pytest.mark.parametrize(("column", "preset"), [(2, "paper"), (3, "recommended")])
 def test_table_of_presets_agrees(column, preset):
-    recipe = NVDM.recipe(preset, documents=10_705)  # 20newsgroups-nvdm without its held-out documents
+    recipe = NVDM.recipe(preset, 10_705, 100.0)  # 20newsgroups-nvdm without its held-out documents
     defaults = {name: parameter.default for name, parameter in inspect.signature(NVDM).parameters.items()}
     objective = dataclasses.asdict(recipe.objective)
     actual = defaults | recipe.architecture | dataclasses.asdict(recipe.training) | objective
