@@ -5,7 +5,7 @@ forward pass) and by word (for the gradient of the first layer).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, fields
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 
-class CountBatch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CountBatch:
     """The non-zero counts of B documents over a vocabulary of V words; n of them in all."""
 
     words: Tensor  # [n] word of each entry, document by document
@@ -48,7 +49,11 @@ class CountBatch(NamedTuple):
             by_word=torch.from_numpy(transposed.data.astype(np.int64)),
             word_starts=torch.from_numpy(transposed.indptr[:-1].astype(np.int64)),
         )
-        return batch if str(device) == "cpu" else cls(*(tensor.to(device, non_blocking=True) for tensor in batch))
+        return batch if str(device) == "cpu" else batch.to(device)
+
+    def to(self, device: torch.device | str) -> "CountBatch":
+        tensors = (getattr(self, field.name) for field in fields(self))
+        return CountBatch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
 
 
 class CountBatches:
@@ -106,7 +111,8 @@ def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Genera
     return thinned
 
 
-class TokenBatch(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TokenBatch:
     """B word sequences, padded to the longest; `mask` is true on real words."""
 
     tokens: Tensor  # [B, T]

@@ -110,18 +110,23 @@ class NVDM(DocumentNetwork):
 
     @torch.no_grad()
     def newton_step(self, batch: CountBatch) -> DiagonalGaussian:
-        """From h = 0, gradient over curvature of log p(h | X), each dimension by itself; and the spread there.
+        """One step from h = 0 on log p(h | X), and the spread there.
 
-        No gradient runs through it: R is learned from the words it has to explain, and the bound stays a bound
+        The direction is gradient over curvature, each dimension by itself; its length is the best one for the whole
+        curvature, without which correlated dimensions would add up to a step many times too long.
+        No gradient runs through this: R is learned from the words it has to explain, and the bound stays a bound
         whatever the inference network does.
         """
         word_vectors, frequencies = self.decoder.weight, torch.softmax(self.decoder.bias, 0)
         expected = frequencies @ word_vectors  # [K]   E[R_w] under the model at h = 0
-        variance = (frequencies @ word_vectors.square() - expected.square()).clamp(min=0)  # [K]
+        covariance = (word_vectors * frequencies[:, None]).T @ word_vectors - torch.outer(expected, expected)  # [K, K]
         lengths = batch.lengths[:, None]
         gradient = sparse_times_dense(batch, batch.counts, word_vectors) - lengths * expected  # [B, K]
-        precision = 1 + lengths * variance
-        return DiagonalGaussian(gradient / precision, -0.5 * precision.log()).within_bounds()
+        precision = 1 + lengths * covariance.diagonal().clamp(min=0)
+        direction = gradient / precision
+        curvature = (direction.square() + lengths * (direction @ covariance) * direction).sum(1, keepdim=True)
+        best_length = (gradient * direction).sum(1, keepdim=True) / curvature.clamp(min=1e-12)
+        return DiagonalGaussian(best_length * direction, -0.5 * precision.log()).within_bounds()
 
     @torch.no_grad()
     def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:

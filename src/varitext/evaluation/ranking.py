@@ -1,0 +1,178 @@
+"""MAP and MRR over questions, with tied candidates in expectation over all their orders.
+
+Tied are candidates of one question with the same score. Let a group of n tied candidates, r of them right, come after N others
+of which R are right. Over all n! orders of the group, its place i = 1..n holds a right answer with probability r/n, and then
+
+average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
+reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
+
+So the order of rows in a file can neither help nor hurt, and a constant score is worth what a random ranking is worth.
+Without ties these are the plain measures, equal to trec_eval's `map` and `recip_rank`.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from varitext.errors import InputError
+from varitext.evaluation.significance import bootstrap_interval
+
+
+class Protocol(NamedTuple):
+    """Which questions count, and the factor on their values."""
+
+    questions: str  # in words
+    needs_right: bool
+    needs_wrong: bool
+    scale: float = 1.0
+
+    def counts(self, n_right: np.ndarray, n_candidates: np.ndarray) -> np.ndarray:
+        """Whether each question counts, from its numbers of right answers and of candidates."""
+        enough_right = (n_right > 0) | (not self.needs_right)
+        return enough_right & ((n_right < n_candidates) | (not self.needs_wrong))
+
+
+PROTOCOLS = {
+    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", True, False),
+    "both": Protocol("questions with a right and a wrong answer (WikiQA test: 237; QASent clean test: 68)", True, True),
+    "all": Protocol("every question; 0 for one without a right answer, as trec_eval (WikiQA: 633; QASent raw: 95)", False, False),
+    # The early QASent script took 72 test questions, 4 of which no system could get right: the scale of the paper's table.
+    "paper-qasent": Protocol("as `both`, times 68/72: 4 of 72 questions always count as wrong", True, True, 68 / 72),
+}
+
+
+class QuestionValues(NamedTuple):
+    """One value per question, in the order of the sorted ids."""
+
+    question_ids: np.ndarray
+    average_precision: np.ndarray
+    reciprocal_rank: np.ndarray
+    n_right: np.ndarray
+    n_candidates: np.ndarray
+
+
+@dataclass(frozen=True)
+class RankingRecord:
+    """MAP and MRR under a named protocol; the means of the values per question that it keeps for tests of significance."""
+
+    map: float
+    mrr: float
+    map_interval_95: tuple[float, float]
+    mrr_interval_95: tuple[float, float]
+    protocol: str
+    questions: str
+    n_questions: int
+    n_pairs: int
+    n_questions_left_out: int
+    ties: str = "expectation over all orders"
+    question_ids: np.ndarray = field(kw_only=True, repr=False, compare=False)
+    average_precision: np.ndarray = field(kw_only=True, repr=False, compare=False)  # scaled as the protocol says
+    reciprocal_rank: np.ndarray = field(kw_only=True, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: without the values per question."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+
+
+def ranking_record(
+    scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike, protocol: str = "answerable", seed: int = 0
+) -> RankingRecord:
+    """MAP and MRR of scores, higher is better; rows in any order, those of one question need not be neighbours."""
+    values = question_values(scores, labels, question_ids)
+    rule = protocol_named(protocol)
+    counts = rule.counts(values.n_right, values.n_candidates)
+    if not counts.any():
+        raise InputError(f"none of {len(counts)} questions counts under the protocol {protocol!r} ({rule.questions})")
+    precision, reciprocal = rule.scale * values.average_precision[counts], rule.scale * values.reciprocal_rank[counts]
+    return RankingRecord(
+        map=float(precision.mean()),
+        mrr=float(reciprocal.mean()),
+        map_interval_95=bootstrap_interval(precision, seed=seed).bounds,
+        mrr_interval_95=bootstrap_interval(reciprocal, seed=seed).bounds,
+        protocol=protocol,
+        questions=rule.questions,
+        n_questions=int(counts.sum()),
+        n_pairs=int(values.n_candidates[counts].sum()),
+        n_questions_left_out=int((~counts).sum()),
+        question_ids=values.question_ids[counts],
+        average_precision=precision,
+        reciprocal_rank=reciprocal,
+    )
+
+
+def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -> QuestionValues:
+    """Expected average precision and reciprocal rank of every question; 0 where no answer is right."""
+    scores, labels = numbers(scores, "score"), binary_labels(labels)
+    ids, question = grouped(question_ids)
+    same_length(scores=scores, labels=labels, question_ids=question)
+    order = np.lexsort((-scores, question))
+    places = _places(scores[order], labels[order], question[order])
+    n_right = np.bincount(question, labels).astype(int)
+    precision = np.bincount(question[order], _precision_parts(places)) / np.maximum(n_right, 1)
+    reciprocal = np.bincount(question[order], _reciprocal_parts(places))
+    return QuestionValues(ids, precision, reciprocal, n_right, np.bincount(question))
+
+
+def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> np.ndarray:
+    """Whether each row belongs to a question that counts: to measure calibration on the rows that MAP is measured on."""
+    labels, (_, question) = binary_labels(labels), grouped(question_ids)
+    same_length(labels=labels, question_ids=question)
+    return protocol_named(protocol).counts(np.bincount(question, labels), np.bincount(question))[question]
+
+
+def protocol_named(name: str) -> Protocol:
+    if name not in PROTOCOLS:
+        raise InputError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
+
+
+# Inside
+
+
+class _Places(NamedTuple):
+    """Each row's place in the ranking: the letters of the formulas above, one value per row."""
+
+    within: np.ndarray  # i
+    tied: np.ndarray  # n
+    right: np.ndarray  # r
+    before: np.ndarray  # N
+    right_before: np.ndarray  # R
+
+
+def _places(scores: np.ndarray, labels: np.ndarray, question: np.ndarray) -> _Places:
+    """From rows sorted by question, then by falling score."""
+    new_question = np.diff(question, prepend=-1) != 0
+    new_group = new_question.copy()
+    new_group[1:] |= scores[1:] != scores[:-1]
+    group_starts, group = np.flatnonzero(new_group), np.cumsum(new_group) - 1
+    row, question_start = np.arange(len(scores)), np.flatnonzero(new_question)[question]
+    right_above = np.cumsum(labels) - labels  # in all rows above, other questions too
+    start = group_starts[group]
+    return _Places(
+        within=row - start + 1,
+        tied=np.bincount(group)[group],
+        right=np.add.reduceat(labels, group_starts)[group],
+        before=start - question_start,
+        right_before=right_above[start] - right_above[question_start],
+    )
+
+
+def _precision_parts(places: _Places) -> np.ndarray:
+    i, n, r, before, right_before = places
+    return r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
+
+
+def _reciprocal_parts(places: _Places) -> np.ndarray:
+    i, n, r, before, right_before = places
+    first = (right_before == 0) & (r > 0) & (i <= n - r + 1)
+    i, n, r, before = i[first], n[first], r[first], before[first]
+    parts = np.zeros(len(first))
+    parts[first] = np.exp(_log_choose(n - i, r - 1) - _log_choose(n, r)) / (before + i)
+    return parts
+
+
+def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
