@@ -37,6 +37,7 @@ from varitext.training import Progress, Trainer
 KIND = "document-model"
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
+TOPIC_SHARE = 0.8  # of the text, whose words may stand for a topic
 AXES_FROM = 4000  # documents from which readable axes are found
 
 
@@ -222,10 +223,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return float((bounds.elbo / bounds.lengths).mean())
 
     def topics(self, words: int = 10) -> list[Topic]:
-        """The latent dimensions as ranked words, those that carry most first."""
+        """The latent dimensions as ranked words, those that carry most first.
+
+        Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
+        say least.
+        """
         check_is_fitted(self)
-        order = np.argsort(-self.kl_per_dimension_)
-        return [self._topic(int(number), min(words, len(self.vocabulary_))) for number in order]
+        frequencies = self.network_.word_log_frequencies.double().exp().cpu().numpy()
+        by_frequency = np.argsort(-frequencies, kind="stable")
+        enough = np.searchsorted(np.cumsum(frequencies[by_frequency]), TOPIC_SHARE) + 1
+        candidates = by_frequency[: max(enough, 2 * words)]
+        return [self._topic(int(number), candidates, words) for number in np.argsort(-self.kl_per_dimension_)]
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
         """The words nearest in the semantic space (rows of R), by cosine."""
@@ -406,15 +414,16 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         finally:
             torch.set_num_threads(before)
 
-    def _topic(self, number: int, words: int) -> Topic:
-        column = self.word_vectors_[:, number]
-        strongest = np.argsort(-column)
-        name = self.vocabulary_.words
+    def _topic(self, number: int, candidates: np.ndarray, words: int) -> Topic:
+        weights = self.word_vectors_[candidates, number]
+        order = np.argsort(-weights, kind="stable")
+        first, last = order[:words], order[::-1][:words]
+        name = [self.vocabulary_.words[candidate] for candidate in candidates]
         return Topic(
             number,
-            tuple(name[i] for i in strongest[:words]),
-            tuple(float(column[i]) for i in strongest[:words]),
-            tuple(name[i] for i in strongest[::-1][:words]),
+            tuple(name[i] for i in first),
+            tuple(float(weights[i]) for i in first),
+            tuple(name[i] for i in last),
             float(self.kl_per_dimension_[number]),
         )
 
