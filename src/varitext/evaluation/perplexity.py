@@ -14,6 +14,7 @@ import torch
 
 from varitext.batches import CountBatches
 from varitext.errors import InputError
+from varitext.evaluation.significance import bootstrap_interval
 from varitext.latent import LatentModel, draw
 
 LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
@@ -91,12 +92,12 @@ def perplexity_record(
         raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
     bounds = document_bounds(model, known, samples, seed, device)
     unigram = known @ word_log_frequencies
-    per_word = -bounds.elbo / bounds.lengths
+    interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
     per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
     unigram_per_document = per_document_perplexity(unigram, bounds.lengths)
     return PerplexityRecord(
         per_document_perplexity=per_document,
-        per_document_interval_95=_bootstrap_interval(per_word, seed),
+        per_document_interval_95=(_exp(interval.low), _exp(interval.high)),
         corpus_perplexity=per_corpus_perplexity(bounds.elbo, bounds.lengths),
         iwae_per_document_perplexity=per_document_perplexity(bounds.importance_weighted, bounds.lengths),
         iwae_corpus_perplexity=per_corpus_perplexity(bounds.importance_weighted, bounds.lengths),
@@ -124,11 +125,3 @@ def per_corpus_perplexity(log_probability: np.ndarray, lengths: np.ndarray) -> f
 def _exp(value: float) -> float:
     """exp that tops out instead of overflowing: a model that bad is only ever compared with a better one."""
     return math.exp(min(value, 700.0))
-
-
-def _bootstrap_interval(per_word: np.ndarray, seed: int, resamples: int = 1000) -> tuple[float, float]:
-    """95 % interval of the per-document perplexity over documents drawn again with replacement."""
-    generator = np.random.default_rng(seed)
-    means = [per_word[generator.integers(0, len(per_word), len(per_word))].mean() for _ in range(resamples)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    return _exp(low), _exp(high)

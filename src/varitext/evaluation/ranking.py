@@ -1,7 +1,7 @@
 """MAP and MRR over questions, with tied candidates in expectation over all their orders.
 
-Tied are candidates of one question with the same score. Let a group of n tied candidates, r of them right, come after N others
-of which R are right. Over all n! orders of the group, its place i = 1..n holds a right answer with probability r/n, and then
+Tied are candidates of one question with the same score. Let a group of n tied candidates, r of them right, come after
+N others, R of them right. Over all n! orders of the group, its place i = 1..n is right with probability r/n, and then
 
 average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
 reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from varitext.errors import InputError
+from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
 from varitext.evaluation.significance import bootstrap_interval
 
 
@@ -36,11 +37,24 @@ class Protocol(NamedTuple):
 
 
 PROTOCOLS = {
-    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", True, False),
-    "both": Protocol("questions with a right and a wrong answer (WikiQA test: 237; QASent clean test: 68)", True, True),
-    "all": Protocol("every question; 0 for one without a right answer, as trec_eval (WikiQA: 633; QASent raw: 95)", False, False),
-    # The early QASent script took 72 test questions, 4 of which no system could get right: the scale of the paper's table.
-    "paper-qasent": Protocol("as `both`, times 68/72: 4 of 72 questions always count as wrong", True, True, 68 / 72),
+    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", needs_right=True, needs_wrong=False),
+    "both": Protocol(
+        "questions with a right and a wrong answer (WikiQA test: 237; QASent clean test: 68)",
+        needs_right=True,
+        needs_wrong=True,
+    ),
+    "all": Protocol(
+        "every question, 0 for one without a right answer, as trec_eval does (WikiQA test: 633; QASent raw test: 95)",
+        needs_right=False,
+        needs_wrong=False,
+    ),
+    # The early QASent script took 72 test questions, of which no system could get 4 right; so does the paper, it seems
+    "paper-qasent": Protocol(
+        "as `both`, times 68/72: 4 of 72 questions always count as wrong",
+        needs_right=True,
+        needs_wrong=True,
+        scale=68 / 72,
+    ),
 }
 
 
@@ -56,7 +70,7 @@ class QuestionValues(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingRecord:
-    """MAP and MRR under a named protocol; the means of the values per question that it keeps for tests of significance."""
+    """MAP and MRR under a named protocol: means of the values per question, kept for tests of significance."""
 
     map: float
     mrr: float
@@ -105,8 +119,8 @@ def ranking_record(
 
 def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -> QuestionValues:
     """Expected average precision and reciprocal rank of every question; 0 where no answer is right."""
-    scores, labels = numbers(scores, "score"), binary_labels(labels)
-    ids, question = grouped(question_ids)
+    scores, labels = numbers(scores, "scores"), binary_labels(labels)
+    ids, question = question_index(question_ids)
     same_length(scores=scores, labels=labels, question_ids=question)
     order = np.lexsort((-scores, question))
     places = _places(scores[order], labels[order], question[order])
@@ -117,8 +131,8 @@ def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLik
 
 
 def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> np.ndarray:
-    """Whether each row belongs to a question that counts: to measure calibration on the rows that MAP is measured on."""
-    labels, (_, question) = binary_labels(labels), grouped(question_ids)
+    """Whether each row's question counts: to measure calibration on the same rows as MAP."""
+    labels, (_, question) = binary_labels(labels), question_index(question_ids)
     same_length(labels=labels, question_ids=question)
     return protocol_named(protocol).counts(np.bincount(question, labels), np.bincount(question))[question]
 

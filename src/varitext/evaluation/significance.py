@@ -1,7 +1,7 @@
-"""Is the difference between two models more than chance? Tests over questions, on values such as average precision per question.
+"""Is the difference between two models more than chance? Tests over questions, on values such as average precision.
 
-Values are [questions], or [seeds, questions]: then each question's value is its mean over the seeds, and the question stays
-the unit that is drawn, because the questions are the sample and the seeds only make each value less noisy.
+Values are [questions], or [seeds, questions]: then each question's value is its mean over the seeds, and the question
+stays the unit that is drawn: the questions are the sample, the seeds only make each value less noisy.
 """
 
 from collections.abc import Iterator
@@ -42,19 +42,23 @@ def paired_randomisation_test(
 ) -> PairedTest:
     """How often swapping the two models question by question makes a mean difference at least as large as the one seen.
 
-    p = #{signs s : |sum_q s_q d_q| >= |sum_q d_q|} / 2^Q      every assignment of signs, where there are at most 2^20
-    p = (1 + #{...}) / (1 + resamples)                        drawn: the 1 is the assignment that was seen, so p is never 0
+    p = #{signs s : |sum_q s_q d_q| >= |sum_q d_q|} / 2^Q     all assignments of signs, where at most 2^20
+    p = (1 + #{...}) / (1 + resamples)                       drawn; the 1 is the assignment seen: p is never 0
     Questions on which the models agree change no sum, so only the others are enumerated.
     """
     first, second = values_by_question(first), values_by_question(second)
     if first.shape != second.shape:
-        raise InputError(f"a paired test needs the same questions: {first.size} in the first, {second.size} in the second")
+        raise InputError(
+            f"a paired test needs the same questions: {first.size} in the first, {second.size} in the second"
+        )
     difference = first - second
     moving = difference[difference != 0]
     extreme = abs(moving.sum()) - 1e-12 * np.abs(moving).sum()  # sums in another order differ by rounding
     if len(moving) <= MOST_ENUMERATED:
         sums = _every_signed_sum(moving)
-        return PairedTest(difference.mean().item(), (np.abs(sums) >= extreme).mean().item(), len(first), len(sums), True)
+        return PairedTest(
+            difference.mean().item(), (np.abs(sums) >= extreme).mean().item(), len(first), len(sums), True
+        )
     hits = sum((np.abs(sums) >= extreme).sum() for sums in _drawn_signed_sums(moving, resamples, seed))
     return PairedTest(difference.mean().item(), float(hits + 1) / (resamples + 1), len(first), resamples, False)
 

@@ -66,7 +66,7 @@ def _fingerprints(source: Documents | None) -> list[tuple[str, str]]:
     """The SHA-256 of the corpus, as `varitext evaluate` gives it, and of its files if they are few."""
     if source is None:
         return []
-    files = [(for_html(file.name), _hash(file.sha256)) for file in source.files]
+    files = [("file", f"{for_html(file.name)} {_hash(file.sha256)}") for file in source.files]
     return [("SHA-256", _hash(source.sha256)), *(files if len(files) <= MOST_FILES else [])]
 
 

@@ -1,0 +1,177 @@
+"""Do probabilities mean what they say? Log loss, Brier score, calibration error, and what abstaining buys.
+
+log loss      -1/n sum [y log p + (1 - y) log(1 - p)]
+Brier          1/n sum (p - y)^2
+ECE            sum_bins  n_b/n |mean p in b - share of right in b|
+risk(k/n)      expected errors among the k answers of highest confidence, over k; ties in expectation over their orders
+
+The logarithm sees no probability below the machine epsilon of its type, as in scikit-learn: a float32 that was rounded
+to 1 does not claim more than float32 can say. Certain and right costs nothing; certain and wrong costs 16 nats as
+float32, 36 as float64, and is counted.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from varitext.errors import InputError
+from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
+
+BINNINGS = ("equal-mass", "equal-width")
+
+
+class ReliabilityCurve(NamedTuple):
+    """One entry per bin that has a candidate. Bin b is (lower, upper], the first one [lower, upper]."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    mean_probability: np.ndarray
+    share_right: np.ndarray
+    count: np.ndarray
+
+    @property
+    def expected_error(self) -> float:
+        gaps = np.abs(self.mean_probability - self.share_right)
+        return float(self.count @ gaps / self.count.sum())
+
+
+class RiskCoverage(NamedTuple):
+    """The share of wrong answers among those kept when the least confident are withheld."""
+
+    coverage: np.ndarray  # 1/n, 2/n, ..., 1
+    risk: np.ndarray
+
+    @property
+    def area(self) -> float:
+        """Mean risk over all coverages: AURC; lower is better."""
+        return float(self.risk.mean())
+
+
+class TopAnswers(NamedTuple):
+    """The best answer of each question; where several are tied, `right` is their share of right ones."""
+
+    question_ids: np.ndarray
+    confidence: np.ndarray
+    right: np.ndarray
+
+
+@dataclass(frozen=True)
+class CalibrationRecord:
+    """Over pairs of question and candidate, but for the last value, which is over the top answer of each question."""
+
+    log_loss: float
+    brier: float
+    ece: float
+    ece_binning: str
+    ece_bin_edges: tuple[float, ...]  # fewer bins than asked for where probabilities are tied
+    share_right: float
+    mean_probability: float
+    n_certain_and_wrong: int
+    risk_coverage_area: float
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def calibration_record(
+    probabilities: ArrayLike, labels: ArrayLike, question_ids: ArrayLike, bins: int = 15, binning: str = "equal-mass"
+) -> CalibrationRecord:
+    values, right = _checked(probabilities, labels)
+    curve = reliability_curve(values, right, bins, binning)
+    top = top_answers(values, right, question_ids)
+    return CalibrationRecord(
+        log_loss=log_loss(probabilities, labels),
+        brier=brier_score(values, right),
+        ece=curve.expected_error,
+        ece_binning=binning,
+        ece_bin_edges=(float(curve.lower[0]), *curve.upper.tolist()),
+        share_right=float(right.mean()),
+        mean_probability=float(values.mean()),
+        n_certain_and_wrong=int((np.abs(values - right) == 1).sum()),
+        risk_coverage_area=risk_coverage(top.confidence, top.right).area,
+    )
+
+
+def log_loss(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    given = np.asarray(probabilities)
+    epsilon = np.finfo(given.dtype if given.dtype.kind == "f" else float).eps
+    values, right = _checked(probabilities, labels)
+    of_what_happened = np.where(right == 1, values, 1 - values)
+    return float(-np.log(np.clip(of_what_happened, epsilon, 1)).mean())
+
+
+def brier_score(probabilities: ArrayLike, labels: ArrayLike) -> float:
+    values, right = _checked(probabilities, labels)
+    return float(np.square(values - right).mean())
+
+
+def expected_calibration_error(
+    probabilities: ArrayLike, labels: ArrayLike, bins: int = 15, binning: str = "equal-mass"
+) -> float:
+    return reliability_curve(probabilities, labels, bins, binning).expected_error
+
+
+def reliability_curve(
+    probabilities: ArrayLike, labels: ArrayLike, bins: int = 15, binning: str = "equal-mass"
+) -> ReliabilityCurve:
+    """Equal-mass bins end at quantiles of the probabilities, equal-width bins at 1/bins, 2/bins, ..., 1.
+
+    Equal probabilities always share a bin, so that the order of rows does not matter; bins can then differ in mass.
+    """
+    values, right = _checked(probabilities, labels)
+    upper = _upper_edges(values, bins, binning)
+    bin_of = np.searchsorted(upper, values)  # the first bin whose upper edge is not below
+    count = np.bincount(bin_of, minlength=len(upper))
+    used, lower = count > 0, np.concatenate([[0.0], upper[:-1]])
+    sums = [np.bincount(bin_of, column, len(upper))[used] for column in (values, right)]
+    return ReliabilityCurve(lower[used], upper[used], sums[0] / count[used], sums[1] / count[used], count[used])
+
+
+def risk_coverage(confidence: ArrayLike, right: ArrayLike) -> RiskCoverage:
+    """`right` is 0 or 1, or the chance of being right, for each answer."""
+    confidence, right = numbers(confidence, "confidences"), _within_0_and_1(right, "values of right")
+    same_length(confidences=confidence, right=right)
+    order = np.argsort(-confidence, kind="stable")
+    _, group = np.unique(-confidence[order], return_inverse=True)
+    errors = (np.bincount(group, 1 - right[order]) / np.bincount(group))[group]  # every order of tied answers at once
+    kept = np.arange(1, len(errors) + 1)
+    return RiskCoverage(kept / len(errors), np.cumsum(errors) / kept)
+
+
+def top_answers(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -> TopAnswers:
+    """For `risk_coverage` over questions: how sure is the best answer, and is it right?"""
+    scores, right = numbers(scores, "scores"), binary_labels(labels)
+    ids, question = question_index(question_ids)
+    same_length(scores=scores, labels=right, question_ids=question)
+    best = np.full(len(ids), -np.inf)
+    np.maximum.at(best, question, scores)
+    top = scores == best[question]
+    return TopAnswers(ids, best, np.bincount(question, top * right) / np.bincount(question, top))
+
+
+# Inside
+
+
+def _checked(probabilities: ArrayLike, labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    values, right = _within_0_and_1(probabilities, "probabilities"), binary_labels(labels)
+    same_length(probabilities=values, labels=right)
+    return values, right
+
+
+def _within_0_and_1(values: ArrayLike, name: str) -> np.ndarray:
+    values = numbers(values, name)
+    outside = np.flatnonzero((values < 0) | (values > 1))
+    if len(outside):
+        raise InputError(f"{name} lie between 0 and 1; row {outside[0]} has {values[outside[0]]:g}")
+    return values
+
+
+def _upper_edges(values: np.ndarray, bins: int, binning: str) -> np.ndarray:
+    if binning not in BINNINGS or bins < 1:
+        raise InputError(f"bins are at least one and {' or '.join(BINNINGS)}, not {bins} and {binning!r}")
+    if binning == "equal-width":
+        return np.arange(1, bins + 1) / bins
+    last_rows = -(-np.arange(1, bins + 1) * len(values) // bins) - 1  # ceil(n b / bins) - 1
+    return np.unique(np.sort(values)[last_rows])
