@@ -27,6 +27,7 @@ from varitext.document_input import (
 from varitext.document_task import DocumentObjective, DocumentTask, Recipe
 from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
+from varitext.inspection import Neighbour, Topic, nearest, rank_topics
 from varitext.latent import DiagonalGaussian, kl
 from varitext.latent.rotation import readable_axes
 from varitext.models import MODELS
@@ -37,7 +38,6 @@ from varitext.training import Progress, Trainer
 KIND = "document-model"
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
-TOPIC_SHARE = 0.8  # of the text, whose words may stand for a topic
 AXES_FROM = 4000  # documents from which readable axes are found
 
 
@@ -46,21 +46,6 @@ class Posterior(NamedTuple):
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
-
-
-class Topic(NamedTuple):
-    """One latent dimension, as one of the readable axes; the other end has words too."""
-
-    number: int
-    words: tuple[str, ...]  # the strongest positive connections, strongest first
-    weights: tuple[float, ...]
-    opposite_words: tuple[str, ...]
-    kl: float  # nats per training document that the dimension carries
-
-
-class Neighbour(NamedTuple):
-    index: int
-    similarity: float  # cosine
 
 
 class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -230,10 +215,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         frequencies = self.network_.word_log_frequencies.double().exp().cpu().numpy()
-        by_frequency = np.argsort(-frequencies, kind="stable")
-        enough = np.searchsorted(np.cumsum(frequencies[by_frequency]), TOPIC_SHARE) + 1
-        candidates = by_frequency[: max(enough, 2 * words)]
-        return [self._topic(int(number), candidates, words) for number in np.argsort(-self.kl_per_dimension_)]
+        return rank_topics(self.word_vectors_, frequencies, self.vocabulary_.words, self.kl_per_dimension_, words)
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
         """The words nearest in the semantic space (rows of R), by cosine."""
@@ -241,7 +223,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if word not in self.vocabulary_.index:
             raise InputError(f"{word!r} is not among the {len(self.vocabulary_)} words of the model")
         row = self.vocabulary_.index[word]
-        neighbours = _nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
+        neighbours = nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
         return [(self.vocabulary_.words[i], similarity) for i, similarity in neighbours if i != row][:n]
 
     def similar_documents(
@@ -252,7 +234,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
         vectors = self.transform(among)
-        return [_nearest(vectors, vector, n) for vector in self.transform(X)]
+        return [nearest(vectors, vector, n) for vector in self.transform(X)]
 
     @property
     def word_vectors_(self) -> np.ndarray:
@@ -414,19 +396,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         finally:
             torch.set_num_threads(before)
 
-    def _topic(self, number: int, candidates: np.ndarray, words: int) -> Topic:
-        weights = self.word_vectors_[candidates, number]
-        order = np.argsort(-weights, kind="stable")
-        first, last = order[:words], order[::-1][:words]
-        name = [self.vocabulary_.words[candidate] for candidate in candidates]
-        return Topic(
-            number,
-            tuple(name[i] for i in first),
-            tuple(float(weights[i]) for i in first),
-            tuple(name[i] for i in last),
-            float(self.kl_per_dimension_[number]),
-        )
-
     @property
     def _n_features_out(self) -> int:
         return self.latent_dim
@@ -458,13 +427,6 @@ _LEARNED = (
 def _corpus_of(X: DocumentInput) -> dict[str, str] | None:
     """Which corpus, for the model folder: so that `evaluate` finds its test part."""
     return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
-
-
-def _nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
-    lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(query)), 1e-12)
-    similarity = vectors @ query / np.maximum(lengths, 1e-12)
-    order = np.argsort(-similarity, kind="stable")[:n]
-    return [Neighbour(int(i), float(similarity[i])) for i in order]
 
 
 def _plain(value: Any) -> Any:
