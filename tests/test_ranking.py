@@ -11,9 +11,10 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from varitext.corpora.protocols import PROTOCOLS
 from varitext.errors import InputError
 from varitext.evaluation.question_words import question_word, question_words, ranking_by_question_word
-from varitext.evaluation.ranking import PROTOCOLS, counted_rows, question_values, ranking_record
+from varitext.evaluation.ranking import counted_rows, question_values, ranking_record
 
 ONE_QUESTION = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=6)  # (score, label)
 QUESTIONS = st.lists(ONE_QUESTION, min_size=1, max_size=5)
@@ -165,7 +166,7 @@ def test_the_record_is_json_without_the_values_per_question():
         ({"scores": [[1, 2]]}, r"shape \[1, 2\]"),
         ({"labels": [0, 2]}, "row 1 has 2"),
         ({"labels": [0, 0]}, "none of 1 questions counts under the protocol 'answerable'"),
-        ({"protocol": "raw"}, "no protocol is called 'raw'; there are answerable"),
+        ({"protocol": "243"}, "no protocol is called '243'; there are answerable"),
         ({"question_ids": np.array([1, "a"], dtype=object)}, "several types"),
         ({"scores": [], "labels": [], "question_ids": []}, "at least one number"),
     ],
@@ -270,7 +271,7 @@ def test_a_constant_score_is_worth_what_trec_eval_gives_random_rankings_on_avera
 
 
 def test_the_numbers_of_questions_that_protocols_state(data_dir):
-    for corpus, expected in {"wikiqa": (243, 237, 633, 237), "qasent": (89, 68, 95, 68)}.items():
+    for corpus, expected in {"wikiqa": (243, 237, 633, 237, 237, 633), "qasent": (89, 68, 95, 68, 68, 95)}.items():
         pairs = read_pairs(data_dir / corpus)
         labels, ids = [pair["label"] for pair in pairs], [pair["qid"] for pair in pairs]
         zeros = np.zeros(len(pairs))

@@ -55,11 +55,14 @@ def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
 
 def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
     """The part asked for; if none was, the test part, or all documents of files that are not divided."""
-    from varitext.corpora import load, parts
+    from varitext.corpora import Documents, load, parts
 
     if part is None:
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
-    return load(corpus, part, data_dir=data_dir, text_column=text_column)
+    documents = load(corpus, part, data_dir=data_dir, text_column=text_column)
+    if not isinstance(documents, Documents):
+        raise InputError(f"{corpus} is a corpus of questions and answers, not of documents")
+    return documents
 
 
 def documents_for(

@@ -1,13 +1,14 @@
-"""Where documents come from: corpora that are known by name, and the user's own files.
+"""Where documents and questions come from: corpora that are known by name, and the user's own files.
 
 `load("20newsgroups")` or `load("articles.csv", text_column="body")` gives one plain record, `Documents`.
+`load_questions("wikiqa")` or `load_questions("pairs.csv")` gives the other, `QuestionAnswers`.
 """
 
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, rcv1
+from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
 from varitext.corpora.documents import (
     CorpusSpec,
     Documents,
@@ -16,6 +17,7 @@ from varitext.corpora.documents import (
     check_counts,
     combined_sha256,
 )
+from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.corpora.sources import content_sha256
 from varitext.errors import InputError
 
@@ -24,15 +26,19 @@ __all__ = [
     "CorpusSpec",
     "CorpusStatus",
     "Documents",
+    "QuestionAnswers",
     "SourceFile",
     "check_counts",
     "describe",
     "fetch",
     "load",
+    "load_questions",
     "parts",
+    "subset",
 ]
 
-CORPORA: dict[str, CorpusSpec] = {spec.name: spec for spec in (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC)}
+_SPECS = (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC, wikiqa.SPEC, qasent.SPEC)
+CORPORA: dict[str, CorpusSpec] = {spec.name: spec for spec in _SPECS}
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class CorpusStatus:
 
 def load(
     corpus: str | Path, part: str = "train", data_dir: str | Path | None = None, text_column: str | None = None
-) -> Documents:
-    """One part of a named corpus, or of a file or folder.
+) -> Documents | QuestionAnswers:
+    """One part of a named corpus, or of a file or folder of documents.
 
     Looks for a named corpus in `data_dir`, VARITEXT_DATA and the cache, then fetches it. A file or folder that is not
     divided into parts is loaded whole.
@@ -60,6 +66,16 @@ def load(
             raise InputError(f"{spec.name} has no part {part!r}; it has {', '.join(spec.parts)}")
         return spec.load(part, _folder(data_dir))
     return own_files.load(Path(corpus), part, text_column)
+
+
+def load_questions(corpus: str | Path, part: str = "train", data_dir: str | Path | None = None) -> QuestionAnswers:
+    """One part of a named corpus of questions, or of the user's own questions in a file or folder."""
+    if not _spec(corpus):
+        return own_questions.load(Path(corpus), part)
+    loaded = load(corpus, part, data_dir)
+    if not isinstance(loaded, QuestionAnswers):
+        raise InputError(f"{corpus} is a corpus of documents, not of questions and answers")
+    return loaded
 
 
 def parts(corpus: str | Path) -> tuple[str, ...]:

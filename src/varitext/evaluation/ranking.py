@@ -17,45 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from varitext.corpora.protocols import protocol_named
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
 from varitext.evaluation.significance import bootstrap_interval
-
-
-class Protocol(NamedTuple):
-    """Which questions count, and the factor on their values."""
-
-    questions: str  # in words
-    needs_right: bool
-    needs_wrong: bool
-    scale: float = 1.0
-
-    def counts(self, n_right: np.ndarray, n_candidates: np.ndarray) -> np.ndarray:
-        """Whether each question counts, from its numbers of right answers and of candidates."""
-        enough_right = (n_right > 0) | (not self.needs_right)
-        return enough_right & ((n_right < n_candidates) | (not self.needs_wrong))
-
-
-PROTOCOLS = {
-    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", needs_right=True, needs_wrong=False),
-    "both": Protocol(
-        "questions with a right and a wrong answer (WikiQA test: 237; QASent clean test: 68)",
-        needs_right=True,
-        needs_wrong=True,
-    ),
-    "all": Protocol(
-        "every question, 0 for one without a right answer, as trec_eval does (WikiQA test: 633; QASent raw test: 95)",
-        needs_right=False,
-        needs_wrong=False,
-    ),
-    # The early QASent script took 72 test questions, of which no system could get 4 right; so does the paper, it seems
-    "paper-qasent": Protocol(
-        "as `both`, times 68/72: 4 of 72 questions always count as wrong",
-        needs_right=True,
-        needs_wrong=True,
-        scale=68 / 72,
-    ),
-}
 
 
 class QuestionValues(NamedTuple):
@@ -135,12 +100,6 @@ def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> n
     labels, (_, question) = binary_labels(labels), question_index(question_ids)
     same_length(labels=labels, question_ids=question)
     return protocol_named(protocol).counts(np.bincount(question, labels), np.bincount(question))[question]
-
-
-def protocol_named(name: str) -> Protocol:
-    if name not in PROTOCOLS:
-        raise InputError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
-    return PROTOCOLS[name]
 
 
 # Inside

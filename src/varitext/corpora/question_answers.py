@@ -1,0 +1,192 @@
+"""The record in which every corpus of questions with candidate answers arrives, and the protocols that choose of them.
+
+Words keep their case, as the corpora give them; who wants them in lower case makes them so.
+"""
+
+import itertools
+import re
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.corpora.documents import SourceFile, combined_sha256
+from varitext.corpora.protocols import protocol_named
+from varitext.errors import InputError
+
+
+class Candidate(NamedTuple):
+    """A sentence that may answer a question."""
+
+    id: str
+    words: tuple[str, ...]
+    text: str
+    label: int  # 1 for a right answer, 0 for a wrong one
+    position: int | None = None  # the sentence's place in its document, from 0; None where the corpus does not tell
+
+
+class Question(NamedTuple):
+    id: str
+    words: tuple[str, ...]
+    text: str
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def has_right(self) -> bool:
+        return any(candidate.label == 1 for candidate in self.candidates)
+
+    @property
+    def has_wrong(self) -> bool:
+        return any(candidate.label == 0 for candidate in self.candidates)
+
+
+class Pair(NamedTuple):
+    """A question and one candidate: a row of a file, before rows are grouped by their question."""
+
+    question_id: str
+    question: str
+    question_words: tuple[str, ...]
+    candidate: Candidate
+    where: str  # file and line, for messages
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionAnswers:
+    """One part of a corpus of questions; each question has at least one candidate."""
+
+    name: str
+    part: str
+    files: tuple[SourceFile, ...]
+    questions: tuple[Question, ...]
+
+    def __post_init__(self) -> None:
+        for question in self.questions:
+            if not question.candidates:
+                raise InputError(f"{self.name}: question {question.id} has no candidates")
+
+    def __array__(self, *_, **__) -> np.ndarray:
+        """Whoever takes the record for a matrix of counts, such as `DocumentModel`, hears what it is."""
+        raise InputError(f"{self.name} is a corpus of questions and answers, not of documents")
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of all files this part was read from: `corpus_sha256` in results."""
+        return combined_sha256(self.files)
+
+    @property
+    def n_questions(self) -> int:
+        return len(self.questions)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_positive(self) -> int:
+        return int(self.labels.sum())
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Of all candidates, question after question."""
+        every = itertools.chain.from_iterable(question.candidates for question in self.questions)
+        return np.array([candidate.label for candidate in every], np.int8)  # [pairs]
+
+    @cached_property
+    def groups(self) -> np.ndarray:
+        """Which question each candidate belongs to, by its place in `questions`."""
+        sizes = [len(question.candidates) for question in self.questions]
+        return np.repeat(np.arange(len(sizes)), sizes)  # [pairs]
+
+
+def subset(question_answers: QuestionAnswers, protocol: str) -> QuestionAnswers:
+    """The questions that a protocol counts; an `InputError` if there are none."""
+    rule = protocol_named(protocol)
+    n_candidates = np.bincount(question_answers.groups)
+    counts = rule.counts(np.bincount(question_answers.groups, question_answers.labels), n_candidates)
+    questions = tuple(itertools.compress(question_answers.questions, counts))
+    if not questions:
+        raise InputError(
+            f"{question_answers.name} ({question_answers.part}): none of {question_answers.n_questions} questions "
+            f"counts under the protocol {protocol!r} ({rule.questions})"
+        )
+    return replace(question_answers, questions=questions)
+
+
+def check_both_labels(question_answers: QuestionAnswers) -> None:
+    """Refuse to learn from pairs that are all right or all wrong."""
+    if question_answers.n_positive in (0, question_answers.n_pairs):
+        label = int(question_answers.n_positive > 0)
+        raise InputError(
+            f"{question_answers.name} ({question_answers.part}): all {question_answers.n_pairs} pairs have "
+            f"label {label}; learning needs right and wrong answers"
+        )
+
+
+def group_pairs(pairs: Iterable[Pair]) -> tuple[Question, ...]:
+    """Questions in order of first appearance, each with its candidates in order; a contradiction is said, and kept."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        group = groups.setdefault(pair.question_id, [])
+        if group and group[0].question != pair.question:
+            raise InputError(f"{pair.where}: question id {pair.question_id!r} has another question above")
+        group.append(pair)
+    _say_contradictions(groups.values())
+    return tuple(
+        Question(question_id, group[0].question_words, group[0].question, tuple(pair.candidate for pair in group))
+        for question_id, group in groups.items()
+    )
+
+
+def _say_contradictions(groups: Iterable[Sequence[Pair]]) -> None:
+    """The same answer to the same question, once right and once wrong, is a mistake that only the user can mend."""
+    contradictions = []
+    for group in groups:
+        labels: dict[str, int] = {}
+        for pair in group:
+            if labels.setdefault(pair.candidate.text, pair.candidate.label) != pair.candidate.label:
+                contradictions.append(pair)
+    if contradictions:
+        first = contradictions[0]
+        others = f", and {len(contradictions) - 1} more such" if len(contradictions) > 1 else ""
+        warnings.warn(
+            f"{first.where}: this pair stands above with the other label{others}; both are kept", stacklevel=3
+        )
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of text that is tokenised already; equal words are one object, as a corpus has few and repeats them."""
+    return tuple(map(sys.intern, text.split()))
+
+
+_STEPS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"[“”]", '"'),
+        (r"[‘’]", "'"),
+        (r'(^|[\s(\[{])"', r"\1 `` "),
+        (r'"', " '' "),
+        (r"\.{3,}|…", " ... "),
+        (r"-{2,}", " -- "),
+        (r"([;@#$%&!?]|[,:](?!\d))", r" \1 "),
+        (r"(?<=[^\s.])\.(?=[\s\])}']*$)", " . "),  # the full stop at the end; those inside belong to abbreviations
+        (r"([()\[\]{}])", r" \1 "),
+        (r"(?i)(?<=\w)(n't|'(?:s|m|d|re|ve|ll))(?!\w)", r" \1"),
+        (r"(?<=[^\s'])'(?=\s|$)", " '"),  # the owner's apostrophe: the dogs ' tails
+    )
+)
+
+
+def sentence_words(text: str) -> tuple[str, ...]:
+    """The words of text as a user types it, cut as the corpora's own: close to the rules of the Penn Treebank.
+
+    Punctuation is a word of its own, quotes are `` and '', and don't is do n't. Numbers, words with hyphens and
+    abbreviations stay whole. Text that is cut already stays as it is, but for rare cases. Of WikiQA's sentences 97 in
+    100 come out as in the corpus's own tokenised files; the others differ mostly in one full stop (No. for No and .).
+    """
+    for pattern, replacement in _STEPS:
+        text = pattern.sub(replacement, text)
+    return split_words(text)
