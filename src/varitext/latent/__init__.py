@@ -1,19 +1,32 @@
 """The neural variational framework (paper, section 2): usable by itself, with any `torch.nn.Module`.
 
 A model gives `encode`, `prior`, `posterior` and `log_likelihood` (`LatentModel`); this package gives the rest:
-the reparameterised Gaussian, the KL divergence, the lower bound and the importance-weighted bound.
+the reparameterised Gaussian, Bernoulli and categorical h with gradient estimators by name, the KL divergence, the
+lower bound and the importance-weighted bound.
 """
 
 from varitext.latent.bound import Bound, Draws, LatentModel, draw, elbo, importance_weighted_bound
-from varitext.latent.gaussian import DiagonalGaussian, kl
+from varitext.latent.discrete import Bernoullis, Categoricals
+from varitext.latent.divergence import Distribution, kl
+from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
+from varitext.latent.gaussian import DiagonalGaussian
+from varitext.latent.learning_signal import Estimate
 
 __all__ = [
+    "ESTIMATORS",
+    "BaselineInput",
+    "Bernoullis",
     "Bound",
+    "Categoricals",
     "DiagonalGaussian",
+    "Distribution",
     "Draws",
+    "Estimate",
     "LatentModel",
+    "choose_estimator",
     "draw",
     "elbo",
+    "exact_evidence",
     "importance_weighted_bound",
     "kl",
 ]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from varitext.latent.gaussian import DiagonalGaussian, kl
+from varitext.latent.divergence import Distribution, divergence
 
 
 class LatentModel(Protocol):
@@ -20,10 +20,10 @@ class LatentModel(Protocol):
     def encode(self, batch: Any) -> Any:
         """Steps 1 and 2 of the inference network: u = f_x(x), v = f_y(y), pi = g(u, v)."""
 
-    def prior(self, encoding: Any) -> DiagonalGaussian:
+    def prior(self, encoding: Any) -> Distribution:
         """p(h | x), or p(h) where h has no parent."""
 
-    def posterior(self, encoding: Any) -> DiagonalGaussian:
+    def posterior(self, encoding: Any) -> Distribution:
         """q(h | x, y), step 3: mean = l_1(pi), log_std = l_2(pi)."""
 
     def log_likelihood(self, h: Tensor, encoding: Any) -> Tensor:
@@ -48,13 +48,13 @@ class Bound(NamedTuple):
 class Draws(NamedTuple):
     """Samples h of the posterior and what they say; both bounds follow from the same ones."""
 
-    prior: DiagonalGaussian
-    posterior: DiagonalGaussian
+    prior: Distribution
+    posterior: Distribution
     h: Tensor  # [S, B, K]
     log_likelihood: Tensor  # [S, B]
 
     def elbo(self) -> Bound:
-        return Bound(self.log_likelihood.mean(0), kl(self.posterior, self.prior))
+        return Bound(self.log_likelihood.mean(0), divergence(self.posterior, self.prior, self.h))
 
     def importance_weighted(self) -> Tensor:
         log_weight = self.log_likelihood + self.prior.log_prob(self.h) - self.posterior.log_prob(self.h)  # [S, B]
@@ -62,14 +62,22 @@ class Draws(NamedTuple):
 
 
 def draw(model: LatentModel, batch: Any, samples: int = 1) -> Draws:
-    encoding = model.encode(batch)
+    return draw_encoded(model, model.encode(batch), samples)
+
+
+def draw_encoded(model: LatentModel, encoding: Any, samples: int) -> Draws:
     posterior = model.posterior(encoding)
-    h = posterior.rsample(samples)
+    # a discrete h has no `rsample`: no gradient runs through it, and training needs one of `estimators.py`
+    h = posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)
     return Draws(model.prior(encoding), posterior, h, model.log_likelihood(h, encoding))
 
 
 def elbo(model: LatentModel, batch: Any, samples: int = 1) -> Bound:
-    """The variational lower bound (paper, equation 1) with an analytic KL; unbiased for any number of samples."""
+    """The variational lower bound (paper, equation 1); unbiased for any number of samples.
+
+    The KL is analytic where q and p are of one kind, and taken from the samples otherwise. Its gradient is for a
+    Gaussian h; a discrete one is trained by an estimator (`estimators.py`) instead.
+    """
     return draw(model, batch, samples).elbo()
 
 

@@ -1,0 +1,45 @@
+"""KL(q || p), whatever q and p are: by formula where both are of one kind, from draws of q otherwise."""
+
+from typing import Protocol
+
+from torch import Tensor
+
+from varitext.latent import gaussian
+from varitext.latent.discrete import Bernoullis, Categoricals, bernoulli_kl, categorical_kl
+from varitext.latent.gaussian import DiagonalGaussian
+
+
+class Distribution(Protocol):
+    """What a prior must give. A posterior has `rsample` besides, or `sample` where h is discrete."""
+
+    def log_prob(self, h: Tensor) -> Tensor:
+        """For h of shape [S, B, ...]; returns [S, B]."""
+
+
+FORMULAS = {DiagonalGaussian: gaussian.kl, Bernoullis: bernoulli_kl, Categoricals: categorical_kl}
+
+
+def has_formula(q: Distribution, p: Distribution) -> bool:
+    return type(q) is type(p) and type(q) in FORMULAS
+
+
+def kl(q: Distribution, p: Distribution) -> Tensor:
+    """KL(q || p) per latent dimension, analytic. Sum over the last axis for the divergence."""
+    if not has_formula(q, p):
+        raise TypeError(f"no formula for KL({type(q).__name__} || {type(p).__name__}): see kl_from_draws")
+    return FORMULAS[type(q)](q, p)  # [B, K]
+
+
+def kl_from_draws(q: Distribution, p: Distribution, h: Tensor) -> Tensor:
+    """(1/S) sum_s log q(h_s) - log p(h_s), h_s ~ q: unbiased, and noisy. What an autoregressive prior needs.
+
+    Per latent dimension where both say `log_prob_per_dimension`, log p(h_k | h_<k), [S, B, K]; in one sum otherwise.
+    """
+    if hasattr(q, "log_prob_per_dimension") and hasattr(p, "log_prob_per_dimension"):
+        return (q.log_prob_per_dimension(h) - p.log_prob_per_dimension(h)).mean(0)  # [B, K]
+    return (q.log_prob(h) - p.log_prob(h)).mean(0)[:, None]  # [B, 1]
+
+
+def divergence(q: Distribution, p: Distribution, h: Tensor) -> Tensor:
+    """The formula where there is one; else the estimate from draws h of q."""
+    return kl(q, p) if has_formula(q, p) else kl_from_draws(q, p, h)
