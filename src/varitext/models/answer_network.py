@@ -1,0 +1,83 @@
+"""What every model of answers has: word vectors, two LSTMs, the match, and the framework's methods around `logits`."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.latent import DiagonalGaussian
+from varitext.pair_batches import PairBatch
+from varitext.sentence_layers import BilinearMatch, SentenceLSTM, Sentences, WordEmbedding
+
+
+class Encoding(NamedTuple):
+    question: Tensor  # [Q, H]   s_q(|q|), read once for all its candidates
+    answers: Sentences  # [P, T, H]   s_a
+    question_of: Tensor  # [P]
+    labels: Tensor  # [P]   only the posterior and the likelihood look at them
+
+    @property
+    def question_by_pair(self) -> Tensor:
+        return self.question.index_select(0, self.question_of)  # [P, H]
+
+
+class AnswerNetwork(nn.Module):
+    """The base of answer models: p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
+
+    As it stands h has no dimensions: then the KL is zero and the bound is the log likelihood itself, which is all that
+    a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 50,
+        hidden_dim: int = 50,
+        layers: int = 3,
+        dropout: float = 0.4,
+        freeze_word_vectors: bool = False,
+    ):
+        super().__init__()
+        self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, freeze_word_vectors)
+        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
+        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
+        self.match = BilinearMatch(hidden_dim, hidden_dim)
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        """The log odds that each answer is right, [S, P], for h of shape [S, P, K]."""
+        raise NotImplementedError
+
+    # The four methods of the framework
+
+    def encode(self, batch: PairBatch) -> Encoding:
+        question = self.question_lstm(batch.questions, self.word_vectors).last
+        answers = self.answer_lstm(batch.answers, self.word_vectors)
+        return Encoding(question, answers, batch.question_of, batch.labels.to(question.dtype))
+
+    def prior(self, encoding: Encoding) -> DiagonalGaussian:
+        by_question, question_of = self.prior_by_question(encoding), encoding.question_of
+        return DiagonalGaussian(*(values.index_select(0, question_of) for values in by_question))  # [P, K]
+
+    def posterior(self, encoding: Encoding) -> DiagonalGaussian:
+        return self.prior(encoding)
+
+    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        logits = self.logits(h, encoding)
+        return encoding.labels * logits - nn.functional.softplus(logits)  # [S, P]
+
+    # Prediction
+
+    def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
+        """p(h | q), one row per question."""
+        return DiagonalGaussian.standard(encoding.question[:, :0])  # [Q, 0]
+
+    def prior_samples(self, encoding: Encoding, samples: int) -> Tensor:
+        """h of the prior, drawn once per question and shared by its candidates: a sample is then one ranking."""
+        drawn = self.prior_by_question(encoding).rsample(samples)  # [S, Q, K]
+        return drawn.index_select(1, encoding.question_of)  # [S, P, K]
+
+    @torch.no_grad()
+    def predict(self, batch: PairBatch, samples: int = 20) -> Tensor:
+        """The probability that each answer is right, for every sample of the prior; labels are not looked at."""
+        encoding = self.encode(batch)
+        return torch.sigmoid(self.logits(self.prior_samples(encoding, samples), encoding))  # [S, P]

@@ -1,0 +1,36 @@
+"""LSTM+Att: NASM's deterministic twin (paper, section 5.3). The question's last state looks at the answer, not h."""
+
+import torch
+from torch import Tensor
+
+from varitext.models.answer_network import AnswerNetwork, Encoding
+from varitext.pair_batches import PairBatch
+from varitext.sentence_layers import LatentAttention
+
+
+class LSTMAttention(AnswerNetwork):
+    """p(y = 1 | q, a) = sigmoid(s_q^T M z_a(a, s_q) + b)."""
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 50,
+        hidden_dim: int = 50,
+        layers: int = 3,
+        dropout: float = 0.4,
+        freeze_word_vectors: bool = False,
+    ):
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, freeze_word_vectors)
+        self.attention = LatentAttention(hidden_dim, hidden_dim)
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        question = encoding.question_by_pair  # [P, H]
+        logits = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
+        return logits.expand(len(h), -1)  # [S, P]
+
+    @torch.no_grad()
+    def attention_weights(self, batch: PairBatch, samples: int = 1) -> Tensor:
+        """alpha on every word of every answer; the same in all samples."""
+        encoding = self.encode(batch)
+        weights = self.attention.weights(encoding.question_by_pair[None], encoding.answers)
+        return weights.expand(samples, -1, -1)  # [S, P, T]

@@ -1,0 +1,138 @@
+"""The parts that models of sentences are built from: word vectors, the LSTM, attention over its states, the match."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches import TokenBatch
+from varitext.errors import InputError
+from varitext.pair_batches import FIRST_WORD, PADDING, UNKNOWN
+
+SMALLEST_CHUNK = 32  # sentences; below, a step of the LSTM costs the same however few there are
+
+
+class WordEmbedding(nn.Module):
+    """A vector per word number; that of padding is zero and stays so.
+
+    Frozen vectors are a buffer: no optimiser ever sees them.
+    """
+
+    def __init__(self, vocabulary_size: int, embedding_dim: int, frozen: bool = False):
+        super().__init__()
+        vectors = torch.empty(FIRST_WORD + vocabulary_size, embedding_dim).uniform_(-0.25, 0.25)
+        vectors[PADDING] = 0
+        if frozen:
+            self.register_buffer("weight", vectors)
+        else:
+            self.weight = nn.Parameter(vectors)
+
+    @torch.no_grad()
+    def start_from(self, matrix: Tensor) -> None:
+        """Begin at these vectors of the vocabulary's words, [V, E]; unknown words begin at their mean."""
+        words = self.weight[FIRST_WORD:]
+        if tuple(matrix.shape) != tuple(words.shape):
+            raise InputError(
+                f"the word vectors are {' x '.join(map(str, matrix.shape))}; "
+                f"this model needs {len(words)} words x {words.shape[1]} numbers"
+            )
+        words.copy_(matrix)
+        self.weight[UNKNOWN] = words.mean(0) if len(words) else 0
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [B, T, E]
+
+
+class Sentences(NamedTuple):
+    """What an LSTM makes of B sentences; zero on padding."""
+
+    states: Tensor  # [B, T, H]   s(i)
+    last: Tensor  # [B, H]   s(|sentence|), zero for a sentence of no words
+    mask: Tensor  # [B, T]
+
+
+class SentenceLSTM(nn.Module):
+    """An LSTM of several layers over word vectors, with dropout on these.
+
+    Sentences are sorted by length and run in a few chunks, so that short ones do not wait for the longest. What comes
+    out is the same.
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int = 50, layers: int = 3, dropout: float = 0.4, chunks: int = 8):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(input_dim, hidden_dim, layers, batch_first=True)
+        self.chunks = chunks
+
+    def forward(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Sentences:
+        vectors = self.dropout(word_vectors(batch.tokens))  # [B, T, E]
+        lengths, order = torch.sort(batch.lengths, descending=True, stable=True)
+        number = max(1, min(self.chunks, len(order) // SMALLEST_CHUNK))
+        chunks = [
+            self._run(vectors[rows], length)
+            for rows, length in zip(order.chunk(number), lengths.chunk(number), strict=True)
+        ]
+        back = torch.argsort(order)
+        states = torch.cat(chunks)[back] * batch.mask[..., None]  # [B, T, H]
+        places = (batch.lengths - 1).clamp(min=0)
+        return Sentences(states, states[torch.arange(len(states), device=states.device), places], batch.mask)
+
+    def _run(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """The states of one chunk, with zeros after its longest sentence."""
+        longest = max(1, int(lengths[0]))
+        states, _ = self.lstm(vectors[:, :longest])
+        return nn.functional.pad(states, (0, 0, 0, vectors.shape[1] - longest))  # [B, T, H]
+
+
+class LatentAttention(nn.Module):
+    """An answer as seen by a query (paper, equations 12 to 14); the query is h, or s_q in the deterministic twin.
+
+    alpha(i) ~ exp(W_alpha^T tanh(W_h h + W_s s_a(i))), c = sum_i alpha(i) s_a(i), z_a = tanh(W_a c + W_n s_a(|a|))
+    """
+
+    def __init__(self, query_dim: int, hidden_dim: int):
+        super().__init__()
+        self.from_query = nn.Linear(query_dim, hidden_dim, bias=False)  # W_h
+        self.from_state = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_s
+        self.score = nn.Linear(hidden_dim, 1, bias=False)  # W_alpha
+        self.from_context = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_a
+        self.from_last = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_n
+
+    def forward(self, query: Tensor, answers: Sentences) -> Tensor:
+        """z_a for queries [S, P, K]."""
+        weights = self.weights(query, answers)  # [S, P, T]
+        context = torch.bmm(weights.transpose(0, 1), answers.states).transpose(0, 1)  # [S, P, H]
+        return torch.tanh(self.from_context(context) + self.from_last(answers.last))  # [S, P, H]
+
+    def weights(self, query: Tensor, answers: Sentences) -> Tensor:
+        """alpha: for every sample it sums to one over an answer's words, and is zero on padding."""
+        scores = self._scores(query, answers)  # [S, n]
+        mask = answers.mask.expand(len(query), *answers.mask.shape)  # [S, P, T]
+        lowest = torch.finfo(scores.dtype).min  # not -inf: an answer of no words would give NaN
+        padded = scores.new_full(mask.shape, lowest).masked_scatter(mask, scores)
+        return torch.softmax(padded, -1) * mask  # [S, P, T]
+
+    def _scores(self, query: Tensor, answers: Sentences) -> Tensor:
+        """Only for the n real words of all answers: the tanh is what attention costs."""
+        places = answers.mask.flatten().nonzero()[:, 0]  # [n]
+        rows = places // answers.mask.shape[1]  # [n] the answer of each word
+        states = self.from_state(answers.states.flatten(0, 1).index_select(0, places))  # [n, H]
+        queries = self.from_query(query)  # [S, P, H]
+        # one sample at a time: S times n times H numbers at once would leave the cache
+        scores = [self.score(torch.tanh(states + one.index_select(0, rows)))[:, 0] for one in queries]
+        return torch.stack(scores)  # [S, n]
+
+
+class BilinearMatch(nn.Module):
+    """z_q^T M z_a + b: the log odds that the answer is right (paper, equation 15)."""
+
+    def __init__(self, question_dim: int, answer_dim: int):
+        super().__init__()
+        limit = math.sqrt(6 / (question_dim + answer_dim))
+        self.weight = nn.Parameter(torch.empty(question_dim, answer_dim).uniform_(-limit, limit))  # M
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def forward(self, question: Tensor, answer: Tensor) -> Tensor:
+        """question [P, H], answer [S, P, H] or [P, H]."""
+        return (question @ self.weight * answer).sum(-1) + self.bias  # [S, P] or [P]
