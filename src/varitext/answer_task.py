@@ -1,0 +1,207 @@
+"""Fitting answers, as a `Task` for the training loop: batches of questions, the bound, held-out MAP under the prior.
+
+Nothing here depends on the order of a file: `arrange` puts questions and candidates into an order of their own, and a
+question's samples of h are drawn from noise that belongs to its words.
+"""
+
+import hashlib
+import itertools
+import warnings
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.evaluation.calibration import log_loss
+from varitext.evaluation.ranking import ranking_record
+from varitext.latent import DiagonalGaussian, elbo
+from varitext.latent.bound import draw_encoded
+from varitext.models.answer_network import AnswerNetwork, Encoding
+from varitext.pair_batches import PairBatch, PairBatches
+from varitext.text import Vocabulary
+from varitext.training import Score, StepLoss, TrainingSettings
+
+PREDICTION_SAMPLES = 20  # the paper's
+POSTERIOR_SAMPLES = 5  # for the leak alone: a mean over all dev pairs needs no more
+PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
+ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
+LONGEST_SENTENCE = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
+
+
+@dataclass(frozen=True)
+class AnswerObjective:
+    """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood."""
+
+    free_bits: float = 0.0
+    """Nats of KL per pair that cost nothing: what may keep a latent alive that would not pay for itself."""
+
+
+class AnswerTask:
+    """Learn which answers are right; choose by the MAP of dev questions under samples of the prior.
+
+    Not by the bound: the posterior sees the label, and prediction does not.
+    """
+
+    def __init__(
+        self,
+        train: QuestionAnswers,
+        dev: QuestionAnswers,
+        vocabulary: Vocabulary,
+        settings: TrainingSettings,
+        objective: AnswerObjective,
+        device: str = "cpu",
+    ):
+        self.dev, self.settings, self.objective = dev, settings, objective
+        self.train_batches = PairBatches(train, vocabulary, settings.batch_size, device)
+        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device)
+        self.steps_per_epoch = len(self.train_batches)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(repr(self.objective).encode())
+        for batches in (self.train_batches, self.dev_batches):
+            answers = [answer for answers in batches.answers for answer in answers]
+            for arrays in (batches.questions, answers, batches.labels, [batches.sizes]):
+                digest.update(np.array([len(array) for array in arrays]))
+                digest.update(np.concatenate(arrays))
+        return digest.hexdigest()
+
+    def batches(self, epoch: int) -> Iterator[PairBatch]:
+        return self.train_batches.shuffled((self.settings.seed, epoch))
+
+    def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
+        bound = elbo(model, batch, self.settings.samples)
+        paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
+        loss = (kl_weight * paid - bound.log_likelihood).mean()
+        with torch.no_grad():
+            return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
+
+    @torch.no_grad()
+    def score(self, model: nn.Module) -> Score:
+        paths = [_paths(model, batch, self.settings.seed) for batch in self.dev_batches.in_order()]
+        found = _Paths(*(torch.cat(parts).double().cpu().numpy() for parts in zip(*paths, strict=True)))
+        if not np.isfinite(found.probability).all():
+            return Score(float("inf"), {})
+        ranking = ranking_record(found.probability, self.dev.labels, self.dev.groups)
+        exchanged = ranking_record(found.exchanged, self.dev.labels, self.dev.groups)
+        metrics = {
+            "dev_map": ranking.map,
+            "dev_mrr": ranking.mrr,
+            "dev_log_loss": log_loss(found.probability, self.dev.labels),
+            "dev_kl": float(found.kl.sum(1).mean()),
+            "active_units": int((found.kl.mean(0) > ACTIVE).sum()),
+            "leak": float((found.posterior_log_likelihood - found.prior_log_likelihood).mean()),
+            "dev_map_exchanged": exchanged.map,
+        }
+        return Score(-ranking.map, metrics)
+
+
+class _Paths(NamedTuple):
+    """What held-out pairs look like by h of the prior, by h of the posterior, and by another question's h."""
+
+    probability: Tensor  # [P]
+    exchanged: Tensor  # [P]   the probability under h of the prior of another question
+    prior_log_likelihood: Tensor  # [P]   E_p[log p(y | h)]
+    posterior_log_likelihood: Tensor  # [P]   E_q[log p(y | h)]
+    kl: Tensor  # [P, K]
+
+
+def _paths(model: AnswerNetwork, batch: PairBatch, seed: int) -> _Paths:
+    encoding = model.encode(batch)
+    h = prior_samples(model, encoding, batch, PREDICTION_SAMPLES, seed)  # [S, Q, K]
+    # half round the batch: questions stand in the order of their words, so that neighbours are often alike
+    other = h.roll(max(1, h.shape[1] // 2), 1)
+    posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
+    prior = model.log_likelihood(h.index_select(1, batch.question_of), encoding)  # [S, P]
+    exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
+    right = torch.where(batch.labels == 1, prior.exp(), -torch.expm1(prior))  # [S, P] p(y = 1 | h)
+    return _Paths(
+        right.mean(0), exchanged.sigmoid().mean(0), prior.mean(0), posterior.log_likelihood, posterior.kl_per_dimension
+    )
+
+
+# Prediction
+
+
+def prior_samples(model: AnswerNetwork, encoding: Encoding, batch: PairBatch, samples: int, seed: int) -> Tensor:
+    """h of the prior for every question, [S, Q, K]; to be shared by its candidates."""
+    prior: DiagonalGaussian = model.prior_by_question(encoding)
+    noise = torch.cat([_noise(one, samples, prior.mean.shape[1]) for one in question_seeds(batch, seed)], 1)
+    return prior.mean + prior.std * noise.to(prior.mean)
+
+
+def question_seeds(batch: PairBatch, seed: int) -> list[int]:
+    """A number for each question that depends on its words and `seed` alone, not on its batch or place."""
+    rows = zip(batch.questions.tokens.cpu().numpy(), batch.questions.mask.cpu().numpy(), strict=True)
+    return [zlib.crc32(tokens[mask].tobytes(), seed & 0xFFFFFFFF) for tokens, mask in rows]
+
+
+def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:
+    """The same that the model's own sampling gives for this question alone after `torch.manual_seed(seed)`."""
+    return torch.randn(samples, 1, latent_dim, generator=torch.Generator().manual_seed(seed))
+
+
+@torch.no_grad()
+def sampled_probabilities(model: AnswerNetwork, batches: PairBatches, samples: int, seed: int) -> np.ndarray:
+    """p(y = 1 | q, a, h) of every pair for every sample of the prior, [S, P]."""
+    found = []
+    for batch in batches.in_order():
+        encoding = model.encode(batch)
+        h = prior_samples(model, encoding, batch, samples, seed).index_select(1, batch.question_of)
+        # in double precision: a float32 so near to 1 that it is 1 would tie answers that differ
+        found.append(model.logits(h, encoding).double().sigmoid().cpu())
+    return torch.cat(found, 1).numpy()
+
+
+# Order and length
+
+
+class Arranged(NamedTuple):
+    """A corpus in the order of its words, which no file decides, with overlong sentences cut."""
+
+    question_answers: QuestionAnswers
+    place: np.ndarray  # [P] where each pair stands in the corpus as it was given
+
+    def given_order(self, values: np.ndarray) -> np.ndarray:
+        """Values of the arranged pairs, [..., P], in the order of the corpus as it was given."""
+        back = np.empty_like(values)
+        back[..., self.place] = values
+        return back
+
+
+def arrange(question_answers: QuestionAnswers) -> Arranged:
+    given, pair = [], 0
+    for question in question_answers.questions:
+        short = [one._replace(words=one.words[:LONGEST_SENTENCE]) for one in question.candidates]
+        numbered = list(zip(short, range(pair, pair + len(short)), strict=True))
+        pair += len(numbered)
+        numbered.sort(key=lambda one: (one[0].words, one[0].position or 0, one[0].id, one[0].label))
+        given.append((question._replace(words=question.words[:LONGEST_SENTENCE]), numbered))
+    given.sort(key=lambda one: (one[0].words, one[0].id))
+    _say_cuts(question_answers)
+    questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
+    place = np.array([number for _, numbered in given for _, number in numbered], np.int64)
+    return Arranged(replace(question_answers, questions=questions), place)
+
+
+def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> QuestionAnswers:
+    """The questions for which `chosen` is true."""
+    return replace(question_answers, questions=tuple(itertools.compress(question_answers.questions, chosen)))
+
+
+def _say_cuts(question_answers: QuestionAnswers) -> None:
+    every = [one for question in question_answers.questions for one in (question, *question.candidates)]
+    lengths = [len(one.words) for one in every if len(one.words) > LONGEST_SENTENCE]
+    if lengths:
+        many = "sentences are" if len(lengths) > 1 else "sentence is"
+        warnings.warn(
+            f"{len(lengths)} {many} longer than {LONGEST_SENTENCE} words (the longest: {max(lengths):,}); "
+            "only the beginning is read",
+            stacklevel=4,
+        )
