@@ -1,11 +1,10 @@
 """Batches: sparse counts all the way in, and word sequences with their padding masks.
 
-Nothing here is ever V wide: a batch of documents holds its non-zero counts twice, ordered by document (for the
-forward pass) and by word (for the gradient of the first layer).
+Nothing here is ever V wide: a batch of documents holds its non-zero counts, document by document.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse
@@ -22,21 +21,14 @@ class CountBatch:
     documents: Tensor  # [n] document of each entry
     starts: Tensor  # [B] first entry of each document
     lengths: Tensor  # [B] words in each document, counted with repetition
-    by_word: Tensor  # [n] the entries in order of word ...
-    word_starts: Tensor  # [V] ... and the first of each word in that order
+    vocabulary_size: int
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    @property
-    def vocabulary_size(self) -> int:
-        return len(self.word_starts)
-
     @classmethod
     def from_rows(cls, rows: scipy.sparse.csr_matrix, device: torch.device | str = "cpu") -> "CountBatch":
         per_document = np.diff(rows.indptr).astype(np.int64)
-        entry_numbers = scipy.sparse.csr_matrix((np.arange(rows.nnz), rows.indices, rows.indptr), shape=rows.shape)
-        transposed = entry_numbers.tocsc()  # a counting sort by word, linear in n
         counts = torch.from_numpy(np.asarray(rows.data, np.float32))
         documents = torch.repeat_interleave(torch.from_numpy(per_document))
         lengths = torch.zeros(rows.shape[0]).index_add_(0, documents, counts)
@@ -46,14 +38,14 @@ class CountBatch:
             documents=documents,
             starts=torch.from_numpy(rows.indptr[:-1].astype(np.int64)),
             lengths=lengths,
-            by_word=torch.from_numpy(transposed.data.astype(np.int64)),
-            word_starts=torch.from_numpy(transposed.indptr[:-1].astype(np.int64)),
+            vocabulary_size=rows.shape[1],
         )
         return batch if str(device) == "cpu" else batch.to(device)
 
     def to(self, device: torch.device | str) -> "CountBatch":
-        tensors = (getattr(self, field.name) for field in fields(self))
-        return CountBatch(*(tensor.to(device, non_blocking=True) for tensor in tensors))
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved = {name: value.to(device, non_blocking=True) for name, value in values.items() if torch.is_tensor(value)}
+        return replace(self, **moved)
 
 
 class CountBatches:

@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class _SparseTimesDense(torch.autograd.Function):
     """Sparse [B, V] times dense [V, H]. Both directions are one sum over the non-zero entries.
 
-    torch's own gradient of embedding_bag sorts the entries by word at every step; the batch already has them sorted.
+    The gradient is again an embedding_bag, over the entries in order of word: several times faster than torch's own.
     """
 
     @staticmethod
@@ -40,13 +40,15 @@ class _SparseTimesDense(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        batch, order = ctx.batch, ctx.batch.by_word
+        batch = ctx.batch
+        by_word = torch.sort(batch.words, stable=True)
+        every_word = torch.arange(batch.vocabulary_size, device=batch.words.device)
         weight_gradient = functional.embedding_bag(
-            batch.documents[order],
+            batch.documents[by_word.indices],
             gradient.contiguous(),
-            batch.word_starts,
+            torch.searchsorted(by_word.values, every_word),  # the first entry of each word
             mode="sum",
-            per_sample_weights=ctx.values[order],
+            per_sample_weights=ctx.values[by_word.indices],
         )
         return weight_gradient, None, None  # [V, H]
 
@@ -57,29 +59,29 @@ def sparse_times_dense(batch: CountBatch, values: Tensor, weight: Tensor) -> Ten
 
 
 class _MultinomialLogLikelihood(torch.autograd.Function):
-    """sum_w count_w log softmax(logits)_w, without ever making counts or log probabilities V wide.
+    """sum_w count_w log softmax(logits)_w, without ever making the counts V wide.
 
     Its gradient is counts - length * softmax(logits), written into one buffer.
     """
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, batch: CountBatch) -> Tensor:
-        normaliser = torch.logsumexp(logits, -1)  # [S, B]
+        probabilities = torch.softmax(logits, -1)  # [S, B, V]   one fused pass
+        normaliser = logits.amax(-1) - probabilities.amax(-1).log()  # [S, B]   exact: the largest is at least 1/V
         counts, lengths = batch.counts.to(logits.dtype), batch.lengths.to(logits.dtype)
         observed = logits[:, batch.documents, batch.words] * counts  # [S, n]
-        total = torch.zeros_like(normaliser).index_add_(1, batch.documents, observed)
-        ctx.save_for_backward(logits, normaliser)
-        ctx.batch, ctx.counts, ctx.lengths = batch, counts, lengths
-        return total - lengths * normaliser  # [S, B]
+        ctx.save_for_backward(probabilities, counts, lengths)
+        ctx.batch = batch
+        return torch.zeros_like(normaliser).index_add_(1, batch.documents, observed) - lengths * normaliser  # [S, B]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        logits, normaliser = ctx.saved_tensors
-        batch, size = ctx.batch, logits.shape[-1]
-        result = (logits - normaliser[..., None]).exp_().mul_((-gradient * ctx.lengths)[..., None])
-        entries = batch.documents * size + batch.words  # [n]
-        result.view(len(logits), -1).index_add_(1, entries, ctx.counts * gradient[:, batch.documents])
+        probabilities, counts, lengths = ctx.saved_tensors
+        batch = ctx.batch
+        result = probabilities * (-gradient * lengths)[..., None]
+        entries = batch.documents * batch.vocabulary_size + batch.words  # [n]
+        result.view(len(gradient), -1).index_add_(1, entries, counts * gradient[:, batch.documents])
         return result, None  # [S, B, V]
 
 

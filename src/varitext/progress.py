@@ -40,7 +40,7 @@ class BarProgress:
         self._bar.update(self._task, description="fitting", completed=share_done, figures=figures)
 
     def round(self, record: dict[str, Any]) -> None:
-        self._dev = f" dev {record['dev_perplexity']:.0f}"
+        self._dev = f" dev {_headline(record)[1]:.4g}"
 
     def note(self, message: str) -> None:
         self._bar.console.print(message, markup=False, highlight=False)
@@ -72,9 +72,10 @@ class LineProgress:
         if now - self._last < LINE_EVERY and self._share < 1:
             return
         self._last = now
+        name, value = _headline(record)
         self.note(
             f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/word  KL {self._kl:.1f}  "
-            f"dev perplexity {record['dev_perplexity']:.0f}{self._time_left(now)}"
+            f"{name} {value:.4g}{self._time_left(now)}"
         )
 
     def _time_left(self, now: float) -> str:
@@ -88,3 +89,9 @@ class LineProgress:
 def show_progress() -> BarProgress | LineProgress:
     is_live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
     return BarProgress() if is_live else LineProgress()
+
+
+def _headline(record: dict[str, Any]) -> tuple[str, float]:
+    """The first held-out measure of a round, by its name in words: dev perplexity, dev map."""
+    name = next(name for name in record if name.startswith("dev_"))
+    return name.replace("_", " "), record[name]

@@ -184,13 +184,16 @@ class Trainer:
         """One update; False if it met an infinity, in which case nothing was changed."""
         settings, share = self.settings, self._share_done()
         chosen = [self.state.step % 2] if settings.updates == "alternating" else range(len(self.groups))
-        for number, group in enumerate(self.groups):
-            for parameter in group:
-                parameter.requires_grad_(number in chosen)
+        if settings.updates == "alternating":  # no work for the side that stays
+            for number, group in enumerate(self.groups):
+                for parameter in group:
+                    parameter.requires_grad_(number in chosen)
         loss = self.task.loss(self.model, batch, self._kl_weight(share))
         loss.loss.backward()
         parameters = [parameter for number in chosen for parameter in self.groups[number]]
-        norm = nn.utils.clip_grad_norm_(parameters, settings.gradient_clip)
+        norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        if norm > settings.gradient_clip:
+            nn.utils.clip_grads_with_norm_(parameters, settings.gradient_clip, norm)
         finite = bool(torch.isfinite(norm))
         for number in chosen:
             optimizer = self.optimizers[number]

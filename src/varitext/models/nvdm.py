@@ -190,7 +190,7 @@ def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
     # a few thousand articles are learned by heart unless they change; a title of three words has none to spare
     thinning = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
     return Recipe(
-        architecture={"inference": "statistics", "activation": "silu", "refinement_steps": 4},
+        architecture={"inference": "statistics", "hidden_dim": 256, "activation": "silu", "refinement_steps": 4},
         training=TrainingSettings(
             epochs=epochs,
             batch_size=batch_size,
