@@ -20,16 +20,21 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/varitext demo
 
+# two test processes on two cores: one thread each
 test: setup lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 
+# all figures of docs/results.md: about an hour
 benchmark: setup
-	$(BIN)/python benchmarks/nvdm.py
-	$(BIN)/python benchmarks/counting.py
+	$(BIN)/python benchmarks/perplexity.py --json results/nvdm_perplexity.json
+	$(BIN)/python benchmarks/generality.py --json results/nvdm_generality.json
+	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
+	$(BIN)/python benchmarks/counting.py --json > results/counting.json
+	$(BIN)/python benchmarks/tables.py
 
 clean:
 	rm -rf .venv build *.egg-info src/*.egg-info
