@@ -76,6 +76,11 @@ def speed_list(speed: dict) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def counting_table(counting: dict) -> str:
+    head = ["| | times as fast as scikit-learn |", "|---|---|"]
+    return "\n".join(head + [f"| {name} | {ratio:.1f} |" for name, ratio in counting["times_faster"].items()])
+
+
 def results_page() -> str:
     return f"""# Results
 
@@ -109,6 +114,11 @@ the bound on the same held-out documents (LDA: topics fixed, variational bound r
 `python benchmarks/nvdm.py --json results/nvdm_speed.json`, two threads, one run on a 2-core virtual machine:
 
 {speed_list(read("nvdm_speed.json"))}
+
+Counting words, `python benchmarks/counting.py --json > results/counting.json`, raw 20 Newsgroups training articles,
+against scikit-learn's CountVectorizer with the same limits:
+
+{counting_table(read("counting.json"))}
 
 Timings on shared machines are noisy: read them as ratios.
 """
