@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from varitext.answer_ranker import AnswerRanker, reduce_vectors
+from varitext.answer_ranker import AnswerRanker
 from varitext.answer_task import LONGEST_SENTENCE, AnswerObjective, AnswerTask, arrange, question_seeds
+from varitext.answer_vectors import reduce_vectors
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answer_models import ANSWER_MODELS

@@ -2,94 +2,53 @@
 
 import dataclasses
 import inspect
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from varitext.answer_folds import check_positions, hold_out, out_of_fold
 from varitext.answer_task import (
     PREDICTION_PAIRS,
     PREDICTION_SAMPLES,
     AnswerObjective,
     AnswerTask,
-    Arranged,
     arrange,
-    choose_questions,
     question_seeds,
     sampled_probabilities,
 )
-from varitext.corpora.question_answers import (
-    Candidate,
-    Question,
-    QuestionAnswers,
-    check_both_labels,
-    sentence_words,
-)
+from varitext.answer_vectors import VectorSource, learn_words
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError, TrainingDiverged
-from varitext.evaluation.calibration import CalibrationRecord, calibration_record
-from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.answer_network import AnswerNetwork
 from varitext.overlap import COUNTS, PLACE, Combination, Overlap, PairFeatures, question_folds
-from varitext.pair_batches import UNKNOWN, PairBatches
+from varitext.pair_batches import PairBatches
+from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
 from varitext.store import StoredModel, load_model, load_weights, save_model
-from varitext.text import Vocabulary
-from varitext.text.vocabulary import is_line
 from varitext.training import Progress, Trainer, TrainingSettings
-from varitext.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
+from varitext.word_vectors import WordVectors
 
 KIND = "answer-ranker"
-INTERVAL = 0.9  # of the sampled ranks
-RANDOM = "random"  # as `vectors`: begin without any
 WORD_VECTORS = "word_vectors.weight"
 FREQUENCIES = "overlap.document_frequencies"
 
 
-@dataclasses.dataclass(frozen=True)
-class RankedCandidate:
-    text: str
-    place: int  # in the list that was given, from 0
-    rank: int  # 1 is the best; tied candidates share one
-    probability: float  # of being a right answer
-    probability_best: float  # the share of samples in which it comes first; over all candidates these sum to one
-    rank_interval: tuple[int, int]  # holds 90 % of its ranks over samples
-    words: tuple[str, ...]
-    attention_mean: tuple[float, ...] | None  # per word, over samples; None for a model without attention
-    attention_std: tuple[float, ...] | None
+class _Lesson(NamedTuple):
+    """What one fit learns from, and how it is watched."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Ranking:
-    question: str
-    candidates: tuple[RankedCandidate, ...]  # the most probable first
-    n_samples: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-
-@dataclasses.dataclass(frozen=True)
-class AnswerEvaluation:
-    """How good the ranking is and how honest the probabilities, on the questions that the protocol counts."""
-
-    ranking: RankingRecord
-    calibration: CalibrationRecord
-    corpus: str
-    part: str
-    corpus_sha256: str
-    n_samples: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON, in one level."""
-        named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
-        return self.ranking.as_dict() | self.calibration.as_dict() | named
+    train: QuestionAnswers
+    dev: QuestionAnswers
+    start: np.ndarray | None  # of the word vectors, [V, E]
+    progress: Progress | None
+    checkpoint: Path | None
+    resume: bool
 
 
 class AnswerRanker(BaseEstimator):
@@ -121,7 +80,7 @@ class AnswerRanker(BaseEstimator):
         hidden_dim: int = 50,
         layers: int = 3,
         dropout: float = 0.4,
-        vectors: WordVectors | str | Path | None = None,
+        vectors: VectorSource = None,
         freeze_word_vectors: bool = False,
         epochs: int = 15,
         batch_size: int = 128,
@@ -181,19 +140,23 @@ class AnswerRanker(BaseEstimator):
         """
         self._check_settings()
         check_both_labels(question_answers)
-        self._check_positions(question_answers)
+        if self.position:
+            check_positions(question_answers)
         train = arrange(question_answers).question_answers
-        train, held_out = self._split(train) if dev is None else (train, arrange(dev).question_answers)
+        if dev is None:
+            train, dev = hold_out(train, self.dev_share, self.seed)
+        else:
+            dev = arrange(dev).question_answers
         check_both_labels(train)
         self.corpus_ = {name: getattr(question_answers, name) for name in ("name", "part", "sha256")}
         self.n_training_questions_, self.n_training_pairs_ = train.n_questions, train.n_pairs
-        self.n_dev_questions_ = held_out.n_questions
-        start = self._learn_words(train)
+        self.n_dev_questions_ = dev.n_questions
+        lesson = _Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
         with self._threads():
-            self._fit_network(train, held_out, start, progress, checkpoint, resume)
+            self._fit_network(lesson)
             if self._columns:
-                self._fit_combination(train, held_out, start, progress, checkpoint, resume)
+                self._fit_combination(lesson)
         return self
 
     # Using what was learned
@@ -214,17 +177,8 @@ class AnswerRanker(BaseEstimator):
         """MAP and MRR of the questions that the protocol counts, and the calibration of the same pairs."""
         check_is_fitted(self)
         question_answers = arrange(question_answers).question_answers  # sums, too, depend on the order of their terms
-        probability, labels = self._probability(question_answers, samples), question_answers.labels
-        ids = _question_ids(question_answers)
-        rows = counted_rows(labels, ids, protocol)
-        return AnswerEvaluation(
-            ranking_record(probability, labels, ids, protocol, self.seed),
-            calibration_record(probability[rows], labels[rows], ids[rows]),
-            question_answers.name,
-            question_answers.part,
-            question_answers.sha256,
-            samples or self.prediction_samples,
-        )
+        probability = self._probability(question_answers, samples)
+        return answer_evaluation(question_answers, probability, protocol, samples or self.prediction_samples, self.seed)
 
     def rank(
         self,
@@ -240,15 +194,14 @@ class AnswerRanker(BaseEstimator):
         of `predict_proba`; more `samples` make the uncertainty finer.
         """
         check_is_fitted(self)
-        asked = _as_corpus(question, candidates, positions)
-        arranged = arrange(asked)
+        arranged = arrange(as_corpus(question, candidates, positions))
         corpus = arranged.question_answers
-        self._check_known(corpus)
+        check_known(corpus, self.vocabulary_)
         sampled = self._sampled(corpus, samples)  # [S, P]
         features = self._features(corpus)
         probability = self._combined(sampled.mean(0), features)
         each = np.stack([self._combined(one, features) for one in sampled])
-        return Ranking(question, _ranked(arranged, probability, each, self._attention(corpus, samples)), len(sampled))
+        return Ranking(question, ranked(arranged, probability, each, self._attention(corpus, samples)), len(sampled))
 
     # Keeping it
 
@@ -257,20 +210,23 @@ class AnswerRanker(BaseEstimator):
         check_is_fitted(self)
         settings = self.get_params(deep=False)
         settings["vectors"] = None if isinstance(self.vectors, (WordVectors, type(None))) else str(self.vectors)
-        combination = None if self.combination_ is None else dataclasses.asdict(self.combination_)
         config = {
             "model": self.model,
             "settings": settings,
             "architecture": self.architecture_,
             "training": self.training_,
-            "combination": combination,
+            "combination": None if self.combination_ is None else dataclasses.asdict(self.combination_),
             "learned": {name: getattr(self, name) for name in _LEARNED},
         }
+        stored = StoredModel(KIND, config, self._stored_weights(), self.vocabulary_, self.history_)
+        save_model(Path(folder), stored, overwrite)
+
+    def _stored_weights(self) -> dict[str, torch.Tensor]:
         weights = self.network_.state_dict()
         if self.freeze_word_vectors:
             weights[WORD_VECTORS] = weights[WORD_VECTORS].half()  # exact: they were rounded before training
         weights[FREQUENCIES] = torch.from_numpy(self.overlap_.document_frequencies.astype(np.int32))
-        save_model(Path(folder), StoredModel(KIND, config, weights, self.vocabulary_, self.history_), overwrite)
+        return weights
 
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
@@ -297,18 +253,17 @@ class AnswerRanker(BaseEstimator):
         if ranker.device.startswith("cuda") and not torch.cuda.is_available():
             ranker.device = "cpu"  # fitted on another machine
         ranker.architecture_, ranker.training_ = config["architecture"], config["training"]
-        ranker.network_ = ANSWER_MODELS[config["model"]](**config["architecture"])
-        weights[WORD_VECTORS] = weights[WORD_VECTORS].float()
-        load_weights(ranker.network_, weights, folder)
-        ranker.network_.to(ranker.device).eval().requires_grad_(False)
+        ranker._restore_network(config["model"], weights, folder)
         ranker.vocabulary_, ranker.history_ = stored.vocabulary, stored.metrics
         ranker.overlap_ = Overlap(stored.vocabulary, frequencies, ranker.n_training_pairs_)
-        combination = config["combination"]
-        if combination is not None:
-            tuples = {name: tuple(value) for name, value in combination.items() if isinstance(value, list)}
-            combination = Combination(**combination | tuples)
-        ranker.combination_ = combination
+        ranker.combination_ = _restored_combination(config["combination"])
         return ranker
+
+    def _restore_network(self, model: str, weights: dict[str, torch.Tensor], folder: Path) -> None:
+        self.network_ = ANSWER_MODELS[model](**self.architecture_)
+        weights[WORD_VECTORS] = weights[WORD_VECTORS].float()
+        load_weights(self.network_, weights, folder)
+        self.network_.to(self.device).eval().requires_grad_(False)
 
     # Inside: learning
 
@@ -329,56 +284,13 @@ class AnswerRanker(BaseEstimator):
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 to below 1, not {self.dropout}")
 
-    def _check_positions(self, train: QuestionAnswers) -> None:
-        known = any(one.position is not None for question in train.questions for one in question.candidates)
-        if self.position and not known:
-            raise InputError(
-                f"{train.name} ({train.part}) does not tell where its candidates stand: leave out position"
-            )
-
-    def _split(self, train: QuestionAnswers) -> tuple[QuestionAnswers, QuestionAnswers]:
-        """Hold out `dev_share` of the questions that can tell rankings apart: those with right and wrong answers."""
-        if not 0 < self.dev_share < 1:
-            raise InputError(f"dev_share is a share of the questions, between 0 and 1, not {self.dev_share}")
-        telling = sorted({one.words for one in train.questions if one.has_right and one.has_wrong})
-        if len(telling) < 2:
-            raise InputError(
-                f"{len(telling)} question(s) have right and wrong answers: fitting needs at least 2, or dev questions"
-            )
-        chosen = np.random.default_rng((self.seed, 1)).permutation(len(telling))
-        held_out = {telling[place] for place in chosen[: max(1, round(self.dev_share * len(telling)))]}
-        inside = np.array([one.words in held_out for one in train.questions])
-        return choose_questions(train, ~inside), choose_questions(train, inside)
-
     def _learn_words(self, train: QuestionAnswers) -> np.ndarray | None:
         """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where the word vectors begin, [V, E]."""
-        tally: Counter[str] = Counter()
-        for question in train.questions:
-            for sentence in (question, *question.candidates):
-                tally.update(word.lower() for word in sentence.words)
-        words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
-        vectors = self._starting_vectors(words)
-        start = None if vectors is None else vectors_for(words, vectors, self.seed)
-        known = np.zeros(len(words), bool) if start is None else start.is_known
-        kept = known | np.array([tally[word] > 1 for word in words], bool)
-        if not kept.any():
-            raise InputError(
-                f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from"
-            )
-        self.vocabulary_ = Vocabulary(tuple(word for word, keep in zip(words, kept, strict=True) if keep))
-        given = "given" if isinstance(self.vectors, WordVectors) else str(self.vectors or "the data folder's")
-        self.vectors_ = {"start": RANDOM if vectors is None else given, "n_known": int(known.sum())}
+        words = learn_words(train, self.vectors, self.embedding_dim, self.seed)
+        self.vocabulary_ = words.vocabulary
+        self.vectors_ = {"start": words.source, "n_known": words.n_known}
         self.overlap_ = Overlap.learn(train, self.vocabulary_)
-        return None if start is None else start.matrix[kept]
-
-    def _starting_vectors(self, words: Sequence[str]) -> WordVectors | None:
-        if isinstance(self.vectors, WordVectors):
-            vectors = self.vectors
-        elif self.vectors is None:
-            vectors = known_word_vectors()
-        else:
-            vectors = None if self.vectors == RANDOM else load_word_vectors(self.vectors, only=words)
-        return None if vectors is None else reduce_vectors(vectors, self.embedding_dim)
+        return words.start
 
     def _build(self, start: np.ndarray | None) -> AnswerNetwork:
         network = ANSWER_MODELS[self.model]
@@ -403,19 +315,11 @@ class AnswerRanker(BaseEstimator):
             network, AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device), settings, *watched
         )
 
-    def _fit_network(
-        self,
-        train: QuestionAnswers,
-        dev: QuestionAnswers,
-        start: np.ndarray | None,
-        progress: Progress | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
-        self.network_ = self._build(start)
-        trainer = self._trainer(self.network_, train, dev, checkpoint, progress)
+    def _fit_network(self, lesson: _Lesson) -> None:
+        self.network_ = self._build(lesson.start)
+        trainer = self._trainer(self.network_, lesson.train, lesson.dev, lesson.checkpoint, lesson.progress)
         try:
-            trainer.train(resume)
+            trainer.train(lesson.resume)
         except TrainingDiverged:
             trainer.state.stopped = "diverged"
             raise
@@ -425,33 +329,24 @@ class AnswerRanker(BaseEstimator):
             self.fit_seconds_, self.dev_map_ = trainer.state.seconds, -trainer.state.best
         self._stop_if_interrupted()
 
-    def _fit_combination(
-        self,
-        train: QuestionAnswers,
-        dev: QuestionAnswers,
-        start: np.ndarray | None,
-        progress: Progress | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
+    def _fit_combination(self, lesson: _Lesson) -> None:
         """Judge every training pair by a network that never saw its question, and learn how far to trust that."""
+        train = lesson.train
         features = self.overlap_.features(train).only(self._columns)
         fold_of = question_folds(train, self.folds, self.seed)  # [questions]
-        unseen = np.empty(train.n_pairs)
-        for fold in range(fold_of.max() + 1):
-            if progress:
-                progress.note(f"fold {fold + 1} of {fold_of.max() + 1}: probabilities of questions that were not seen")
-            rest = choose_questions(train, fold_of != fold)
-            check_both_labels(rest)
-            network = self._build(start)
-            path = checkpoint and checkpoint.with_name(f"{checkpoint.stem}-fold-{fold + 1}{checkpoint.suffix}")
-            state = self._trainer(network, rest, dev, path, None).train(resume)
-            self.stopped_ = "interrupted" if state.stopped == "interrupted" else self.stopped_
-            self._stop_if_interrupted()
-            self.fit_seconds_ += state.seconds
-            held_out = self._sampled(choose_questions(train, fold_of == fold), network=network.eval())
-            unseen[fold_of[train.groups] == fold] = held_out.mean(0)
+        judge = partial(self._judge_unseen, lesson)
+        unseen = out_of_fold(train, fold_of, judge, lesson.progress, lesson.checkpoint)
         self.combination_ = Combination.fit(unseen, features, train.labels)
+
+    def _judge_unseen(
+        self, lesson: _Lesson, seen: QuestionAnswers, unseen: QuestionAnswers, checkpoint: Path | None
+    ) -> np.ndarray:
+        network = self._build(lesson.start)
+        state = self._trainer(network, seen, lesson.dev, checkpoint, None).train(lesson.resume)
+        self.stopped_ = "interrupted" if state.stopped == "interrupted" else self.stopped_
+        self._stop_if_interrupted()
+        self.fit_seconds_ += state.seconds
+        return self._sampled(unseen, network=network.eval()).mean(0)
 
     def _stop_if_interrupted(self) -> None:
         if self.stopped_ == "interrupted":
@@ -493,13 +388,6 @@ class AnswerRanker(BaseEstimator):
             torch.manual_seed(question_seeds(batch, self.seed)[0])
             return self.network_.attention_weights(batch, self._samples(samples)).double().cpu().numpy()
 
-    def _check_known(self, question_answers: QuestionAnswers) -> None:
-        batch = PairBatches(question_answers, self.vocabulary_).batch([0])
-        if not (batch.questions.tokens > UNKNOWN).any():
-            raise InputError("the question has no word that the model knows; the training questions had none of them")
-        if not (batch.answers.tokens > UNKNOWN).any():
-            raise InputError("no candidate has a word that the model knows")
-
     @contextmanager
     def _threads(self) -> Iterator[None]:
         """Run with `threads` threads, and leave the process as it was."""
@@ -535,74 +423,8 @@ _LEARNED = (
 )
 
 
-def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
-    """The first `dim` principal components of all vectors given; those that have `dim` numbers stay as they are."""
-    if vectors.dim < dim:
-        raise InputError(
-            f"the word vectors have {vectors.dim} numbers a word, and embedding_dim={dim} needs at least {dim}"
-        )
-    if vectors.dim == dim:
-        return vectors
-    centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(0, dtype=np.float64)
-    _, axes = np.linalg.eigh(centred.T @ centred)  # rising eigenvalues
-    axes = axes[:, ::-1][:, :dim]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # a component's sign is arbitrary: fix it
-    return WordVectors(vectors.words, (centred @ axes).astype(np.float32))
-
-
-def _question_ids(question_answers: QuestionAnswers) -> np.ndarray:
-    """The questions' own ids, to compare models question by question; their places where ids repeat."""
-    ids = np.array([question.id for question in question_answers.questions])
-    return ids[question_answers.groups] if len(set(ids.tolist())) == len(ids) else question_answers.groups
-
-
-def _as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int | None] | None) -> QuestionAnswers:
-    """One question as a corpus, or one line that says what is wrong with it."""
-    if not isinstance(question, str) or not (question_words := sentence_words(question)):
-        raise InputError("the question is empty")
-    if isinstance(candidates, str) or not all(isinstance(one, str) for one in candidates):
-        raise InputError("candidates are a list of texts")
-    if not len(candidates):
-        raise InputError("there are no candidates")
-    positions = [None] * len(candidates) if positions is None else positions
-    if len(positions) != len(candidates):
-        raise InputError(f"there are {len(candidates)} candidates and {len(positions)} positions")
-    if any(one is not None and one < 0 for one in positions):
-        raise InputError("positions count from 0: none is negative")
-    listed = tuple(
-        Candidate(str(place), sentence_words(text), text, 0, position)
-        for place, (text, position) in enumerate(zip(candidates, positions, strict=True))
-    )
-    return QuestionAnswers("question", "all", (), (Question("0", question_words, question, listed),))
-
-
-def _ranked(
-    arranged: Arranged, probability: np.ndarray, sampled: np.ndarray, attention: np.ndarray | None
-) -> tuple[RankedCandidate, ...]:
-    candidates = arranged.question_answers.questions[0].candidates
-    best = sampled == sampled.max(1, keepdims=True)  # [S, P]
-    best_share = (best / best.sum(1, keepdims=True)).mean(0)  # those that tie for the first place share it
-    tail = (1 - INTERVAL) / 2
-    lowest = np.quantile(rankdata(-sampled, "min", axis=1), tail, axis=0, method="lower")
-    highest = np.quantile(rankdata(-sampled, "max", axis=1), 1 - tail, axis=0, method="higher")
-    ranks = rankdata(-probability, "min")
-    found = []
-    for row in np.lexsort((np.arange(len(ranks)), ranks)):
-        words = candidates[row].words
-        spread = [None, None]
-        if attention is not None:
-            over_samples = attention[:, row, : len(words)]  # [S, T]
-            spread = [tuple(over_samples.mean(0).tolist()), tuple(over_samples.std(0).tolist())]
-        found.append(
-            RankedCandidate(
-                candidates[row].text,
-                int(arranged.place[row]),
-                int(ranks[row]),
-                float(probability[row]),
-                float(best_share[row]),
-                (int(lowest[row]), int(highest[row])),
-                words,
-                *spread,
-            )
-        )
-    return tuple(found)
+def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:
+    if stored is None:
+        return None
+    tuples = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return Combination(**stored | tuples)

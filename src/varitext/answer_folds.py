@@ -1,0 +1,58 @@
+"""Training questions kept from a network: a share that decides when to stop, and folds for an honest second stage.
+
+The second stage learns how far to trust a network beside counts and position. A network knows its own training pairs
+too well to be trusted on them, so each pair is judged by one that was trained without its question.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from varitext.answer_task import choose_questions
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
+from varitext.errors import InputError
+from varitext.training import Progress
+
+# trains on the first questions, with its checkpoint at the path, and gives the probability of each pair of the second
+Judge = Callable[[QuestionAnswers, QuestionAnswers, Path | None], np.ndarray]
+
+
+def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionAnswers, QuestionAnswers]:
+    """Hold out `share` of the questions that can tell rankings apart: those with right and wrong answers."""
+    if not 0 < share < 1:
+        raise InputError(f"dev_share is a share of the questions, between 0 and 1, not {share}")
+    telling = sorted({one.words for one in train.questions if one.has_right and one.has_wrong})
+    if len(telling) < 2:
+        raise InputError(
+            f"{len(telling)} question(s) have right and wrong answers: fitting needs at least 2, or dev questions"
+        )
+    chosen = np.random.default_rng((seed, 1)).permutation(len(telling))
+    held_out = {telling[place] for place in chosen[: max(1, round(share * len(telling)))]}
+    inside = np.array([one.words in held_out for one in train.questions])
+    return choose_questions(train, ~inside), choose_questions(train, inside)
+
+
+def out_of_fold(
+    train: QuestionAnswers, fold_of: np.ndarray, judge: Judge, progress: Progress | None, checkpoint: Path | None
+) -> np.ndarray:
+    """The probability of every pair, judged without its fold; `fold_of` is the fold of each question."""
+    probability = np.empty(train.n_pairs)
+    folds = fold_of.max() + 1
+    for fold in range(folds):
+        if progress:
+            progress.note(f"fold {fold + 1} of {folds}: probabilities of questions that were not seen")
+        seen, unseen = choose_questions(train, fold_of != fold), choose_questions(train, fold_of == fold)
+        check_both_labels(seen)
+        probability[fold_of[train.groups] == fold] = judge(seen, unseen, _fold_path(checkpoint, fold))
+    return probability
+
+
+def _fold_path(checkpoint: Path | None, fold: int) -> Path | None:
+    return checkpoint and checkpoint.with_name(f"{checkpoint.stem}-fold-{fold + 1}{checkpoint.suffix}")
+
+
+def check_positions(train: QuestionAnswers) -> None:
+    """Some candidate's place in its document is known."""
+    if not any(one.position is not None for question in train.questions for one in question.candidates):
+        raise InputError(f"{train.name} ({train.part}) does not tell where its candidates stand: leave out position")

@@ -1,0 +1,77 @@
+"""The words that an answer ranker learns from its training questions, and where their vectors begin."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+from varitext.text.vocabulary import is_line
+from varitext.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
+
+RANDOM = "random"  # as `VectorSource`: begin without any
+VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
+
+
+class AnswerWords(NamedTuple):
+    vocabulary: Vocabulary
+    start: np.ndarray | None  # [V, E]; None for a random start
+    source: str  # in words, for the record
+    n_known: int  # words of the vocabulary that have a vector in the source
+
+
+def learn_words(train: QuestionAnswers, source: VectorSource, dim: int, seed: int) -> AnswerWords:
+    """The words that stand twice in the questions and answers, or once and have a vector; the most frequent first."""
+    tally = _word_tally(train)
+    words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
+    vectors = _source_vectors(source, words, dim)
+    start = None if vectors is None else vectors_for(words, vectors, seed)
+    known = np.zeros(len(words), bool) if start is None else start.is_known
+    kept = known | np.array([tally[word] > 1 for word in words], bool)
+    if not kept.any():
+        raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
+    vocabulary = Vocabulary(tuple(word for word, keep in zip(words, kept, strict=True) if keep))
+    if start is None:
+        return AnswerWords(vocabulary, None, RANDOM, 0)
+    return AnswerWords(vocabulary, start.matrix[kept], _source_name(source), int(known.sum()))
+
+
+def _word_tally(train: QuestionAnswers) -> Counter[str]:
+    tally: Counter[str] = Counter()
+    for question in train.questions:
+        for sentence in (question, *question.candidates):
+            tally.update(word.lower() for word in sentence.words)
+    return tally
+
+
+def _source_name(source: VectorSource) -> str:
+    return "given" if isinstance(source, WordVectors) else str(source or "the data folder's")
+
+
+def _source_vectors(source: VectorSource, words: Sequence[str], dim: int) -> WordVectors | None:
+    if isinstance(source, WordVectors):
+        vectors = source
+    elif source is None:
+        vectors = known_word_vectors()
+    else:
+        vectors = None if source == RANDOM else load_word_vectors(source, only=words)
+    return None if vectors is None else reduce_vectors(vectors, dim)
+
+
+def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
+    """The first `dim` principal components of all vectors given; those that have `dim` numbers stay as they are."""
+    if vectors.dim < dim:
+        raise InputError(
+            f"the word vectors have {vectors.dim} numbers a word, and embedding_dim={dim} needs at least {dim}"
+        )
+    if vectors.dim == dim:
+        return vectors
+    centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centred.T @ centred)  # rising eigenvalues
+    axes = axes[:, ::-1][:, :dim]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # a component's sign is arbitrary: fix it
+    return WordVectors(vectors.words, (centred @ axes).astype(np.float32))
