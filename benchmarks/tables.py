@@ -38,7 +38,7 @@ def perplexity_table(results: list[dict]) -> str:
         f"Per-document perplexity of the bound, 20 samples, KL included, on the paper's own 20 Newsgroups files (7,505 "
         f"test documents; unigram model {unigram:.0f}). Seeds 0, 1, 2, sorted; lower is better.",
         "",
-        "| | setting | paper | ours | importance-weighted | seconds to fit |",
+        "| | setting | paper | ours | importance-weighted | seconds to fit, one thread |",
         "|---|---|---|---|---|---|",
     ]
     return "\n".join(head + perplexity_rows(results))
@@ -105,7 +105,7 @@ Nearest words and topics of the recommended setting, K = 50, seed 0:
 `python benchmarks/generality.py --json results/nvdm_generality.json`
 
 The default settings, K = 50, against tomotopy's LDA of the same size after 1,000 iterations: per-document perplexity of
-the bound on the same held-out documents (LDA: topics fixed, variational bound run to convergence).
+the bound on the same held-out documents (LDA: topics fixed, variational bound run to convergence). One thread each.
 
 {generality_table(read("nvdm_generality.json"))}
 
