@@ -2,8 +2,7 @@
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +30,8 @@ from varitext.models.answer_network import AnswerNetwork
 from varitext.overlap import COUNTS, PLACE, Combination, Overlap, PairFeatures, question_folds
 from varitext.pair_batches import PairBatches
 from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
-from varitext.store import StoredModel, load_model, load_weights, save_model
+from varitext.store import StoredModel, load_as, load_weights, save_model
+from varitext.threads import running_on
 from varitext.training import Progress, Trainer, TrainingSettings
 from varitext.word_vectors import WordVectors
 
@@ -153,7 +153,7 @@ class AnswerRanker(BaseEstimator):
         self.n_dev_questions_ = dev.n_questions
         lesson = _Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
-        with self._threads():
+        with running_on(self.threads):
             self._fit_network(lesson)
             if self._columns:
                 self._fit_combination(lesson)
@@ -230,14 +230,7 @@ class AnswerRanker(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
-        folder = Path(folder)
-        stored = load_model(folder, KIND)
-        try:
-            return cls._from_stored(stored, folder)
-        except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{folder / 'config.json'} does not describe an answer ranker ({error!r})") from None
+        return load_as(Path(folder), KIND, cls._from_stored)
 
     @classmethod
     def _from_stored(cls, stored: StoredModel, folder: Path) -> "AnswerRanker":
@@ -359,7 +352,7 @@ class AnswerRanker(BaseEstimator):
     ) -> np.ndarray:
         """The network's probabilities for every sample of the prior, [S, P]."""
         samples = self._samples(samples)
-        with self._threads():
+        with running_on(self.threads):
             batches = PairBatches(question_answers, self.vocabulary_, PREDICTION_PAIRS, self.device)
             return sampled_probabilities(network or self.network_, batches, samples, self.seed)
 
@@ -384,19 +377,9 @@ class AnswerRanker(BaseEstimator):
         if not hasattr(self.network_, "attention_weights"):
             return None
         batch = PairBatches(question_answers, self.vocabulary_, device=self.device).batch([0])
-        with self._threads(), torch.random.fork_rng():
+        with running_on(self.threads), torch.random.fork_rng():
             torch.manual_seed(question_seeds(batch, self.seed)[0])
             return self.network_.attention_weights(batch, self._samples(samples)).double().cpu().numpy()
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """Run with `threads` threads, and leave the process as it was."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
 
 _SIZES = ("latent_dim", "embedding_dim", "hidden_dim", "layers", "dropout", "freeze_word_vectors")

@@ -2,8 +2,6 @@
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,8 +29,9 @@ from varitext.inspection import Neighbour, Topic, nearest, rank_topics
 from varitext.latent import DiagonalGaussian, kl
 from varitext.latent.rotation import readable_axes
 from varitext.models import MODELS
-from varitext.store import StoredModel, load_model, load_weights, save_model
+from varitext.store import StoredModel, load_as, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.threads import running_on
 from varitext.training import Progress, Trainer
 
 KIND = "document-model"
@@ -118,7 +117,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         counts = self._learn_vocabulary(X)
         train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self.count(dev)))
         recipe = self._recipe(train)
-        with self._threads():
+        with running_on(self.threads):
             self.network_ = self._build(recipe, train)
             task = DocumentTask(train, held_out, recipe.training, self._objective(recipe), self.device)
             trainer = Trainer(self.network_, task, recipe.training, checkpoint, progress)
@@ -148,7 +147,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             batch_size=min(recipe.training.batch_size, counts.shape[0]),
             seed=self.seed + len(self.history_),  # fresh noise at every call
         )
-        with self._threads():
+        with running_on(self.threads):
             self.network_.train().requires_grad_(True)
             task = DocumentTask(counts, counts[:500], settings, self._objective(recipe), self.device)
             state = Trainer(self.network_, task, settings).train()
@@ -179,7 +178,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         counts = self.count(X)
         blocks = []
-        with self._threads(), torch.no_grad():
+        with running_on(self.threads), torch.no_grad():
             for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
                 q = self.network_.on_axes(self.network_.posterior(self.network_.encode(batch)))
                 known = (batch.lengths > 0)[:, None]
@@ -193,7 +192,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Held-out perplexity in full: bounds, KL apart, unigram, interval."""
         counts = self.count(X)
         frequencies = self.network_.word_log_frequencies.double().cpu().numpy()
-        with self._threads():
+        with running_on(self.threads):
             return perplexity_record(self.network_, counts, frequencies, samples, self.seed, self.device)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
@@ -203,7 +202,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
         counts = self._without_empty(self.count(X))
-        with self._threads():
+        with running_on(self.threads):
             bounds = document_bounds(self.network_, counts, samples, self.seed, self.device)
         return float((bounds.elbo / bounds.lengths).mean())
 
@@ -259,14 +258,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @classmethod
     def load(cls, folder: str | Path) -> "DocumentModel":
-        folder = Path(folder)
-        stored = load_model(folder, KIND)
-        try:
-            return cls._from_stored(stored, folder)
-        except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{folder / 'config.json'} does not describe a document model ({error!r})") from None
+        return load_as(Path(folder), KIND, cls._from_stored)
 
     @classmethod
     def _from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
@@ -385,16 +377,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         seen = self.posterior(sample)
         marginals = DiagonalGaussian(torch.from_numpy(seen.mean), torch.from_numpy(seen.std).log())
         self.kl_per_dimension_ = kl(marginals, DiagonalGaussian.standard(marginals.mean)).mean(0).double().numpy()
-
-    @contextmanager
-    def _threads(self) -> Iterator[None]:
-        """Run with `threads` threads, and leave the process as it was."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads or before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
 
     @property
     def _n_features_out(self) -> int:

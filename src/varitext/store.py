@@ -6,8 +6,9 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -22,6 +23,8 @@ from varitext.text import Vocabulary
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
+
+Model = TypeVar("Model")
 
 
 class StoredModel(NamedTuple):
@@ -68,6 +71,17 @@ def load_model(folder: Path, kind: str) -> StoredModel:
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
     metrics = _read_metrics(folder / "metrics.jsonl")
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
+
+
+def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
+    """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
+    stored = load_model(folder, kind)
+    try:
+        return build(stored, folder)
+    except InputError:
+        raise
+    except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({error!r})") from None
 
 
 def load_weights(model: torch.nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
