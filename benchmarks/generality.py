@@ -1,4 +1,4 @@
-"""The default settings on corpora that nobody tuned them on, against tomotopy's LDA of the same size.
+"""The default settings on corpora of many sizes, against tomotopy's LDA of the same number of topics.
 
     python benchmarks/generality.py [NAME ...] [--json FILE]
 
