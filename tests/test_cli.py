@@ -95,7 +95,7 @@ def write_corpus(folder: Path, kind: str, texts: list[str]) -> Path:
     if kind == ".jsonl":
         write_jsonl(path, texts)
     elif kind == ".jsonl.gz":
-        path.write_bytes(gzip.compress(write_jsonl(folder / "plain.jsonl", texts).read_bytes()))
+        path.write_bytes(gzip.compress(write_jsonl(folder / "plain.jsonl", texts).read_bytes(), mtime=0))
     elif kind == ".csv":
         path.write_text("id,text\n" + "".join(f'{number},"{text}"\n' for number, text in enumerate(texts)))
     elif kind == ".parquet":

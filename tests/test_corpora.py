@@ -240,7 +240,7 @@ def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
     assert corpora.load("20newsgroups", "test").texts == ("Test café\n",)
     assert corpora.load("20newsgroups").sha256 == train.sha256
     unpacked = tmp_path / "cache" / "20news" / "bydate" / "train.jsonl.gz"
-    unpacked.write_bytes(gzip.compress(b"{}"))
+    unpacked.write_bytes(gzip.compress(b"{}", mtime=0))
     refused(lambda: corpora.load("20newsgroups"), "train.jsonl.gz is not the file expected")
 
 
@@ -270,9 +270,9 @@ def test_a_wrong_file_is_refused_by_name(tmp_path):
     folder = tmp_path / "20news" / "raw"
     folder.mkdir(parents=True)
     for part in ("train", "test"):
-        (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a/1", "label": "a", "text": "x"}\n'))
+        (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a/1", "label": "a", "text": "x"}\n', mtime=0))
     refused(lambda: corpora.load("20newsgroups", data_dir=tmp_path), "train.jsonl.gz", "90577f83d3aa")
-    (folder / "test.jsonl.gz").write_bytes(gzip.compress(b"a" * 9999)[:20])
+    (folder / "test.jsonl.gz").write_bytes(gzip.compress(b"a" * 9999, mtime=0)[:20])
     refused(lambda: corpora.load("20newsgroups", "test", tmp_path), "test.jsonl.gz", "cut short")
 
 
@@ -325,7 +325,7 @@ def test_other_articles_do_not_pass_for_the_papers(data_dir, raw_articles_only, 
 
 def write_tokens(path, documents: dict[int, str]) -> None:
     text = "".join(f".I {number}\n.W\n{tokens}\n\n" for number, tokens in documents.items())
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if path.suffix == ".gz" else text.encode())
 
 
 @pytest.mark.filterwarnings("ignore:rcv1 has")
@@ -393,7 +393,7 @@ def test_files_of_texts(tmp_path, write, compress):
     write(path)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     if compress:
-        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path = path.with_name(path.name + ".gz")
     loaded = corpora.load(path)
     assert (loaded.texts, loaded.labels, loaded.part) == (TEXTS, LABELS, "all")
@@ -530,7 +530,7 @@ def test_bad_npz_files(tmp_path, capsys):
         ("a.txt", b"", ("a.txt is empty",)),
         ("a.txt", b"caf\xe9", ("a.txt, line 1", "byte 3")),
         ("a.feat", b"", ("a.feat is empty",)),
-        ("a.feat.gz", gzip.compress(b"1 1:1\n" * 99)[:-9], ("a.feat.gz", "cut short")),
+        ("a.feat.gz", gzip.compress(b"1 1:1\n" * 99, mtime=0)[:-9], ("a.feat.gz", "cut short")),
         ("a.csv.gz", b"not gzip", ("a.csv.gz", "damaged")),
         ("a.parquet", b"PAR1 and then nothing", ("a.parquet",)),
         ("a.docx", b"x", ("a.docx", ".jsonl")),

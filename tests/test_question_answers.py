@@ -356,7 +356,7 @@ def test_own_questions_of_both_kinds(tmp_path):
     table = 'label,question,answer\n1,Who?,Ada did.\n0,When?,In 1843.\n\n0,Who?,"Nobody, they say."\n'
     first = corpora.load_questions(write(tmp_path / "a.jsonl", jsonl(*rows)))
     second = corpora.load_questions(write(tmp_path / "a.csv", table))
-    third = corpora.load_questions(write(tmp_path / "a.jsonl.gz", gzip.compress(jsonl(*rows).encode())))
+    third = corpora.load_questions(write(tmp_path / "a.jsonl.gz", gzip.compress(jsonl(*rows).encode(), mtime=0)))
     assert first.questions == second.questions == third.questions
     assert first.part == "all" and first.files[0].name == "a.jsonl"
     assert [(question.text, len(question.candidates)) for question in first.questions] == [("Who?", 2), ("When?", 1)]
