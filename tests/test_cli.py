@@ -703,7 +703,7 @@ def flip_a_byte(folder: Path) -> None:
         (change_config(format_version=99), "newer varitext"),
         (change_config(kind="answer-ranker"), "kind 'answer-ranker'"),
         (change_config(format="something"), "not that of a varitext model"),
-        (change_config(architecture={}), "config.json does not describe a document model"),
+        (change_config(architecture={}), "config.json does not describe a model of kind"),
     ],
 )
 def test_a_damaged_model_folder_is_refused_in_one_line(harm, said, own_model):
