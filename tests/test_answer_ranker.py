@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from varitext.answer_folds import question_folds
 from varitext.answer_ranker import AnswerRanker
 from varitext.answer_task import LONGEST_SENTENCE, AnswerObjective, AnswerTask, arrange, question_seeds
 from varitext.answer_vectors import reduce_vectors
+from varitext.combination import Combination
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answer_models import ANSWER_MODELS
-from varitext.overlap import COLUMNS, Combination, Overlap, question_folds
+from varitext.overlap import COLUMNS, Overlap
 from varitext.pair_batches import PairBatches
 from varitext.text import Vocabulary
 from varitext.training import TrainingSettings
@@ -289,8 +291,8 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     remembered = ranker._sampled(arranged).mean(0)
     features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)
-    assert leaking.coefficients[0] > 1.5
-    assert abs(ranker.combination_.coefficients[0]) < 0.6
+    assert leaking.within[0] > 1.5
+    assert abs(ranker.combination_.within[0]) < 0.6
     share = arranged.labels.mean()
     assert abs(ranker.predict_proba(memorable(40, 6)) - share).max() < 0.3
 
@@ -358,10 +360,10 @@ def test_overlap_columns_by_hand():
     asked = ("Who", "was", "king", "KING", "'s", "lake", "novel", "?")
     pair = of_one(Question("q", asked, "", (Candidate("a", ("Lake", "novel", "was", "?", "lake"), "", 1, 3),)))
     lake, unseen = np.log(3 / 2), np.log(3 / 1)
-    expected = [2, lake + unseen, 3, lake + 2 * unseen, np.log(4), np.log(6)]
+    expected = [2, lake + unseen, 3, lake + 2 * unseen, (lake + 2 * unseen) / np.sqrt(6), np.log(4), np.log(6)]
     np.testing.assert_allclose(overlap.features(pair).values, [expected])
     unknown = of_one(pair.questions[0]._replace(candidates=(Candidate("a", ("x",), "", 1),)))
-    assert np.isnan(overlap.features(unknown).values[0, 4])
+    assert np.isnan(overlap.features(unknown).values[0, COLUMNS.index("log_position")])
 
 
 # Keeping it, and bad input

@@ -33,6 +33,20 @@ def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionA
     return choose_questions(train, ~inside), choose_questions(train, inside)
 
 
+def question_folds(train: QuestionAnswers, folds: int, seed: int) -> np.ndarray:
+    """The fold of every question: equal questions together, those with a right answer spread evenly."""
+    has_right: dict[tuple[str, ...], bool] = {}
+    for question in train.questions:
+        has_right[question.words] = has_right.get(question.words, False) or question.has_right
+    if len(has_right) < 2:
+        raise InputError("counts and position need at least 2 different questions to learn from")
+    words = sorted(has_right)
+    order = np.random.default_rng((seed, 2)).permutation(len(words)).tolist()
+    order.sort(key=lambda place: has_right[words[place]])  # stable: at random among either kind
+    fold_of = {words[place]: number % folds for number, place in enumerate(order)}
+    return np.array([fold_of[question.words] for question in train.questions])
+
+
 def out_of_fold(
     train: QuestionAnswers, fold_of: np.ndarray, judge: Judge, progress: Progress | None, checkpoint: Path | None
 ) -> np.ndarray:

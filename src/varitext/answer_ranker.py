@@ -1,5 +1,6 @@
 """AnswerRanker: what a user holds. Questions with candidates in; rankings that know how sure they are out."""
 
+import copy
 import dataclasses
 import inspect
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answer_folds import check_positions, hold_out, out_of_fold
+from varitext.answer_folds import check_positions, hold_out, out_of_fold, question_folds
 from varitext.answer_task import (
     PREDICTION_PAIRS,
     PREDICTION_SAMPLES,
@@ -23,11 +24,12 @@ from varitext.answer_task import (
     sampled_probabilities,
 )
 from varitext.answer_vectors import VectorSource, learn_words
-from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
+from varitext.combination import Combination
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
 from varitext.errors import InputError, TrainingDiverged
 from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.answer_network import AnswerNetwork
-from varitext.overlap import COUNTS, PLACE, Combination, Overlap, PairFeatures, question_folds
+from varitext.overlap import COUNTS, PLACE, Overlap, PairFeatures
 from varitext.pair_batches import PairBatches
 from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
 from varitext.store import StoredModel, load_as, load_weights, save_model
@@ -51,8 +53,22 @@ class _Lesson(NamedTuple):
     resume: bool
 
 
+class _Unseen(NamedTuple):
+    """Training pairs as the second stage sees them."""
+
+    probability: np.ndarray  # out of fold
+    features: PairFeatures
+    labels: np.ndarray
+
+    def combination(self, columns: tuple[str, ...]) -> Combination:
+        return Combination.fit(self.probability, self.features.only(columns), self.labels)
+
+
 class AnswerRanker(BaseEstimator):
     """Ranks candidate sentences for a question, with scikit-learn's manners.
+
+    It learns from the `questions` that have a right answer, or from "all" of them; these protocols are those of
+    `corpora/protocols.py`.
 
     The vocabulary is that of the training part: words that stand there twice, or once and have a vector. `vectors` are
     where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
@@ -76,6 +92,7 @@ class AnswerRanker(BaseEstimator):
         counts: bool = False,
         position: bool = False,
         folds: int = 3,
+        questions: str = "answerable",
         embedding_dim: int = 50,
         hidden_dim: int = 50,
         layers: int = 3,
@@ -86,6 +103,8 @@ class AnswerRanker(BaseEstimator):
         batch_size: int = 128,
         learning_rate: float = 2e-3,
         weight_decay: float = 0.0,
+        averaging: float = 0.0,
+        most_wrong: int | None = None,
         kl_warm_up: float = 0.2,
         free_bits: float = 0.0,
         patience: int = 5,
@@ -102,6 +121,7 @@ class AnswerRanker(BaseEstimator):
         self.counts = counts
         self.position = position
         self.folds = folds
+        self.questions = questions
         self.embedding_dim = embedding_dim
         self.hidden_dim = hidden_dim
         self.layers = layers
@@ -112,6 +132,8 @@ class AnswerRanker(BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
+        self.averaging = averaging
+        self.most_wrong = most_wrong
         self.kl_warm_up = kl_warm_up
         self.free_bits = free_bits
         self.patience = patience
@@ -142,11 +164,11 @@ class AnswerRanker(BaseEstimator):
         check_both_labels(question_answers)
         if self.position:
             check_positions(question_answers)
-        train = arrange(question_answers).question_answers
+        train = subset(arrange(question_answers).question_answers, self.questions)
         if dev is None:
             train, dev = hold_out(train, self.dev_share, self.seed)
         else:
-            dev = arrange(dev).question_answers
+            dev = subset(arrange(dev).question_answers, self.questions)
         check_both_labels(train)
         self.corpus_ = {name: getattr(question_answers, name) for name in ("name", "part", "sha256")}
         self.n_training_questions_, self.n_training_pairs_ = train.n_questions, train.n_pairs
@@ -158,6 +180,17 @@ class AnswerRanker(BaseEstimator):
             if self._columns:
                 self._fit_combination(lesson)
         return self
+
+    def combined(self, counts: bool, position: bool) -> "AnswerRanker":
+        """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
+        check_is_fitted(self)
+        other = copy.copy(self)
+        other.counts, other.position, other.combination_ = counts, position, None
+        if other._columns and not hasattr(self, "_unseen"):
+            raise InputError("only a ranker that was just fitted with counts or position can be combined anew")
+        if other._columns:
+            other.combination_ = self._unseen.combination(other._columns)
+        return other
 
     # Using what was learned
 
@@ -302,7 +335,7 @@ class AnswerRanker(BaseEstimator):
         chosen = {name: getattr(self, name) for name in _TRAINING}
         if self.time_limit is not None and self._columns:
             chosen["time_limit"] = self.time_limit / (1 + self.folds)
-        settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits)
+        settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits, self.most_wrong)
         self.training_ = dataclasses.asdict(settings) | dataclasses.asdict(objective)
         return Trainer(
             network, AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device), settings, *watched
@@ -325,11 +358,12 @@ class AnswerRanker(BaseEstimator):
     def _fit_combination(self, lesson: _Lesson) -> None:
         """Judge every training pair by a network that never saw its question, and learn how far to trust that."""
         train = lesson.train
-        features = self.overlap_.features(train).only(self._columns)
+        features = self.overlap_.features(train)
         fold_of = question_folds(train, self.folds, self.seed)  # [questions]
         judge = partial(self._judge_unseen, lesson)
         unseen = out_of_fold(train, fold_of, judge, lesson.progress, lesson.checkpoint)
-        self.combination_ = Combination.fit(unseen, features, train.labels)
+        self._unseen = _Unseen(unseen, features, train.labels)
+        self.combination_ = self._unseen.combination(self._columns)
 
     def _judge_unseen(
         self, lesson: _Lesson, seen: QuestionAnswers, unseen: QuestionAnswers, checkpoint: Path | None
@@ -388,6 +422,7 @@ _TRAINING = (
     "batch_size",
     "learning_rate",
     "weight_decay",
+    "averaging",
     "kl_warm_up",
     "patience",
     "samples",

@@ -40,6 +40,8 @@ class AnswerObjective:
 
     free_bits: float = 0.0
     """Nats of KL per pair that cost nothing: what may keep a latent alive that would not pay for itself."""
+    most_wrong: int | None = None
+    """Of each question, at most so many wrong answers per pass, drawn anew; None for all of them."""
 
 
 class AnswerTask:
@@ -58,7 +60,9 @@ class AnswerTask:
         device: str = "cpu",
     ):
         self.dev, self.settings, self.objective = dev, settings, objective
-        self.train_batches = PairBatches(train, vocabulary, settings.batch_size, device)
+        self.train_batches = PairBatches(
+            train, vocabulary, settings.batch_size, device, most_wrong=objective.most_wrong
+        )
         self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device)
         self.steps_per_epoch = len(self.train_batches)
 

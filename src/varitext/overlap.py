@@ -4,12 +4,12 @@
     idf_overlap         the same, each word weighed by idf = log((1 + N) / (1 + df)) over the N training answers
     word_overlap_all    both with stop words: on WikiQA these tell more, as "how many" asks for other sentences than
     idf_overlap_all     "who" does
+    overlap_density     idf_overlap_all / sqrt(number of words): the same words shared by a shorter candidate say more
     log_position        log(1 + place in its document), unknown where the corpus does not tell
     log_length          log(1 + number of words)
 
 Case and punctuation do not count. df is of training answers alone, and a word that none of them has is as rare as
-a word can be: nothing of a test part is needed. `Combination` joins such columns with a model's probability by logistic
-regression; whoever fits it gives it probabilities of pairs that the model was not trained on.
+a word can be: nothing of a test part is needed. `combination.py` joins these columns with a model's probability.
 """
 
 from collections import Counter
@@ -18,19 +18,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-from sklearn.linear_model import LogisticRegression
 
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.errors import InputError
 from varitext.text import Vocabulary
 
-COUNTS = ("word_overlap", "idf_overlap", "word_overlap_all", "idf_overlap_all")
+COUNTS = ("word_overlap", "idf_overlap", "word_overlap_all", "idf_overlap_all", "overlap_density")
 PLACE = ("log_position", "log_length")
 COLUMNS = COUNTS + PLACE
 STOP_WORDS = ENGLISH_STOP_WORDS | {"did", "does", "n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
-SMALLEST = 1e-12  # a probability nearer to 0 or 1 has no finite log odds worth the name
 
 
 class PairFeatures(NamedTuple):
@@ -38,9 +34,11 @@ class PairFeatures(NamedTuple):
 
     columns: tuple[str, ...]
     values: np.ndarray  # [pairs, columns]; NaN where a position is unknown
+    question_of: np.ndarray  # [pairs]
 
     def only(self, columns: Sequence[str]) -> "PairFeatures":
-        return PairFeatures(tuple(columns), self.values[:, [self.columns.index(name) for name in columns]])
+        chosen = [self.columns.index(name) for name in columns]
+        return PairFeatures(tuple(columns), self.values[:, chosen], self.question_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,61 +71,11 @@ class Overlap:
                 shared = sorted(weights.keys() & _distinct_words(candidate.words))  # sums need an order: sets have none
                 telling = [word for word in shared if word not in STOP_WORDS]
                 counts = [count for words in (telling, shared) for count in (len(words), sum(map(weights.get, words)))]
+                counts.append(counts[-1] / np.sqrt(1 + len(candidate.words)))
                 position = np.nan if candidate.position is None else np.log1p(candidate.position)
                 rows.append((*counts, position, np.log1p(len(candidate.words))))
-        return PairFeatures(COLUMNS, np.array(rows, np.float64))
+        return PairFeatures(COLUMNS, np.array(rows, np.float64), question_answers.groups)
 
 
 def _distinct_words(words: Sequence[str]) -> set[str]:
     return {word.lower() for word in words if any(map(str.isalnum, word))}
-
-
-@dataclass(frozen=True)
-class Combination:
-    """Logistic regression on a model's log odds and columns of `PairFeatures`, each standardised."""
-
-    columns: tuple[str, ...]  # the first is log_odds
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
-    coefficients: tuple[float, ...]
-    intercept: float
-
-    @classmethod
-    def fit(cls, probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray) -> "Combination":
-        """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""
-        values = _with_log_odds(probabilities, features)
-        columns = ("log_odds", *features.columns)
-        mean, scale = np.nanmean(values, 0), np.nanstd(values, 0)
-        scale[scale == 0] = 1.0
-        regression = LogisticRegression(C=1.0, max_iter=1000).fit(_standardised(values, mean, scale), labels)
-        numbers = [tuple(map(float, one)) for one in (mean, scale, regression.coef_[0])]
-        return cls(columns, *numbers, float(regression.intercept_[0]))
-
-    def probability(self, probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
-        """The combined probability of each pair."""
-        values = _with_log_odds(probabilities, features.only(self.columns[1:]))
-        standardised = _standardised(values, np.array(self.mean), np.array(self.scale))
-        return expit(standardised @ np.array(self.coefficients) + self.intercept)
-
-
-def _with_log_odds(probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
-    return np.column_stack([logit(np.clip(probabilities, SMALLEST, 1 - SMALLEST)), features.values])
-
-
-def _standardised(values: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """What is unknown says nothing: it stands at the mean."""
-    return np.nan_to_num((values - mean) / scale, nan=0.0)
-
-
-def question_folds(train: QuestionAnswers, folds: int, seed: int) -> np.ndarray:
-    """The fold of every question: equal questions together, those with a right answer spread evenly."""
-    has_right: dict[tuple[str, ...], bool] = {}
-    for question in train.questions:
-        has_right[question.words] = has_right.get(question.words, False) or question.has_right
-    if len(has_right) < 2:
-        raise InputError("counts and position need at least 2 different questions to learn from")
-    words = sorted(has_right)
-    order = np.random.default_rng((seed, 2)).permutation(len(words)).tolist()
-    order.sort(key=lambda place: has_right[words[place]])  # stable: at random among either kind
-    fold_of = {words[place]: number % folds for number, place in enumerate(order)}
-    return np.array([fold_of[question.words] for question in train.questions])

@@ -49,7 +49,9 @@ class PairBatches:
         batch_size: int = 128,
         device: torch.device | str = "cpu",
         lowercase: bool = True,
+        most_wrong: int | None = None,
     ):
+        """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
         if batch_size < 1:
             raise InputError(f"batch_size must be above zero, not {batch_size}")
         if not question_answers.questions:
@@ -63,7 +65,11 @@ class PairBatches:
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
         self.sizes = np.array([len(answers) for answers in self.answers])
-        self.number_of_batches = min(len(questions), max(1, round(int(self.sizes.sum()) / batch_size)))
+        self.most_wrong = most_wrong
+        n_wrong = self.sizes - np.array([round(float(labels.sum())) for labels in self.labels])
+        self.sizes_in_training = self.sizes - np.maximum(0, n_wrong - (most_wrong if most_wrong else n_wrong))
+        pairs = int(self.sizes_in_training.sum())
+        self.number_of_batches = min(len(questions), max(1, round(pairs / batch_size)))
 
     def __len__(self) -> int:
         """The number of batches in a pass: the same in every pass, as training counts on it."""
@@ -71,24 +77,36 @@ class PairBatches:
 
     def shuffled(self, seed: Sequence[int]) -> Iterator[PairBatch]:
         """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
-        order = np.random.default_rng(seed).permutation(len(self.questions))
-        for part in np.split(order, _cuts(self.sizes[order], self.number_of_batches)):
-            yield self.batch(np.sort(part))
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(self.questions))
+        for part in np.split(order, _cuts(self.sizes_in_training[order], self.number_of_batches)):
+            yield self.batch(np.sort(part), None if self.most_wrong is None else generator)
 
     def in_order(self) -> Iterator[PairBatch]:
         """The pairs in the order of the corpus: results, one after another, belong to its `labels` and `groups`."""
         for part in np.split(np.arange(len(self.questions)), _cuts(self.sizes, self.number_of_batches)):
             yield self.batch(part)
 
-    def batch(self, chosen: Sequence[int] | np.ndarray) -> PairBatch:
-        """The questions at these places, with all their candidates."""
+    def batch(self, chosen: Sequence[int] | np.ndarray, fewer: np.random.Generator | None = None) -> PairBatch:
+        """The questions at these places, with all their candidates, or `fewer` of the wrong ones."""
+        kept = [self._kept(place, fewer) for place in chosen]
+        pairs = list(zip(chosen, kept, strict=True))
         batch = PairBatch(
             questions=padded([self.questions[place] for place in chosen]),
-            answers=padded([answer for place in chosen for answer in self.answers[place]]),
-            question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), self.sizes[chosen])),
-            labels=torch.from_numpy(np.concatenate([self.labels[place] for place in chosen])),
+            answers=padded([self.answers[place][one] for place, rows in pairs for one in rows]),
+            question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
+            labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
+
+    def _kept(self, place: int, fewer: np.random.Generator | None) -> np.ndarray:
+        """Which candidates of a question are in the batch."""
+        labels = self.labels[place]
+        wrong = np.flatnonzero(labels == 0)
+        if fewer is None or len(wrong) <= self.most_wrong:
+            return np.arange(len(labels))
+        drawn = fewer.choice(wrong, self.most_wrong, replace=False)
+        return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
 
 
 def word_numbers(words: Sequence[str], vocabulary: Vocabulary, lowercase: bool = True) -> np.ndarray:

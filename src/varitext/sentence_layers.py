@@ -41,7 +41,7 @@ class WordEmbedding(nn.Module):
         self.weight[UNKNOWN] = words.mean(0) if len(words) else 0
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [B, T, E]
+        return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [..., E]
 
 
 class Sentences(NamedTuple):
@@ -66,23 +66,23 @@ class SentenceLSTM(nn.Module):
         self.chunks = chunks
 
     def forward(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Sentences:
-        vectors = self.dropout(word_vectors(batch.tokens))  # [B, T, E]
         lengths, order = torch.sort(batch.lengths, descending=True, stable=True)
+        mask = batch.mask[order]
+        words = self.dropout(word_vectors(batch.tokens[order][mask]))  # [n, E]   real words alone: padding costs too
         number = max(1, min(self.chunks, len(order) // SMALLEST_CHUNK))
-        chunks = [
-            self._run(vectors[rows], length)
-            for rows, length in zip(order.chunk(number), lengths.chunk(number), strict=True)
-        ]
-        back = torch.argsort(order)
-        states = torch.cat(chunks)[back] * batch.mask[..., None]  # [B, T, H]
+        chunks = zip(mask.chunk(number), lengths.chunk(number), strict=True)
+        parts = words.split([int(length.sum()) for length in lengths.chunk(number)])
+        states = [self._run(part, rows, int(length[0])) for part, (rows, length) in zip(parts, chunks, strict=True)]
+        states = torch.cat(states).index_select(0, torch.argsort(order)) * batch.mask[..., None]  # [B, T, H]
         places = (batch.lengths - 1).clamp(min=0)
         return Sentences(states, states[torch.arange(len(states), device=states.device), places], batch.mask)
 
-    def _run(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        """The states of one chunk, with zeros after its longest sentence."""
-        longest = max(1, int(lengths[0]))
-        states, _ = self.lstm(vectors[:, :longest])
-        return nn.functional.pad(states, (0, 0, 0, vectors.shape[1] - longest))  # [B, T, H]
+    def _run(self, words: Tensor, mask: Tensor, longest: int) -> Tensor:
+        """The states of one chunk from the vectors of its words, with zeros after its longest sentence."""
+        inside = mask[:, : max(1, longest), None]  # [B, T', 1]
+        padded = words.new_zeros(*inside.shape[:2], words.shape[1]).masked_scatter(inside, words)
+        states, _ = self.lstm(padded)
+        return nn.functional.pad(states, (0, 0, 0, mask.shape[1] - inside.shape[1]))  # [B, T, H]
 
 
 class LatentAttention(nn.Module):

@@ -9,6 +9,7 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
+from varitext.averaging import WeightAverage
 from varitext.checkpoint import Snapshot, load_checkpoint, save_checkpoint
 from varitext.errors import InputError, TrainingDiverged
 from varitext.interruption import Interruption
@@ -40,6 +42,8 @@ class TrainingSettings:
     """`joint`, or `alternating`: the generative model on even steps, the inference network on odd ones."""
     gradient_clip: float = 5.0
     weight_decay: float = 0.0
+    averaging: float = 0.0
+    """Decay per step of a moving average of the weights, which then is what is scored and kept; 0 is without."""
     patience: int = 5
     """Rounds without a better held-out score before training stops; counted once the KL has its full weight."""
     rounds_per_epoch: int = 1
@@ -58,6 +62,8 @@ class TrainingSettings:
                 raise InputError(f"{name} is a share of the steps, from 0 to 1, not {getattr(self, name)}")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"time_limit must be above zero, not {self.time_limit}")
+        if not 0 <= self.averaging < 1:
+            raise InputError(f"averaging is a decay per step, from 0 to below 1, not {self.averaging}")
         if self.updates not in ("joint", "alternating"):
             raise InputError(f"updates is 'joint' or 'alternating', not {self.updates!r}")
 
@@ -135,6 +141,7 @@ class Trainer:
             torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
             for group in self.groups
         ]
+        self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
         self.total_steps = settings.epochs * task.steps_per_epoch
         self.steps_per_round = max(1, math.ceil(task.steps_per_epoch / settings.rounds_per_epoch))
 
@@ -202,6 +209,8 @@ class Trainer:
                 optimizer.step()
             optimizer.zero_grad()
         self.state.step += finite
+        if finite and self.average:
+            self.average.update(self.model, self.state.step)
         if finite and self.progress:
             self.progress.step(self._share_done(), loss.elbo.item(), loss.kl.item())
         return finite
@@ -253,17 +262,21 @@ class Trainer:
     def _score(self) -> Score:
         self.model.eval()
         # its own noise: how often the score is taken must not change the run
-        with torch.random.fork_rng(), torch.no_grad():
+        with torch.random.fork_rng(), torch.no_grad(), self._averaged():
             torch.manual_seed(self.settings.seed + 1)
             score = self.task.score(self.model)
         self.model.train()
         return score
 
+    def _averaged(self) -> AbstractContextManager[None]:
+        return self.average.applied(self.model) if self.average else nullcontext()
+
     def _keep(self, score: Score) -> None:
         state, full_kl = self.state, self._kl_weight(self._share_done()) == 1
         if score.loss < state.best or state.step == 0:
             state.best, state.best_step, state.rounds_without_gain = score.loss, state.step, 0
-            self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+            with self._averaged():
+                self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         elif full_kl:
             state.rounds_without_gain += 1
         record = {"step": state.step, "epoch": round(state.step / self.task.steps_per_epoch, 3)}
@@ -295,6 +308,8 @@ class Trainer:
     def _snapshot(self) -> Snapshot:
         tensors = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
+        if self.average:
+            tensors |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
         tensors["random"] = torch.get_rng_state()
         for number, optimizer in enumerate(self.optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
@@ -312,6 +327,9 @@ class Trainer:
                 "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
             ) from None
         self.best_weights = _with_prefix(tensors, "best.")
+        if self.average:
+            for name, tensor in _with_prefix(tensors, "average.").items():
+                self.average.weights[name].copy_(tensor)
         torch.set_rng_state(tensors["random"].cpu())
         for number, optimizer in enumerate(self.optimizers):
             moments: dict[int, dict[str, Tensor]] = {}

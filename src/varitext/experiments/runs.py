@@ -1,0 +1,108 @@
+"""What all experiments share: runs that each leave one small JSON file, and tables made from those files.
+
+A run is done once: a file that is there already is not measured again, so that hours of work can be interrupted, and
+two processes can share an experiment by its seeds.
+"""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import varitext
+from varitext.errors import InputError
+from varitext.files import read_json, write_text
+
+Record = dict[str, Any]  # a file: settings, result, and what it was measured with
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `varitext reproduce` was asked for."""
+
+    quick: bool = False  # one seed and little training: shows that it runs, not what it measures
+    seeds: tuple[int, ...] | None = None  # None for those that the experiment has
+    data_dir: Path | None = None
+    threads: int | None = None
+
+    def seeds_or(self, all_of_them: int) -> tuple[int, ...]:
+        return self.seeds or ((0,) if self.quick else tuple(range(all_of_them)))
+
+
+@dataclass(frozen=True)
+class Run:
+    settings: dict[str, str | int | float | bool | None]  # what tells it from the other runs of its experiment
+    measure: Callable[[], dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return "-".join(str(value) for value in self.settings.values()).replace(" ", "_").replace("/", "_") or "all"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of the paper."""
+
+    name: str  # as it is typed
+    about: str  # one line
+    runs: Callable[[Plan], Iterator[Run]]
+    table: Callable[[list[Record]], str]  # Markdown
+
+    def folder(self, results: Path, quick: bool) -> Path:
+        return results / (f"{self.name}-quick" if quick else self.name)
+
+
+def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[str], None]) -> str:
+    """Measure what is not measured yet; the table of all that is."""
+    folder = experiment.folder(results, plan.quick)
+    for run in experiment.runs(plan):
+        path = folder / f"{run.name}.json"
+        if path.exists():
+            say(f"{experiment.name}: {run.name} is there already")
+            continue
+        say(f"{experiment.name}: {run.name}")
+        started = time.monotonic()
+        result = run.measure()
+        folder.mkdir(parents=True, exist_ok=True)
+        record = _record(experiment, run, result, time.monotonic() - started)
+        write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
+    return experiment.table(read_records(experiment, results, plan.quick))
+
+
+def read_records(experiment: Experiment, results: Path, quick: bool = False) -> list[Record]:
+    """All runs that are there, in the order of their files' names."""
+    paths = sorted(experiment.folder(results, quick).glob("*.json"))
+    if not paths:
+        raise InputError(f"{experiment.folder(results, quick)} has no results: varitext reproduce {experiment.name}")
+    return [read_json(path) for path in paths]
+
+
+def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: float) -> Record:
+    return {
+        "experiment": experiment.name,
+        "settings": run.settings,
+        "result": result,
+        "seconds": round(seconds, 1),
+        "threads": torch.get_num_threads(),
+        "versions": {
+            "varitext": varitext.__version__,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+    }
+
+
+def rounded(values: Any, digits: int = 4) -> list[float]:
+    """Numbers as short JSON."""
+    return [round(float(value), digits) for value in values]
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
