@@ -83,7 +83,8 @@ def lengthened(sentences: TokenBatch, by: int) -> TokenBatch:
 
 def test_unknown_words_share_a_number_and_case_is_optional():
     assert word_numbers(("WHO", "xyz", "zyx"), WORDS).tolist() == [FIRST_WORD, UNKNOWN, UNKNOWN]
-    assert word_numbers(("WHO", "who"), WORDS, lowercase=False).tolist() == [UNKNOWN, FIRST_WORD]
+    years = Vocabulary(("0000", "00.0"))
+    assert word_numbers(("1969", "33.3", "٣٣.٣", "12345"), years).tolist() == [2, 3, 3, UNKNOWN]
     assert padded([np.array([5, 6]), np.array([], np.int64)]).tokens.tolist() == [[5, 6], [0, 0]]
 
 
@@ -172,12 +173,14 @@ def test_attention_is_the_papers_formula():
 
 def test_word_vectors_start_where_told_and_stay_frozen():
     matrix = torch.randn(len(WORDS), 8)
-    model = NASM(len(WORDS), **SMALL, freeze_word_vectors=True)
+    model = NASM(len(WORDS), **SMALL, fixed_words=len(WORDS) - 1)
     model.word_vectors.start_from(matrix)
-    torch.testing.assert_close(
-        model.word_vectors(torch.tensor([FIRST_WORD + 1, 0])), torch.stack([matrix[1], 0 * matrix[0]])
-    )
-    assert "word_vectors.weight" not in dict(model.named_parameters()) and "word_vectors.weight" in model.state_dict()
+    tokens = torch.tensor([FIRST_WORD, FIRST_WORD + 1, FIRST_WORD + len(WORDS) - 1, 0])
+    expected = torch.stack([matrix[0], matrix[1], matrix[-1], 0 * matrix[0]])
+    torch.testing.assert_close(model.word_vectors(tokens), expected)
+    torch.testing.assert_close(model.word_vectors(torch.tensor([UNKNOWN])), matrix.mean(0, keepdim=True))
+    assert len(model.word_vectors.weight) == FIRST_WORD + 1
+    assert "word_vectors.fixed" not in dict(model.named_parameters()) and "word_vectors.fixed" in model.state_dict()
     elbo(model, some_pairs()).elbo.sum().backward()
     with pytest.raises(InputError, match="22 x 9"):
         model.word_vectors.start_from(torch.zeros(22, 9))
@@ -390,8 +393,11 @@ def test_a_task_with_a_known_answer_is_learned(name):
 def test_training_leaves_frozen_word_vectors_alone():
     """The loop switches gradients of all parameters on and off: what is frozen must not be one."""
     settings = TrainingSettings(epochs=1, batch_size=20, learning_rate=1e-2, weight_decay=0.1)
-    model = NASM(len(WORDS), **SMALL, freeze_word_vectors=True)
-    before, match = model.word_vectors.weight.clone(), model.match.weight.clone()
+    model = NASM(len(WORDS), **SMALL, fixed_words=len(WORDS) - 5)
+    model.word_vectors.start_from(torch.randn(len(WORDS), 8))
+    before, learned, match = (
+        one.clone() for one in (model.word_vectors.fixed, model.word_vectors.weight, model.match.weight)
+    )
     trainer = Trainer(model, AnswerTask(made_up(8, seed=5), made_up(4, seed=6), settings), settings)
     trainer.train()
     model.load_state_dict(
@@ -401,4 +407,5 @@ def test_training_leaves_frozen_word_vectors_alone():
             if name.startswith("model.")
         }
     )
-    assert torch.equal(model.word_vectors.weight, before) and not torch.equal(model.match.weight, match)
+    assert torch.equal(model.word_vectors.fixed, before) and not torch.equal(model.match.weight, match)
+    assert not torch.equal(model.word_vectors.weight, learned)

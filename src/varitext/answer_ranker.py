@@ -38,7 +38,8 @@ from varitext.training import Progress, Trainer, TrainingSettings
 from varitext.word_vectors import WordVectors
 
 KIND = "answer-ranker"
-WORD_VECTORS = "word_vectors.weight"
+FIXED_VECTORS = "word_vectors.fixed"
+EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
 FREQUENCIES = "overlap.document_frequencies"
 
 
@@ -72,8 +73,8 @@ class AnswerRanker(BaseEstimator):
 
     The vocabulary is that of the training part: words that stand there twice, or once and have a vector. `vectors` are
     where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
-    or "random". Wider ones are reduced to `embedding_dim` by their principal components. Frozen ones are rounded to 16
-    bits, which is how the model folder keeps them.
+    or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
+    one keep it, unless `tune_word_vectors`; words that have none learn theirs. All numbers are read alike: 1969 is 0000.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are
@@ -93,12 +94,12 @@ class AnswerRanker(BaseEstimator):
         position: bool = False,
         folds: int = 3,
         questions: str = "answerable",
-        embedding_dim: int = 50,
+        embedding_dim: int | None = None,
         hidden_dim: int = 50,
         layers: int = 3,
         dropout: float = 0.4,
         vectors: VectorSource = None,
-        freeze_word_vectors: bool = False,
+        tune_word_vectors: bool = False,
         epochs: int = 15,
         batch_size: int = 128,
         learning_rate: float = 2e-3,
@@ -127,7 +128,7 @@ class AnswerRanker(BaseEstimator):
         self.layers = layers
         self.dropout = dropout
         self.vectors = vectors
-        self.freeze_word_vectors = freeze_word_vectors
+        self.tune_word_vectors = tune_word_vectors
         self.epochs = epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -181,6 +182,11 @@ class AnswerRanker(BaseEstimator):
                 self._fit_combination(lesson)
         return self
 
+    def trainer_for(self, train: QuestionAnswers, dev: QuestionAnswers) -> Trainer:
+        """The training of the network as `fit` runs it, before its first step: for benchmarks."""
+        self._check_settings()
+        return self._trainer(self._build(self._learn_words(train)), train, dev)
+
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
         check_is_fitted(self)
@@ -203,6 +209,14 @@ class AnswerRanker(BaseEstimator):
         check_is_fitted(self)
         arranged = arrange(question_answers)
         return arranged.given_order(self._probability(arranged.question_answers, samples))
+
+    def sample_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
+        """The same for every sample of the prior, [samples, pairs]: each row is one ranking of the candidates."""
+        check_is_fitted(self)
+        arranged = arrange(question_answers)
+        features = self._features(arranged.question_answers)
+        sampled = self._sampled(arranged.question_answers, samples)
+        return arranged.given_order(np.stack([self._combined(one, features) for one in sampled]))
 
     def evaluate(
         self, question_answers: QuestionAnswers, protocol: str = "answerable", samples: int | None = None
@@ -256,8 +270,7 @@ class AnswerRanker(BaseEstimator):
 
     def _stored_weights(self) -> dict[str, torch.Tensor]:
         weights = self.network_.state_dict()
-        if self.freeze_word_vectors:
-            weights[WORD_VECTORS] = weights[WORD_VECTORS].half()  # exact: they were rounded before training
+        weights[FIXED_VECTORS] = weights[FIXED_VECTORS].half()  # exact: they were rounded before training
         weights[FREQUENCIES] = torch.from_numpy(self.overlap_.document_frequencies.astype(np.int32))
         return weights
 
@@ -287,7 +300,7 @@ class AnswerRanker(BaseEstimator):
 
     def _restore_network(self, model: str, weights: dict[str, torch.Tensor], folder: Path) -> None:
         self.network_ = ANSWER_MODELS[model](**self.architecture_)
-        weights[WORD_VECTORS] = weights[WORD_VECTORS].float()
+        weights[FIXED_VECTORS] = weights[FIXED_VECTORS].float()
         load_weights(self.network_, weights, folder)
         self.network_.to(self.device).eval().requires_grad_(False)
 
@@ -301,7 +314,7 @@ class AnswerRanker(BaseEstimator):
         if self.model not in ANSWER_MODELS:
             raise InputError(f"no model of answers is called {self.model!r}; there are: {', '.join(ANSWER_MODELS)}")
         for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
         if self.folds < 2:
             raise InputError(f"folds must be at least 2, not {self.folds}")
@@ -311,24 +324,27 @@ class AnswerRanker(BaseEstimator):
             raise InputError(f"dropout is a share from 0 to below 1, not {self.dropout}")
 
     def _learn_words(self, train: QuestionAnswers) -> np.ndarray | None:
-        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where the word vectors begin, [V, E]."""
+        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where the word vectors begin, [V, E], if not at random.
+
+        In 16 bits, which is how a model folder keeps those that are not tuned.
+        """
         words = learn_words(train, self.vectors, self.embedding_dim, self.seed)
         self.vocabulary_ = words.vocabulary
         self.vectors_ = {"start": words.source, "n_known": words.n_known}
         self.overlap_ = Overlap.learn(train, self.vocabulary_)
-        return words.start
+        return None if words.start is None else words.start.astype(np.float16).astype(np.float32)
 
     def _build(self, start: np.ndarray | None) -> AnswerNetwork:
         network = ANSWER_MODELS[self.model]
         sizes = {name: getattr(self, name) for name in _SIZES if name in inspect.signature(network).parameters}
+        sizes["embedding_dim"] = (self.embedding_dim or EMBEDDING_DIM) if start is None else start.shape[1]
+        sizes["fixed_words"] = 0 if self.tune_word_vectors else self.vectors_["n_known"]
         self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | sizes
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             built = network(**self.architecture_)
         if start is not None:
             built.word_vectors.start_from(torch.from_numpy(start))
-        if self.freeze_word_vectors:
-            built.word_vectors.weight.copy_(built.word_vectors.weight.half())
         return built.to(self.device)
 
     def _trainer(self, network: AnswerNetwork, train: QuestionAnswers, dev: QuestionAnswers, *watched: Any) -> Trainer:
@@ -416,7 +432,7 @@ class AnswerRanker(BaseEstimator):
             return self.network_.attention_weights(batch, self._samples(samples)).double().cpu().numpy()
 
 
-_SIZES = ("latent_dim", "embedding_dim", "hidden_dim", "layers", "dropout", "freeze_word_vectors")
+_SIZES = ("latent_dim", "hidden_dim", "layers", "dropout")
 _TRAINING = (
     "epochs",
     "batch_size",

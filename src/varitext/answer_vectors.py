@@ -9,6 +9,7 @@ import numpy as np
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
+from varitext.pair_batches import reading_form
 from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 from varitext.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
@@ -18,23 +19,27 @@ VectorSource = WordVectors | str | Path | None  # None: those of the data folder
 
 
 class AnswerWords(NamedTuple):
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary  # words without a vector come first
     start: np.ndarray | None  # [V, E]; None for a random start
     source: str  # in words, for the record
-    n_known: int  # words of the vocabulary that have a vector in the source
+    n_known: int  # words that have a vector in the source: the last of the vocabulary
 
 
-def learn_words(train: QuestionAnswers, source: VectorSource, dim: int, seed: int) -> AnswerWords:
-    """The words that stand twice in the questions and answers, or once and have a vector; the most frequent first."""
+def learn_words(train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int) -> AnswerWords:
+    """The words that stand twice in the questions and answers, or once and have a vector.
+
+    First those without a vector, then those with one; the most frequent first among either.
+    """
     tally = _word_tally(train)
     words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
     vectors = _source_vectors(source, words, dim)
     start = None if vectors is None else vectors_for(words, vectors, seed)
     known = np.zeros(len(words), bool) if start is None else start.is_known
-    kept = known | np.array([tally[word] > 1 for word in words], bool)
-    if not kept.any():
+    repeated = np.array([tally[word] > 1 for word in words], bool)
+    kept = np.concatenate([np.flatnonzero(repeated & ~known), np.flatnonzero(known)])
+    if not len(kept):
         raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
-    vocabulary = Vocabulary(tuple(word for word, keep in zip(words, kept, strict=True) if keep))
+    vocabulary = Vocabulary(tuple(words[place] for place in kept))
     if start is None:
         return AnswerWords(vocabulary, None, RANDOM, 0)
     return AnswerWords(vocabulary, start.matrix[kept], _source_name(source), int(known.sum()))
@@ -44,7 +49,7 @@ def _word_tally(train: QuestionAnswers) -> Counter[str]:
     tally: Counter[str] = Counter()
     for question in train.questions:
         for sentence in (question, *question.candidates):
-            tally.update(word.lower() for word in sentence.words)
+            tally.update(map(reading_form, sentence.words))
     return tally
 
 
@@ -52,14 +57,14 @@ def _source_name(source: VectorSource) -> str:
     return "given" if isinstance(source, WordVectors) else str(source or "the data folder's")
 
 
-def _source_vectors(source: VectorSource, words: Sequence[str], dim: int) -> WordVectors | None:
+def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None) -> WordVectors | None:
     if isinstance(source, WordVectors):
         vectors = source
     elif source is None:
         vectors = known_word_vectors()
     else:
         vectors = None if source == RANDOM else load_word_vectors(source, only=words)
-    return None if vectors is None else reduce_vectors(vectors, dim)
+    return vectors if vectors is None or dim is None else reduce_vectors(vectors, dim)
 
 
 def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:

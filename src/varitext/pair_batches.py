@@ -4,6 +4,7 @@ A batch holds whole questions with all their candidates, so that each question i
 has. Word numbers: 0 is padding, 1 any word that the vocabulary does not have, and the vocabulary starts at 2.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
+_DIGIT = re.compile(r"\d")
 PADDING = 0
 UNKNOWN = 1
 FIRST_WORD = 2
@@ -48,7 +50,6 @@ class PairBatches:
         vocabulary: Vocabulary,
         batch_size: int = 128,
         device: torch.device | str = "cpu",
-        lowercase: bool = True,
         most_wrong: int | None = None,
     ):
         """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
@@ -58,10 +59,9 @@ class PairBatches:
             raise InputError(f"{question_answers.name} ({question_answers.part}): there are no questions")
         questions = question_answers.questions
         self.device = device
-        self.questions = [word_numbers(question.words, vocabulary, lowercase) for question in questions]
+        self.questions = [word_numbers(question.words, vocabulary) for question in questions]
         self.answers = [
-            [word_numbers(candidate.words, vocabulary, lowercase) for candidate in question.candidates]
-            for question in questions
+            [word_numbers(candidate.words, vocabulary) for candidate in question.candidates] for question in questions
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
         self.sizes = np.array([len(answers) for answers in self.answers])
@@ -109,11 +109,18 @@ class PairBatches:
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
 
 
-def word_numbers(words: Sequence[str], vocabulary: Vocabulary, lowercase: bool = True) -> np.ndarray:
-    """Each word's number; all words that the vocabulary does not have share one."""
+def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
+    """Each word's number, by its `reading_form`; all words that the vocabulary does not have share one."""
     index, missing = vocabulary.index, UNKNOWN - FIRST_WORD
-    columns = [index.get(word.lower() if lowercase else word, missing) for word in words]
-    return np.array(columns, np.int64) + FIRST_WORD  # [T]
+    return np.array([index.get(reading_form(word), missing) for word in words], np.int64) + FIRST_WORD  # [T]
+
+
+def reading_form(word: str) -> str:
+    """A word as models of sentences read it: in lower case, with 0 for every digit.
+
+    So that 1969 is a year (0000) and 3.14 a fraction (0.00), also those that no training sentence has.
+    """
+    return _DIGIT.sub("0", word.lower())
 
 
 def padded(sentences: Sequence[np.ndarray]) -> TokenBatch:

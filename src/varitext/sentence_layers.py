@@ -16,32 +16,39 @@ SMALLEST_CHUNK = 32  # sentences; below, a step of the LSTM costs the same howev
 class WordEmbedding(nn.Module):
     """A vector per word number; that of padding is zero and stays so.
 
-    Frozen vectors are a buffer: no optimiser ever sees them.
+    The vectors of the last `fixed_words` words of the vocabulary stay as they are given: a buffer, which no optimiser
+    ever sees. All others are learned.
     """
 
-    def __init__(self, vocabulary_size: int, embedding_dim: int, frozen: bool = False):
+    def __init__(self, vocabulary_size: int, embedding_dim: int, fixed_words: int = 0):
         super().__init__()
-        vectors = torch.empty(FIRST_WORD + vocabulary_size, embedding_dim).uniform_(-0.25, 0.25)
-        vectors[PADDING] = 0
-        if frozen:
-            self.register_buffer("weight", vectors)
-        else:
-            self.weight = nn.Parameter(vectors)
+        learned = FIRST_WORD + vocabulary_size - fixed_words
+        self.weight = nn.Parameter(torch.empty(learned, embedding_dim).uniform_(-0.25, 0.25))
+        self.register_buffer("fixed", torch.zeros(1 + fixed_words, embedding_dim))  # row 0 for all learned ones
+        with torch.no_grad():
+            self.weight[PADDING] = 0
 
     @torch.no_grad()
     def start_from(self, matrix: Tensor) -> None:
         """Begin at these vectors of the vocabulary's words, [V, E]; unknown words begin at their mean."""
-        words = self.weight[FIRST_WORD:]
-        if tuple(matrix.shape) != tuple(words.shape):
+        learned, fixed = self.weight[FIRST_WORD:], self.fixed[1:]
+        if tuple(matrix.shape) != (len(learned) + len(fixed), learned.shape[1]):
             raise InputError(
                 f"the word vectors are {' x '.join(map(str, matrix.shape))}; "
-                f"this model needs {len(words)} words x {words.shape[1]} numbers"
+                f"this model needs {len(learned) + len(fixed)} words x {learned.shape[1]} numbers"
             )
-        words.copy_(matrix)
-        self.weight[UNKNOWN] = words.mean(0) if len(words) else 0
+        learned.copy_(matrix[: len(learned)])
+        fixed.copy_(matrix[len(learned) :])
+        self.weight[UNKNOWN] = matrix.mean(0) if len(matrix) else 0
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [..., E]
+        first_fixed = len(self.weight)
+        is_learned = tokens < first_fixed
+        learned = nn.functional.embedding(torch.where(is_learned, tokens, PADDING), self.weight, padding_idx=PADDING)
+        if len(self.fixed) == 1:
+            return learned
+        rows = torch.where(is_learned, 0, tokens - first_fixed + 1)
+        return learned + nn.functional.embedding(rows, self.fixed)  # [..., E]
 
 
 class Sentences(NamedTuple):

@@ -28,6 +28,7 @@ class Plan:
     quick: bool = False  # one seed and little training: shows that it runs, not what it measures
     seeds: tuple[int, ...] | None = None  # None for those that the experiment has
     data_dir: Path | None = None
+    models: Path | None = None  # where fitted models are kept, for experiments that look at the same ones
     threads: int | None = None
 
     def seeds_or(self, all_of_them: int) -> tuple[int, ...]:

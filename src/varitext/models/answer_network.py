@@ -35,10 +35,10 @@ class AnswerNetwork(nn.Module):
         hidden_dim: int = 50,
         layers: int = 3,
         dropout: float = 0.4,
-        freeze_word_vectors: bool = False,
+        fixed_words: int = 0,
     ):
         super().__init__()
-        self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, freeze_word_vectors)
+        self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, fixed_words)
         self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
         self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
         self.match = BilinearMatch(hidden_dim, hidden_dim)

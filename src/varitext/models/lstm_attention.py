@@ -18,9 +18,9 @@ class LSTMAttention(AnswerNetwork):
         hidden_dim: int = 50,
         layers: int = 3,
         dropout: float = 0.4,
-        freeze_word_vectors: bool = False,
+        fixed_words: int = 0,
     ):
-        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, freeze_word_vectors)
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words)
         self.attention = LatentAttention(hidden_dim, hidden_dim)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:

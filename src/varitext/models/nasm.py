@@ -33,9 +33,9 @@ class NASM(AnswerNetwork):
         dropout: float = 0.4,
         prior_dim: int = 50,
         posterior_dim: int = 150,
-        freeze_word_vectors: bool = False,
+        fixed_words: int = 0,
     ):
-        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, freeze_word_vectors)
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words)
         self.attention = LatentAttention(latent_dim, hidden_dim)
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")  # W_1, W_2
         self.prior_head = GaussianHead(prior_dim, latent_dim)  # W_3, W_4

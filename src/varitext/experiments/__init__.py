@@ -1,0 +1,27 @@
+"""The tables and figures of the paper, each one file: its settings, the paper's values, ours.
+
+`varitext reproduce NAME` runs one. Modules are imported when they are asked for: their names are known without torch.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from varitext.errors import InputError
+
+if TYPE_CHECKING:
+    from varitext.experiments.runs import Experiment
+
+EXPERIMENTS = {  # what is typed, and the file
+    "table3": "table3",
+    "table4": "table4",
+    "map-by-samples": "map_by_samples",
+    "question-types": "question_types",
+    "overfitting": "overfitting",
+    "complexity": "complexity",
+}
+
+
+def experiment_named(name: str) -> "Experiment":
+    if name not in EXPERIMENTS:
+        raise InputError(f"no experiment is called {name!r}; there are: {', '.join(EXPERIMENTS)}")
+    return importlib.import_module(f"varitext.experiments.{EXPERIMENTS[name]}").EXPERIMENT

@@ -1,0 +1,76 @@
+"""The answer rankers that experiments fit, all in the same way: which questions, which settings, what is recorded."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.answer_ranker import AnswerRanker
+from varitext.corpora import load_questions
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.experiments.runs import Plan, rounded
+from varitext.ranked_answers import AnswerEvaluation
+
+SEEDS = 10
+MODELS = {"lstm": "LSTM", "lstm_attention": "LSTM + Att", "nasm": "NASM"}
+VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
+
+
+class Data(NamedTuple):
+    """How a corpus of questions is used."""
+
+    train: str  # the parts
+    protocol: str  # of the questions that count
+
+
+DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean")}
+
+
+def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
+    return load_questions(corpus, DATA[corpus].train if part == "train" else part, data_dir=plan.data_dir)
+
+
+def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
+    """A ranker with the default settings, chosen on dev questions; `plan.quick` has it train for one epoch."""
+    if plan.quick:
+        settings["epochs"] = 1
+    ranker = AnswerRanker(model, seed=seed, threads=plan.threads, **settings)
+    return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
+
+
+def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanker:
+    """The network alone, without counts and position; from `plan.models` if it is there already."""
+    folder = model_folder(corpus, model, seed, plan)
+    if folder and (folder / "config.json").exists():
+        return AnswerRanker.load(folder).set_params(threads=plan.threads).combined(False, False)
+    ranker = fit_ranker(corpus, model, seed, plan)
+    if folder:
+        ranker.save(folder)
+    return ranker
+
+
+def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
+    return plan.models and plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
+
+
+def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:
+    """An evaluation as short JSON; values per question serve paired tests."""
+    figures = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
+    if per_question:
+        figures["average_precision"] = rounded(evaluation.ranking.average_precision)
+        figures["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
+    return figures
+
+
+def _short(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def latent_of(ranker: AnswerRanker) -> dict[str, float]:
+    """Is the latent alive? Of the round that was kept."""
+    best = max(ranker.history_, key=lambda record: record.get("dev_map", -np.inf))
+    names = ("epoch", "dev_map", "dev_kl", "active_units", "leak", "dev_map_exchanged")
+    return {name: _short(best[name]) for name in names}
+
+
+_KEPT = ("map", "mrr", "log_loss", "brier", "ece", "protocol", "n_questions", "n_pairs", "corpus_sha256")
