@@ -74,7 +74,7 @@ class AnswerRanker(BaseEstimator):
     The vocabulary is that of the training part: words that stand there twice, or once and have a vector. `vectors` are
     where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
     or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
-    one keep it, unless `tune_word_vectors`; words that have none learn theirs. All numbers are read alike: 1969 is 0000.
+    one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are
@@ -324,7 +324,7 @@ class AnswerRanker(BaseEstimator):
             raise InputError(f"dropout is a share from 0 to below 1, not {self.dropout}")
 
     def _learn_words(self, train: QuestionAnswers) -> np.ndarray | None:
-        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where the word vectors begin, [V, E], if not at random.
+        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where word vectors begin, [V, E], if not at random.
 
         In 16 bits, which is how a model folder keeps those that are not tuned.
         """

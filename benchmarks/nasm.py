@@ -1,0 +1,149 @@
+"""Speed of NASM on WikiQA, as ratios in one run.
+
+    python benchmarks/nasm.py [--quick] [--json results/nasm_speed.json]
+
+Training pairs per second against a straightforward PyTorch NASM of the same sizes on the same pairs (epochs in turn,
+medians), the MAP of either after as many epochs; and ranking 1,000 candidates of one question against scoring them one
+by one. `--quick` takes 60 questions.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from plain_nasm import PlainNASM
+
+from varitext.answer_ranker import AnswerRanker
+from varitext.corpora import load_questions
+from varitext.corpora.question_answers import QuestionAnswers, subset
+from varitext.evaluation.ranking import ranking_record
+from varitext.files import write_json
+from varitext.pair_batches import FIRST_WORD, PairBatches, padded
+
+THREADS = 2
+BATCH = 128  # of the plain model; pairs
+CANDIDATES = 1000
+
+
+class PlainFit:
+    """Adam on shuffled pairs, each with its own copy of the question."""
+
+    def __init__(self, train: QuestionAnswers, ranker: AnswerRanker, seed: int = 0):
+        torch.manual_seed(seed)
+        vectors = torch.empty(FIRST_WORD + len(ranker.vocabulary_), ranker.architecture_["embedding_dim"])
+        known = ranker._learn_words(train)
+        vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(known)
+        vectors[0] = 0
+        self.vocabulary = ranker.vocabulary_
+        self.model = PlainNASM(vectors)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3)
+        self.questions, self.answers, self.labels = self.pairs(train)
+
+    def pairs(self, corpus: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray], torch.Tensor]:
+        read = PairBatches(corpus, self.vocabulary)
+        questions = [read.questions[place] for place in corpus.groups]
+        answers = [answer for answers in read.answers for answer in answers]
+        return questions, answers, torch.from_numpy(corpus.labels.astype(np.float32))
+
+    def epoch(self) -> None:
+        self.model.train()
+        for rows in torch.randperm(len(self.labels)).split(BATCH):
+            questions, answers = (padded([many[i] for i in rows]).tokens for many in (self.questions, self.answers))
+            loss = self.model.loss(questions, answers, self.labels[rows])
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    def map(self, corpus: QuestionAnswers) -> float:
+        self.model.eval()
+        questions, answers, _ = self.pairs(corpus)
+        parts = [slice(start, start + BATCH) for start in range(0, len(answers), BATCH)]
+        scores = [self.model.predict(padded(questions[one]).tokens, padded(answers[one]).tokens) for one in parts]
+        return ranking_record(torch.cat(scores).numpy(), corpus.labels, corpus.groups).map
+
+
+def train_side_by_side(train: QuestionAnswers, dev: QuestionAnswers, epochs: int) -> dict[str, float]:
+    """Seconds of an epoch, ours and the plain one's, taking turns; the best dev MAP of either."""
+    ranker = AnswerRanker("nasm", threads=THREADS, epochs=epochs)
+    trainer = ranker.trainer_for(train, dev)
+    plain = PlainFit(train, ranker)
+    ours, theirs, our_map, their_map = [], [], [], []
+    for epoch in range(epochs):
+        trainer.model.train()
+        ours.append(_seconds(lambda epoch=epoch: [trainer._step(batch) for batch in trainer.task.batches(epoch)]))
+        theirs.append(_seconds(plain.epoch))
+        our_map.append(trainer._score().metrics["dev_map"])
+        their_map.append(plain.map(dev))
+    ours, theirs = statistics.median(ours[1:] or ours), statistics.median(theirs[1:] or theirs)
+    return {
+        "pairs_per_second": train.n_pairs / ours,
+        "plain_pairs_per_second": train.n_pairs / theirs,
+        "training_speed_up": theirs / ours,
+        "epochs": epochs,
+        "dev_map": max(our_map),
+        "plain_dev_map": max(their_map),
+    }
+
+
+def rank_side_by_side(ranker: AnswerRanker, corpus: QuestionAnswers, repeats: int = 3) -> dict[str, float]:
+    """Ranking 1,000 candidates at once, and each as a question of its own with one candidate."""
+    texts = [one.text for question in corpus.questions for one in question.candidates][:CANDIDATES]
+    question = corpus.questions[0].text
+    together, singly = [], []
+    for _ in range(repeats):
+        together.append(_seconds(lambda: ranker.rank(question, texts)))
+        few = texts[:: max(1, len(texts) // 50)]
+        singly.append(_seconds(lambda few=few: [ranker.rank(question, [text]) for text in few]) * len(texts) / len(few))
+    at_once, one_by_one = statistics.median(together), statistics.median(singly)
+    return {
+        "candidates": len(texts),
+        "seconds_at_once": at_once,
+        "seconds_one_by_one": one_by_one,
+        "ranking_speed_up": one_by_one / at_once,
+    }
+
+
+def folder_size(ranker: AnswerRanker) -> dict[str, float]:
+    """MB of the model folder, with its word vectors and without."""
+    with TemporaryDirectory() as place:
+        ranker.save(Path(place) / "model")
+        whole = sum(file.stat().st_size for file in (Path(place) / "model").iterdir())
+    vectors = ranker.network_.word_vectors
+    in_vectors = 2 * vectors.fixed.numel() + 4 * vectors.weight.numel()
+    return {"folder_mb": whole / 1e6, "folder_without_vectors_mb": (whole - in_vectors) / 1e6}
+
+
+def _seconds(work) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def measure(quick: bool) -> dict[str, float]:
+    torch.set_num_threads(THREADS)
+    train, dev = (subset(load_questions("wikiqa", part), "answerable") for part in ("train", "dev"))
+    if quick:
+        train = QuestionAnswers(train.name, train.part, train.files, train.questions[:60])
+    found = {"threads": THREADS, "cores": os.cpu_count()}
+    found |= train_side_by_side(train, dev, epochs=2 if quick else 10)
+    started = time.perf_counter()
+    ranker = AnswerRanker("nasm", threads=THREADS, epochs=1 if quick else 15).fit(train, dev)
+    found |= {"fit_seconds": time.perf_counter() - started} | folder_size(ranker)
+    return found | rank_side_by_side(ranker, load_questions("wikiqa", "test"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    found = measure(arguments.quick)
+    for name, value in found.items():
+        print(f"{name:28} {value:.4g}")
+    if arguments.json:
+        write_json(arguments.json, found)
