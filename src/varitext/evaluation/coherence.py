@@ -1,9 +1,9 @@
 """Do the words of a topic belong together? Coherence by how words stand together in a reference corpus.
 
 P(a), P(a, b)   shares of windows that have the word, or both; e = 1e-12
-npmi            mean over pairs of   log[(P(a,b) + e) / (P(a) P(b))] / -log(P(a,b) + e)               windows of 10 words
-c_v             mean over words a of   cos(v(a), sum_b v(b)),   v(a)_b = npmi(a, b) in the topic     windows of 110 words
-u_mass          mean over pairs, b ranked before a, of   log[(P(a,b) + e) / P(b)]                         whole documents
+npmi            mean over pairs of   log[(P(a,b) + e) / (P(a) P(b))] / -log(P(a,b) + e)              windows of 10 words
+c_v             mean over words a of   cos(v(a), sum_b v(b)),   v(a)_b = npmi(a, b) in the topic    windows of 110 words
+u_mass          mean over pairs, b ranked before a, of   log[(P(a,b) + e) / P(b)]                        whole documents
 
 The values are those of gensim's CoherenceModel (`c_npmi`, `c_v`, `u_mass`, with a dictionary made of the reference).
 Where it gives NaN, infinity or an error these give a number or say why not: words that the reference lacks are left out
