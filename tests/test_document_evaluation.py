@@ -178,6 +178,12 @@ def test_a_label_that_only_test_documents_have_counts_as_an_error():
     assert record.macro_f1 == pytest.approx(np.mean([0.0, *[20 / 23.333333] * 3]), abs=0.02)
 
 
+def test_a_rare_training_label_does_not_stop_the_others():
+    (train, labels), (test, truth) = separable(), separable(30, seed=1)
+    record = classification_record(np.vstack([train, [[9, 9, 9]]]), [*labels, "rare"], test, truth)
+    assert record.n_labels == 4 and record.n_train == 91 and record.accuracy == 1
+
+
 @pytest.mark.parametrize("labels", [["a"] * 9, ["a"] * 8 + ["b"]])
 def test_too_few_labels_are_refused(labels):
     with pytest.raises(InputError, match="two labels with 3 training documents"):

@@ -56,8 +56,8 @@ def classification_record(
         raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
     labels = checked_labels(train_labels, train, "training documents")
     truth = checked_labels(test_labels, test, "test documents")
-    search = _search(labels, seed).fit(train, labels)
-    said = search.predict(test)
+    pipeline, search = _classifier(), _choose_penalty(train, labels, seed)
+    said = pipeline.set_params(**search.best_params_).fit(train, labels).predict(test)
     right = (said == truth).astype(float)
     names, frequencies = np.unique(labels, return_counts=True)
     return ClassificationRecord(
@@ -74,19 +74,26 @@ def classification_record(
     )
 
 
-def _search(labels: np.ndarray, seed: int) -> Any:
+def _classifier() -> Any:
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=MOST_ITERATIONS))
+
+
+def _choose_penalty(train: np.ndarray, labels: np.ndarray, seed: int) -> Any:
+    """Cross-validation; labels with fewer documents than folds take no part in it."""
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
     names, frequencies = np.unique(labels, return_counts=True)
-    if len(names) < 2 or frequencies.min() < FOLDS:
-        rare = names[frequencies.argmin()]
+    frequent = names[frequencies >= FOLDS]
+    if len(frequent) < 2:
         raise InputError(
             f"classification needs two labels with {FOLDS} training documents each; "
-            f"{len(names)} labels are there, and {rare!r} has {frequencies.min()}"
+            f"of {len(names)} labels {len(frequent)} have so many"
         )
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=MOST_ITERATIONS))
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    return GridSearchCV(pipeline, {"logisticregression__C": list(PENALTIES)}, cv=folds)
+    chosen = np.isin(labels, frequent)
+    search = GridSearchCV(_classifier(), {"logisticregression__C": list(PENALTIES)}, cv=folds, refit=False)
+    return search.fit(train[chosen], labels[chosen])

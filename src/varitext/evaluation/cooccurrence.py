@@ -6,7 +6,7 @@ together in as many windows as their stretches overlap. So nothing is done per w
 words are sorted once, and each meets only those that start before it ends.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -69,7 +69,7 @@ class Stretches(NamedTuple):
 
 def count_together(topics: Sequence[TopicWords], reference: Reference) -> Cooccurrence:
     """Count the words and pairs of the topics, and nothing else, in one pass over the reference."""
-    _check(reference)
+    _check_rules(reference)
     index = {word: place for place, word in enumerate(dict.fromkeys(word for topic in topics for word in topic))}
     pairs = _pairs_of(topics, index)
     occurrences, together, n_windows = np.zeros(len(index)), np.zeros(len(pairs)), 0
@@ -85,7 +85,7 @@ def count_together(topics: Sequence[TopicWords], reference: Reference) -> Cooccu
 # Reading the reference
 
 
-def _check(reference: Reference) -> None:
+def _check_rules(reference: Reference) -> None:
     if reference.window is not None and reference.window < 1:
         raise InputError(f"a window holds at least one word, not {reference.window}")
     if reference.rule not in WINDOW_RULES:
@@ -99,16 +99,23 @@ def _stretches_of(reference: Reference, ids: KnownIds) -> Iterator[tuple[Stretch
     if kind == "counts":
         yield _stretches_of_counts(documents, vocabulary or reference.vocabulary, reference.window, ids)
         return
-    find_words = words_of_texts(reference.token_rules) if kind == "texts" else _words_of_checked_lists
-    for chunk in in_chunks(documents, CHUNK_SIZE):
+    find_words = words_of_texts(reference.token_rules) if kind == "texts" else _words_of_lists
+    for chunk in in_chunks(_checked(documents, kind), CHUNK_SIZE):
         yield _stretches_of_words(chunk, find_words, reference, ids)
 
 
-def _words_of_checked_lists(token_lists: list, ids: KnownIds) -> Occurrences:
-    for document in token_lists:
-        if isinstance(document, str):
-            raise InputError("the reference mixes texts and lists of words")
-    return words_of_token_lists(token_lists, ids)
+def _checked(documents: Iterable[Any], kind: str) -> Iterator[Any]:
+    for number, document in enumerate(documents, start=1):
+        if isinstance(document, str) != (kind == "texts") or not isinstance(document, Sequence | np.ndarray):
+            raise InputError(f"document {number} of the reference is {type(document).__name__}, the first is {kind}")
+        yield document
+
+
+def _words_of_lists(token_lists: list, ids: KnownIds) -> Occurrences:
+    try:
+        return words_of_token_lists(token_lists, ids)
+    except TypeError:  # lists in lists
+        raise InputError("a document of the reference is not a list of words") from None
 
 
 def _stretches_of_counts(counts: Any, vocabulary: Any, window: int | None, ids: KnownIds) -> tuple[Stretches, int]:

@@ -65,15 +65,17 @@ def retrieval_record(
         raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
     _check_shares(fractions, "fractions")
     _check_shares(recalls, "recalls")
-    labels = checked_labels(train_labels, train, "training documents")
+    names, labels = np.unique(checked_labels(train_labels, train, "training documents"), return_inverse=True)
+    shares = np.bincount(labels) / len(labels)
     asked = checked_labels(test_labels, test, "test documents")
-    answerable = np.isin(asked, labels)
+    answerable = np.isin(asked, names)
     if not answerable.any():
         raise InputError("no test document has a label of the training documents")
+    asked = np.searchsorted(names, asked[answerable])
     ranks = np.ceil(np.array([HEADLINE, *fractions]) * len(train) - 1e-9).astype(int)
     curves = [
         (ranking.relevant_within(ranks) / ranks, ranking.precision_at_recall(np.array(recalls)))
-        for ranking in _rankings(unit_rows(train), labels, unit_rows(test[answerable]), asked[answerable])
+        for ranking in _rankings(unit_rows(train), labels, unit_rows(test[answerable]), asked)
     ]
     at_fraction, at_recall = (np.array(curve) for curve in zip(*curves, strict=True))  # [Q, fractions], [Q, recalls]
     interval = bootstrap_interval(at_fraction[:, 0], seed=seed)
@@ -84,11 +86,11 @@ def retrieval_record(
         precision_at_recall=tuple(at_recall.mean(0).tolist()),
         precision_at_2_percent=interval.mean,
         precision_at_2_percent_interval_95=interval.bounds,
-        by_chance=float(np.mean([np.mean(labels == label) for label in asked[answerable]])),
+        by_chance=float(shares[asked].mean()),
         n_queries=int(answerable.sum()),
         n_queries_left_out=int((~answerable).sum()),
         n_documents=len(train),
-        n_labels=len(set(labels)),
+        n_labels=len(names),
     )
 
 
