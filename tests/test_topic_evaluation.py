@@ -20,11 +20,13 @@ from varitext.evaluation import (
     diversity_record,
     neighbourhood_stability_record,
     topic_stability_record,
+    windows,
 )
 from varitext.evaluation.coherence import MEASURES
-from varitext.evaluation.cooccurrence import Reference, count_together
+from varitext.evaluation.cooccurrence import count_together
 from varitext.evaluation.stability import matched_likeness
 from varitext.evaluation.topic_words import jaccard, rank_biased_overlap, topic_words
+from varitext.evaluation.windows import Reference
 from varitext.inspection import Topic
 
 GENSIM = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
@@ -95,13 +97,13 @@ def enumerated(tokens: list[list[str]], window: int) -> list[set[str]]:
 def test_exact_windows_are_those_that_enumeration_finds(seed):
     tokens, topics = random_corpus(seed)
     window = 1 + 2 * seed
-    windows = enumerated(tokens, window)
+    every_window = enumerated(tokens, window)
     counted = count_together(topics, Reference(tokens, window, "exact"))
-    assert counted.n_windows == len(windows)
+    assert counted.n_windows == len(every_window)
     for topic in topics:
         for a, b in itertools.product(topic, repeat=2):
             found = counted.of(np.array(counted.index[a]), np.array(counted.index[b]))
-            assert found == sum({a, b} <= seen for seen in windows)
+            assert found == sum({a, b} <= seen for seen in every_window)
 
 
 def test_gensim_forgets_a_repeated_word_and_the_exact_rule_does_not():
@@ -115,7 +117,7 @@ def test_blocks_and_chunks_change_nothing(monkeypatch):
     tokens, topics = random_corpus(5)
     expected = coherence_record(topics, tokens, window=7)
     monkeypatch.setattr(cooccurrence, "LARGEST_BLOCK", 3)
-    monkeypatch.setattr(cooccurrence, "CHUNK_SIZE", 100)
+    monkeypatch.setattr(windows, "CHUNK_SIZE", 100)
     assert coherence_record(topics, tokens, window=7) == expected
 
 
