@@ -108,6 +108,10 @@ class NVDM(DocumentNetwork):
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word: for completing documents."""
+        return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
+
     @torch.no_grad()
     def newton_step(self, batch: CountBatch) -> DiagonalGaussian:
         """One step from h = 0 on log p(h | X), and the spread there.

@@ -1,0 +1,111 @@
+"""How fast varitext computes coherence beside gensim's CoherenceModel, and whether the values are equal.
+
+    python benchmarks/coherence.py [--json results/coherence.json] [--measures npmi c_v] [--documents N]
+
+The reference is the raw 20 Newsgroups training articles, cut into words by our rules; both sides get the same lists of
+words. The topics are the 50 of ten words that `results/nvdm_perplexity.json` has for NVDM. gensim's dictionary is made
+beforehand and is not part of its time. gensim runs with one process, with its default number (cores less one), and with
+two; varitext, always one thread, runs before and after each of them, and its median counts.
+"""
+
+import argparse
+import json
+import multiprocessing
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gensim.corpora import Dictionary
+from gensim.models import CoherenceModel
+
+from varitext.corpora import load
+from varitext.evaluation.coherence import coherence_record
+from varitext.files import write_json
+from varitext.text import tokenise
+
+NAMES = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
+PROCESSES = {"one process": 1, "default": -1, "two processes": 2}
+TOPICS_FROM = Path(__file__).resolve().parents[1] / "results" / "nvdm_perplexity.json"
+
+
+def topics_of_nvdm() -> list[list[str]]:
+    runs = json.loads(TOPICS_FROM.read_text())
+    return next(r["topics"] for r in runs if (r["preset"], r["latent_dim"], r["seed"]) == ("recommended", 50, 0))
+
+
+def ours(topics: list[list[str]], tokens: list[list[str]], measure: str) -> tuple[float, np.ndarray]:
+    start = time.perf_counter()
+    record = coherence_record(topics, tokens, measure)
+    return time.perf_counter() - start, np.array(record.by_topic)
+
+
+def theirs(
+    topics: list[list[str]], tokens: list[list[str]], dictionary: Dictionary, measure: str, processes: int
+) -> tuple[float, np.ndarray]:
+    start = time.perf_counter()
+    model = CoherenceModel(
+        topics=topics, texts=tokens, dictionary=dictionary, coherence=NAMES[measure], processes=processes
+    )
+    values = model.get_coherence_per_topic()
+    return time.perf_counter() - start, np.array(values)
+
+
+def compare(
+    topics: list[list[str]], tokens: list[list[str]], dictionary: Dictionary, measure: str
+) -> list[dict[str, Any]]:
+    rows = []
+    for name, processes in PROCESSES.items():
+        before, values = ours(topics, tokens, measure)
+        gensim_seconds, expected = theirs(topics, tokens, dictionary, measure, processes)
+        middle, again = ours(topics, tokens, measure), ours(topics, tokens, measure)
+        seconds = statistics.median([before, middle[0], again[0]])
+        rows.append(
+            {
+                "measure": measure,
+                "gensim": name,
+                "gensim_processes": processes if processes > 0 else max(1, multiprocessing.cpu_count() - 1),
+                "gensim_seconds": gensim_seconds,
+                "varitext_seconds": seconds,
+                "times_faster": gensim_seconds / seconds,
+                "largest_difference": float(np.abs(values - expected).max()),
+                "mean_gensim": float(expected.mean()),
+                "mean_varitext": float(values.mean()),
+            }
+        )
+        print(
+            f"{measure:7} gensim, {name:14} {gensim_seconds:7.1f} s   varitext {seconds:6.2f} s   "
+            f"{rows[-1]['times_faster']:6.1f} times faster   largest difference {rows[-1]['largest_difference']:.1e}",
+            flush=True,
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--measures", nargs="+", default=["npmi", "c_v"], choices=list(NAMES))
+    parser.add_argument("--documents", type=int, help="only so many of the reference's documents")
+    arguments = parser.parse_args()
+
+    articles = load("20newsgroups", "train")
+    tokens = [tokenise(text) for text in articles.texts[: arguments.documents]]
+    topics, dictionary = topics_of_nvdm(), Dictionary(tokens)
+    results = {
+        "corpus": articles.name,
+        "corpus_sha256": articles.sha256,
+        "documents": len(tokens),
+        "tokens": sum(map(len, tokens)),
+        "topics": len(topics),
+        "words_per_topic": len(topics[0]),
+        "rows": [],
+    }
+    for measure in arguments.measures:
+        results["rows"] += compare(topics, tokens, dictionary, measure)
+        if arguments.json:
+            write_json(arguments.json, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Do the words of a topic belong together? Coherence by how words stand together in a reference corpus.
+
+P(a), P(a, b)   shares of windows that have the word, or both; e = 1e-12
+npmi            mean over pairs of   log[(P(a,b) + e) / (P(a) P(b))] / -log(P(a,b) + e)              windows of 10 words
+c_v             mean over words a of   cos(v(a), sum_b v(b)),   v(a)_b = npmi(a, b) in the topic    windows of 110 words
+u_mass          mean over pairs, b ranked before a, of   log[(P(a,b) + e) / P(b)]                        whole documents
+
+The values are those of gensim's CoherenceModel (`c_npmi`, `c_v`, `u_mass`, with a dictionary made of the reference).
+Where it gives NaN, infinity or an error these give a number or say why not: words that the reference lacks are left out
+and listed; a topic with fewer than two words left has no coherence, is None, and is counted. One pass over the
+reference in this process: there is no worker to wait for.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.document_input import DocumentInput
+from varitext.errors import InputError
+from varitext.evaluation.cooccurrence import Cooccurrence, count_together
+from varitext.evaluation.topic_words import TopicWords, topic_words
+from varitext.evaluation.windows import Reference
+from varitext.records import check_choice
+from varitext.text import TokenRules, Vocabulary
+
+SMALL = 1e-12  # e above: a pair that is never together gets a finite value
+
+
+@dataclass(frozen=True)
+class CoherenceRecord:
+    """The coherence of topics, and what it rests on."""
+
+    measure: str
+    coherence: float  # mean over the topics that have one
+    n_topics: int
+    n_topics_left_out: int  # fewer than two of their words are in the reference
+    n_words: int  # in all topics, with those left out
+    n_unknown_words: int  # of these, not in the reference
+    n_repeated_words: int  # of these, given before in the same topic: each counts as a perfect pair
+    window: int | None  # words; None: whole documents
+    window_rule: str
+    n_windows: int
+    by_topic: tuple[float | None, ...]
+    unknown_words: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class _Measure(NamedTuple):
+    of_topic: Callable[[np.ndarray, Cooccurrence], float]
+    window: int | None  # when none is asked for
+
+
+def coherence_record(
+    topics: Iterable[Any],
+    reference: DocumentInput,
+    measure: str = "npmi",
+    *,
+    window: int | str | None = None,
+    words: int | None = None,
+    vocabulary: Vocabulary | Sequence[str] | None = None,
+    token_rules: TokenRules | None = None,
+    window_rule: str = "gensim",
+) -> CoherenceRecord:
+    """The coherence of topics from any tool: lists of words, best first.
+
+    `reference` is texts, lists of words, or counts with their `vocabulary`. `window` is a number of words or
+    "document"; without it the measure's own. `words` takes only so many of each topic. `window_rule="exact"` counts
+    repeated words as the definition says and not as gensim does: see docs/evaluation.md.
+    """
+    check_choice("measure", measure, tuple(MEASURES))
+    given = topic_words(topics, words)
+    size = _window(window, MEASURES[measure].window)
+    source = Reference(reference, size, window_rule, vocabulary, token_rules or TokenRules())
+    counted = count_together(given, source)
+    known = [_known_places(topic, counted) for topic in given]
+    values = [MEASURES[measure].of_topic(places, counted) if len(places) > 1 else None for places in known]
+    return _record(measure, given, values, source, counted)
+
+
+def _window(asked: int | str | None, usual: int | None) -> int | None:
+    if asked is None or asked == "document":
+        return usual if asked is None else None
+    if isinstance(asked, bool) or not isinstance(asked, (int, np.integer)):
+        raise InputError(f'a window is a number of words or "document", not {asked!r}')
+    return int(asked)
+
+
+def _known_places(topic: TopicWords, counted: Cooccurrence) -> np.ndarray:
+    places = np.array([counted.index[word] for word in topic], np.int64)
+    return places[counted.occurrences[places] > 0]
+
+
+def _record(
+    measure: str,
+    topics: list[TopicWords],
+    values: list[float | None],
+    source: Reference,
+    counted: Cooccurrence,
+) -> CoherenceRecord:
+    found = [value for value in values if value is not None]
+    if not found:
+        raise InputError(f"none of the {len(topics)} topics has two words that stand in the reference corpus")
+    unknown = {word for word, place in counted.index.items() if not counted.occurrences[place]}
+    return CoherenceRecord(
+        measure=measure,
+        coherence=float(np.mean(found)),
+        n_topics=len(topics),
+        n_topics_left_out=len(topics) - len(found),
+        n_words=sum(map(len, topics)),
+        n_unknown_words=sum(word in unknown for topic in topics for word in topic),
+        n_repeated_words=sum(len(topic) - len(set(topic)) for topic in topics),
+        window=source.window,
+        window_rule=source.rule,
+        n_windows=counted.n_windows,
+        by_topic=tuple(values),
+        unknown_words=tuple(word for word in counted.index if word in unknown),
+    )
+
+
+# The measures, of the places of a topic's words
+
+
+def _npmi(places: np.ndarray, counted: Cooccurrence) -> float:
+    first, second = np.triu_indices(len(places), 1)
+    return float(_npmi_of_pairs(places[first], places[second], counted).mean())
+
+
+def _c_v(places: np.ndarray, counted: Cooccurrence) -> float:
+    distinct, times = np.unique(places, return_counts=True)
+    pairs = _npmi_of_pairs(distinct[:, None], distinct[None], counted)
+    vectors = pairs * times  # a repeated word is added to its own coordinate again
+    whole = times @ vectors
+    lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(whole)
+    cosines = np.divide(vectors @ whole, lengths, out=np.zeros(len(distinct)), where=lengths > 0)
+    return float(np.average(cosines, weights=times))
+
+
+def _u_mass(places: np.ndarray, counted: Cooccurrence) -> float:
+    before, after = np.triu_indices(len(places), 1)
+    together = counted.of(places[after], places[before]) / counted.n_windows
+    return float(np.log((together + SMALL) / (counted.occurrences[places[before]] / counted.n_windows)).mean())
+
+
+def _npmi_of_pairs(first: np.ndarray, second: np.ndarray, counted: Cooccurrence) -> np.ndarray:
+    together = counted.of(first, second) / counted.n_windows + SMALL
+    alone = counted.occurrences / counted.n_windows
+    return np.log(together / (alone[first] * alone[second])) / -np.log(together)
+
+
+MEASURES = {"npmi": _Measure(_npmi, 10), "c_v": _Measure(_c_v, 110), "u_mass": _Measure(_u_mass, None)}
