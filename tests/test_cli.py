@@ -183,7 +183,9 @@ def test_help_comes_without_torch():
     assert "Commands:" in shown and shown.endswith("[]\n")
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "transform", "topics", "similar", "report", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "transform", "topics", "similar", "report", "rank", "compare", "demo"]
+)
 def test_every_command_teaches_itself_with_an_example(command):
     outcome = varitext(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
@@ -701,7 +703,8 @@ def flip_a_byte(folder: Path) -> None:
         (cut("metrics.jsonl"), "metrics.jsonl is damaged or was changed"),
         (flip_a_byte, "weights.safetensors is damaged or was changed"),
         (change_config(format_version=99), "newer varitext"),
-        (change_config(kind="answer-ranker"), "kind 'answer-ranker'"),
+        (change_config(kind="answer-ranker"), "holds a ranker of answers: evaluate, rank and compare take it"),
+        (change_config(kind="something"), "holds a model of kind 'something'"),
         (change_config(format="something"), "not that of a varitext model"),
         (change_config(architecture={}), "config.json does not describe a model of kind"),
     ],
