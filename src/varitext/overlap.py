@@ -98,7 +98,7 @@ class Combination:
         values = _with_log_odds(probabilities, features)
         columns = ("log_odds", *features.columns)
         mean, scale = np.nanmean(values, 0), np.nanstd(values, 0)
-        scale[scale == 0] = 1.0
+        scale[scale <= 1e-12 * np.abs(mean)] = 1.0  # a column that never varies, but for rounding
         regression = LogisticRegression(C=1.0, max_iter=1000).fit(_standardised(values, mean, scale), labels)
         numbers = [tuple(map(float, one)) for one in (mean, scale, regression.coef_[0])]
         return cls(columns, *numbers, float(regression.intercept_[0]))

@@ -1,9 +1,8 @@
-"""`varitext fit`: one command for models of documents and of answers, and what surrounds every fit."""
+"""`varitext fit`: one command for models of documents and of answers, which the model's name decides."""
 
 import inspect
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -17,14 +16,9 @@ from varitext.cli.asking import (
     refuse_options,
     seconds_of,
 )
+from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
 from varitext.cli.options import Corpus, DataDir, Preset, Threads, Updates
-from varitext.cli.printing import say
-from varitext.errors import InputError, TrainingDiverged
-
-if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
-    from varitext.corpora import Documents, QuestionAnswers
-    from varitext.document_model import DocumentModel
+from varitext.errors import InputError
 
 
 def fit(
@@ -153,18 +147,6 @@ def fit(
     fit_and_save(lesson, out, resume)
 
 
-class Lesson(NamedTuple):
-    """An estimator, what it is to learn from, and how it speaks about that."""
-
-    estimator: "DocumentModel | AnswerRanker"
-    train: "Documents | QuestionAnswers"
-    dev: "QuestionAnswers | None"
-    typed: dict[str, str | None]  # the corpus in the user's words, so that `evaluate` finds its test part
-    unit: str  # of which the progress line gives the bound: word or pair
-    has_latent: bool
-    summary: Callable[[Any], str]  # what the estimator has learned, in one line
-
-
 def _document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
     from varitext.document_model import DocumentModel
     from varitext.text import VocabularyRules
@@ -175,7 +157,7 @@ def _document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, 
         chosen["vocabulary_rules"] = VocabularyRules(size=size)
     documents = load_documents(corpus, part, data_dir, text_column)
     typed = {"name": corpus, "text_column": text_column}
-    return Lesson(DocumentModel(model, **chosen), documents, None, typed, "word", True, _documents_learned)
+    return Lesson(DocumentModel(model, **chosen), documents, None, typed, "word", True, documents_learned)
 
 
 def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
@@ -188,69 +170,4 @@ def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, se
     if "latent_dim" in chosen and not has_latent:
         raise InputError(f"--latent-dim: {model} has no latent variable; nasm has")
     ranker = AnswerRanker(model, **chosen)
-    return Lesson(ranker, train, dev, {"name": corpus}, "pair", has_latent, _answers_learned)
-
-
-def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
-    """Fit and write the model folder. Whatever stops the run, the best model so far or the checkpoint is kept."""
-    from varitext.progress import show_progress
-    from varitext.store import CHECKPOINT, checkpoints
-
-    estimator = lesson.estimator
-    try:
-        with show_progress(lesson.unit, lesson.has_latent) as progress:
-            estimator.fit(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "stopped_"):  # a second Ctrl-C: at once
-            raise
-        _save(lesson, out)
-        say("the same command with --resume goes on from here")
-        raise
-    except TrainingDiverged as error:
-        _save(lesson, out)
-        _remove(checkpoints(out))
-        raise InputError(f"{error}; model in {out}") from None
-    except OSError as error:
-        if not (out / CHECKPOINT).exists():
-            raise
-        raise InputError(f"{error.filename}: {error.strerror}; the same command with --resume goes on") from None
-    _save(lesson, out)
-    _remove(checkpoints(out))
-
-
-def _save(lesson: Lesson, out: Path) -> None:
-    estimator = lesson.estimator
-    estimator.corpus_ |= lesson.typed
-    estimator.save(out, overwrite=True)
-    if estimator.stopped_ != "diverged":  # that error has one line of its own
-        say(f"{lesson.summary(estimator)}; model in {out}")
-
-
-def _remove(files: list[Path]) -> None:
-    for file in files:
-        file.unlink()
-
-
-_STOPPED = {
-    "finished": "all epochs",
-    "early": "stopped early, no longer getting better",
-    "time": "time limit reached",
-    "interrupted": "interrupted",
-}
-
-
-def _documents_learned(model: "DocumentModel") -> str:
-    return (
-        f"{model.n_training_documents_} documents, {len(model.vocabulary_)} words, "
-        f"{model.fit_seconds_:.0f} s ({_STOPPED[model.stopped_]}); "
-        f"held-out perplexity {model.dev_perplexity_:.1f}"
-    )
-
-
-def _answers_learned(ranker: "AnswerRanker") -> str:
-    unfinished = (ranker.counts or ranker.position) and ranker.combination_ is None
-    return (
-        f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "
-        f"{len(ranker.vocabulary_)} words, {ranker.fit_seconds_:.0f} s ({_STOPPED[ranker.stopped_]}); "
-        f"dev MAP {ranker.dev_map_:.4f}" + ("; counts and position are not learned yet" if unfinished else "")
-    )
+    return Lesson(ranker, train, dev, {"name": corpus}, "pair", has_latent, answers_learned)
