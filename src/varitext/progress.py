@@ -18,7 +18,7 @@ class BarProgress:
         self._has_latent = has_latent
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=16),  # leaves room for the figures on a terminal of 80 columns
+            BarColumn(bar_width=14),  # leaves room for the figures on a terminal of 80 columns
             TextColumn("{task.percentage:>3.0f}%"),
             TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
@@ -37,7 +37,7 @@ class BarProgress:
         self._bar.stop()
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
-        figures = f"bound {elbo:.2f} KL {kl:.3g}{self._dev}{self._alive}"
+        figures = f"bound {elbo:.2f} KL {_nats(kl)}{self._dev}{self._alive}"
         self._bar.update(self._task, description="fitting", completed=share_done, figures=figures)
 
     def round(self, record: dict[str, Any]) -> None:
@@ -78,8 +78,8 @@ class LineProgress:
         name, value = _headline(record)
         alive = f"  {_life_of_latent(record)}" if self._has_latent else ""
         self.note(
-            f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  KL {self._kl:.3g}  "
-            f"{name} {value:.4g}{alive}{self._time_left(now)}"
+            f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  "
+            f"KL {_nats(self._kl)}  {name} {value:.4g}{alive}{self._time_left(now)}"
         )
 
     def _time_left(self, now: float) -> str:
@@ -105,5 +105,9 @@ def _headline(record: dict[str, Any]) -> tuple[str, float]:
 def _life_of_latent(record: dict[str, Any]) -> str:
     """How many latent units carry something; and, for answers, what h of the posterior knows beyond h of the prior."""
     units = record.get("active_units", 0)
-    alive = f"{units} units alive" if units else "latent dead: no unit carries anything"
-    return f"{alive}  leak {record['leak']:.3f}" if "leak" in record else alive
+    alive = f"{units} units alive" if units else "latent dead"
+    return f"{alive}, leak {round(record['leak'], 3) + 0.0:.3f}" if "leak" in record else alive  # never -0.000
+
+
+def _nats(kl: float) -> str:
+    return f"{kl:.1f}" if kl >= 10 else f"{kl:.2f}"

@@ -100,11 +100,11 @@ def print_comparison(
     first, second = (record.ranking for record in records)
     print(f"{records[0].corpus} ({records[0].part}): {first.n_questions} questions, {first.protocol}")
     width = max(12, *(len(str(folder)) for folder in folders))
-    print(f"       {folders[0]!s:>{width}}  {folders[1]!s:>{width}}  difference       p")
+    print(f"       {folders[0]!s:>{width}}  {folders[1]!s:>{width}}  difference  p")
     for name, test in zip(("MAP", "MRR"), comparison, strict=True):
         values = (getattr(record, name.lower()) for record in (first, second))
         columns = "  ".join(f"{value:{width}.4f}" for value in values)
-        print(f"  {name}  {columns}  {test.difference:+10.4f}  {test.p_value:6.4f}")
+        print(f"  {name}  {columns}  {test.difference:+10.4f}  {test.p_value:.2g}")
     drawn = "all" if comparison.map.exact else f"{comparison.map.n_assignments:,} random"
     print(f"  paired randomisation test over questions, {drawn} assignments")
 
