@@ -17,7 +17,7 @@ from varitext.combination import Combination
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answer_models import ANSWER_MODELS
-from varitext.overlap import COLUMNS, Overlap
+from varitext.overlap import COLUMNS, Overlap, PairFeatures
 from varitext.pair_batches import PairBatches
 from varitext.text import Vocabulary
 from varitext.training import TrainingSettings
@@ -350,6 +350,18 @@ def test_counts_find_what_the_vocabulary_does_not_have(tmp_path):
     assert sum(one.probability_best for one in ranking.candidates) == pytest.approx(1)
     ranker.save(tmp_path / "model")
     assert np.array_equal(AnswerRanker.load(tmp_path / "model").predict_proba(test), ranker.predict_proba(test))
+
+
+def test_a_column_that_never_varies_is_not_blown_up_by_rounding():
+    """The spread of 120 equal logarithms is about 1e-16, not 0."""
+    generator = np.random.default_rng(0)
+    features = PairFeatures(("log_length",), np.full((120, 1), np.log(9)), np.arange(120) // 4)
+    combination = Combination.fit(generator.uniform(0.2, 0.8, 120), features, generator.integers(0, 2, 120))
+    shorter = PairFeatures(("log_length",), np.array([[np.log(4)]]), np.zeros(1, int))
+    same = combination.probability(
+        np.array([0.5]), PairFeatures(("log_length",), np.array([[np.log(9)]]), np.zeros(1, int))
+    )
+    np.testing.assert_allclose(combination.probability(np.array([0.5]), shorter), same, atol=1e-6)
 
 
 def test_overlap_columns_by_hand():

@@ -2,33 +2,26 @@
 
 import contextlib
 import gzip
-import hashlib
 import importlib
-import io
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse
+from command_line import MODEL_FILES, Outcome, contents, files_no_larger_than, process, refused, varitext
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from varitext.cli import main
 from varitext.document_model import DocumentModel
 
-COMMAND = Path(sys.executable).with_name("varitext")
-MODEL_FILES = ["config.json", "metrics.jsonl", "vocabulary.txt", "weights.safetensors"]
 SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
 EVALUATE_KEYS = {
     *("per_document_perplexity", "corpus_perplexity", "iwae_per_document_perplexity"),
@@ -37,32 +30,6 @@ EVALUATE_KEYS = {
 }
 TOPICS = [[a + b + c for a in first for b in "aeiou" for c in "nrs"] for first in ("bdf", "ghj", "klm", "ptv")]
 WORDS = [word for topic in TOPICS for word in topic if word not in ENGLISH_STOP_WORDS]
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def varitext(*arguments: object) -> Outcome:
-    """Run the command in this process: starting Python and importing torch anew takes seconds."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-    typed = ["varitext", *map(str, arguments)]
-    with (
-        mock.patch.object(sys, "argv", typed),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ended,
-    ):
-        main()
-    return Outcome(ended.value.code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
-
-
-def process(*arguments: object, **options: object) -> subprocess.Popen:
-    """Run the real command."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen([COMMAND, *map(str, arguments)], **pipes)
 
 
 def draw_texts(documents: int, seed: int) -> list[str]:
@@ -149,25 +116,6 @@ def no_corpora_from_elsewhere(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """Every file and folder below, with a fingerprint."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
-        for path in sorted(folder.rglob("*"))
-    }
-
-
-def refused(folder: Path, *arguments: object) -> str:
-    """The one line that the command has for bad input; nothing in `folder` may change."""
-    before = contents(folder)
-    outcome = varitext(*arguments)
-    assert outcome.code == 2, outcome
-    assert outcome.out == ""
-    assert outcome.err.startswith("varitext: ") and outcome.err.endswith("\n") and outcome.err.count("\n") == 1
-    assert contents(folder) == before
-    return outcome.err
-
-
 # Help and errors in what was typed
 
 
@@ -183,7 +131,9 @@ def test_help_comes_without_torch():
     assert "Commands:" in shown and shown.endswith("[]\n")
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate", "transform", "topics", "similar", "report", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "transform", "topics", "similar", "report", "rank", "compare", "demo"]
+)
 def test_every_command_teaches_itself_with_an_example(command):
     outcome = varitext(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")
@@ -536,17 +486,6 @@ def test_control_c_before_training_is_quiet(divided, tmp_path):
 # A full disk
 
 
-@contextlib.contextmanager
-def files_no_larger_than(size: int) -> Iterator[None]:
-    """To the code this is a disk that fills up: writing fails half-way."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_full_disk_while_fitting_leaves_nothing(divided, tmp_path):
     with files_no_larger_than(64_000):
         out = tmp_path / "new" / "folder" / "model"
@@ -701,7 +640,8 @@ def flip_a_byte(folder: Path) -> None:
         (cut("metrics.jsonl"), "metrics.jsonl is damaged or was changed"),
         (flip_a_byte, "weights.safetensors is damaged or was changed"),
         (change_config(format_version=99), "newer varitext"),
-        (change_config(kind="answer-ranker"), "kind 'answer-ranker'"),
+        (change_config(kind="answer-ranker"), "holds a ranker of answers: evaluate, rank and compare take it"),
+        (change_config(kind="something"), "holds a model of kind 'something'"),
         (change_config(format="something"), "not that of a varitext model"),
         (change_config(architecture={}), "config.json does not describe a model of kind"),
     ],

@@ -17,6 +17,7 @@ import torch
 import typer
 
 from varitext.cli import app
+from varitext.corpora.protocols import PROTOCOLS
 from varitext.models import MODELS
 from varitext.models.nvdm import NVDM
 from varitext.text import TokenRules, VocabularyRules
@@ -204,6 +205,20 @@ def test_table_of_the_record_agrees():
 
     said = [row[0].strip("`") for row in rows(section("nvdm.md", "## Perplexity"))]
     assert said == [field.name for field in dataclasses.fields(PerplexityRecord)]
+
+
+def test_table_of_an_evaluation_of_answers_agrees():
+    from varitext.evaluation.calibration import CalibrationRecord
+    from varitext.evaluation.ranking import RankingRecord
+    from varitext.ranked_answers import AnswerEvaluation
+
+    cells = [row[0] for row in rows(section("answers.md", "## Evaluation")) if "--protocol" not in row[0]]
+    said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    records = (RankingRecord, CalibrationRecord, AnswerEvaluation)
+    names = {field.name for record in records for field in dataclasses.fields(record) if field.compare}
+    printed = names - {"ranking", "calibration"} | {"held_out", "model"}
+    protocols = {name for name in PROTOCOLS if name in said}
+    assert sorted(set(said) - protocols) == sorted(printed) and protocols | {"paper-qasent"} == set(PROTOCOLS)
 
 
 def test_results_pages_say_what_the_result_files_say():

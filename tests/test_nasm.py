@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from varitext.batches import TokenBatch
@@ -15,7 +17,7 @@ from varitext.latent import DiagonalGaussian, draw, elbo, importance_weighted_bo
 from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.nasm import NASM
 from varitext.pair_batches import FIRST_WORD, UNKNOWN, PairBatch, PairBatches, padded, word_numbers
-from varitext.sentence_layers import LatentAttention, SentenceLSTM, WordEmbedding
+from varitext.sentence_layers import Dropout, LatentAttention, SentenceLSTM, WordEmbedding
 from varitext.text import Vocabulary
 from varitext.training import Score, StepLoss, Trainer, TrainingSettings
 
@@ -171,6 +173,21 @@ def test_attention_is_the_papers_formula():
     torch.testing.assert_close(attention.weights(query, answers)[:, 1], torch.tensor([[1.0, 0, 0]] * 2).double())
 
 
+@given(share=st.sampled_from([0.0, 0.1, 0.4, 0.9]), size=st.integers(0, 9))
+def test_dropout_keeps_the_mean(share, size):
+    torch.manual_seed(size)
+    dropout, ones = Dropout(share), torch.ones(size, 4001)
+    dropped = dropout(ones)
+    assert dropped.shape == ones.shape and set(dropped.unique().tolist()) <= {
+        0.0,
+        dropped.max().item() if size else 0.0,
+    }
+    if size:
+        torch.testing.assert_close(dropped.mean(), torch.tensor(1.0), atol=0.3, rtol=0)
+        assert abs((dropped == 0).float().mean() - share) < 0.03
+    assert torch.equal(dropout.eval()(ones), ones)
+
+
 def test_word_vectors_start_where_told_and_stay_frozen():
     matrix = torch.randn(len(WORDS), 8)
     model = NASM(len(WORDS), **SMALL, fixed_words=len(WORDS) - 1)
@@ -213,7 +230,7 @@ def test_sizes_are_the_papers_by_default():
     model = NASM(1)
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     assert model.question_lstm.lstm.num_layers == model.answer_lstm.lstm.num_layers == 3
-    assert model.question_lstm.dropout.p == model.answer_lstm.dropout.p == 0.4
+    assert model.question_lstm.dropout.share == model.answer_lstm.dropout.share == 0.4
     assert shapes["prior_mlp.layers.0.weight"] == shapes["prior_mlp.layers.1.weight"] == (50, 50)
     assert shapes["posterior_mlp.layers.0.weight"] == shapes["posterior_mlp.layers.1.weight"] == (150, 150)
     assert shapes["match.weight"] == (50, 50)

@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.corpora import load_questions
     from varitext.document_model import DocumentModel
     from varitext.errors import InputError
+    from varitext.reranking import Reranker
 
-_HOMES = {"DocumentModel": "varitext.document_model", "InputError": "varitext.errors"}
+_HOMES = {
+    "AnswerRanker": "varitext.answer_ranker",
+    "DocumentModel": "varitext.document_model",
+    "InputError": "varitext.errors",
+    "Reranker": "varitext.reranking",
+    "load_questions": "varitext.corpora",
+}
 
-__all__ = ["DocumentModel", "InputError", "__version__"]
+__all__ = ["AnswerRanker", "DocumentModel", "InputError", "Reranker", "__version__", "load_questions"]
 
 
 def __getattr__(name: str) -> Any:

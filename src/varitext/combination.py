@@ -36,7 +36,7 @@ class Combination:
         """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""
         values = _with_log_odds(probabilities, features)
         mean, scale = np.nanmean(values, 0), np.nanstd(values, 0)
-        scale[scale == 0] = 1.0
+        scale[scale <= 1e-12 * np.abs(mean)] = 1.0  # a column that never varies, but for rounding
         parts = _within_and_between((values - mean) / scale, features.question_of)
         regression = LogisticRegression(C=1.0, max_iter=1000).fit(parts, labels)
         within, between = np.split(regression.coef_[0], 2)

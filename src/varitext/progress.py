@@ -12,12 +12,13 @@ LINE_EVERY = 5.0  # seconds between plain lines
 
 
 class BarProgress:
-    """A live bar with bound, KL, held-out perplexity and time left."""
+    """A live bar with bound, KL, the held-out measure and time left; under it, whether the latent is alive."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_latent: bool) -> None:
+        self._has_latent = has_latent
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=16),  # leaves room for the figures on a terminal of 80 columns
+            BarColumn(bar_width=14),  # leaves room for the figures on a terminal of 80 columns
             TextColumn("{task.percentage:>3.0f}%"),
             TextColumn("{task.fields[figures]}"),
             TimeElapsedColumn(),
@@ -25,7 +26,7 @@ class BarProgress:
             TextColumn("left"),
             console=Console(stderr=True),
         )
-        self._dev = ""
+        self._dev = self._alive = ""
         self._task = self._bar.add_task("counting", total=1.0, figures="")
 
     def __enter__(self) -> "BarProgress":
@@ -36,11 +37,12 @@ class BarProgress:
         self._bar.stop()
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
-        figures = f"bound {elbo:.2f} KL {kl:.1f}{self._dev}"
+        figures = f"bound {elbo:.2f} KL {_nats(kl)}{self._dev}{self._alive}"
         self._bar.update(self._task, description="fitting", completed=share_done, figures=figures)
 
     def round(self, record: dict[str, Any]) -> None:
         self._dev = f" dev {_headline(record)[1]:.4g}"
+        self._alive = f"\n{_life_of_latent(record)}" if self._has_latent else ""
 
     def note(self, message: str) -> None:
         self._bar.console.print(message, markup=False, highlight=False)
@@ -49,7 +51,8 @@ class BarProgress:
 class LineProgress:
     """The same as plain lines, at most one every few seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str, has_latent: bool) -> None:
+        self._unit, self._has_latent = unit, has_latent
         self._share, self._elbo, self._kl = 0.0, 0.0, 0.0
         self._first_share = self._started = self._last = None
 
@@ -73,9 +76,10 @@ class LineProgress:
             return
         self._last = now
         name, value = _headline(record)
+        alive = f"  {_life_of_latent(record)}" if self._has_latent else ""
         self.note(
-            f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/word  KL {self._kl:.1f}  "
-            f"{name} {value:.4g}{self._time_left(now)}"
+            f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  "
+            f"KL {_nats(self._kl)}  {name} {value:.4g}{alive}{self._time_left(now)}"
         )
 
     def _time_left(self, now: float) -> str:
@@ -86,12 +90,24 @@ class LineProgress:
         print(message, file=sys.stderr, flush=True)
 
 
-def show_progress() -> BarProgress | LineProgress:
+def show_progress(unit: str = "word", has_latent: bool = True) -> BarProgress | LineProgress:
+    """`unit` is what the bound is given for: a word of a document, or a pair of question and answer."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
-    return BarProgress() if is_live else LineProgress()
+    return BarProgress(has_latent) if is_live else LineProgress(unit, has_latent)
 
 
 def _headline(record: dict[str, Any]) -> tuple[str, float]:
     """The first held-out measure of a round, by its name in words: dev perplexity, dev map."""
     name = next(name for name in record if name.startswith("dev_"))
     return name.replace("_", " "), record[name]
+
+
+def _life_of_latent(record: dict[str, Any]) -> str:
+    """How many latent units carry something; and, for answers, what h of the posterior knows beyond h of the prior."""
+    units = record.get("active_units", 0)
+    alive = f"{units} units alive" if units else "latent dead"
+    return f"{alive}, leak {round(record['leak'], 3) + 0.0:.3f}" if "leak" in record else alive  # never -0.000
+
+
+def _nats(kl: float) -> str:
+    return f"{kl:.1f}" if kl >= 10 else f"{kl:.2f}"

@@ -14,6 +14,7 @@ from varitext.answer_task import Arranged
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
 from varitext.errors import InputError
 from varitext.evaluation.calibration import CalibrationRecord, calibration_record
+from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 from varitext.pair_batches import UNKNOWN, PairBatches
 from varitext.text import Vocabulary
@@ -50,6 +51,7 @@ class AnswerEvaluation:
 
     ranking: RankingRecord
     calibration: CalibrationRecord
+    by_question_word: tuple[QuestionWordRanking, ...]
     corpus: str
     part: str
     corpus_sha256: str
@@ -58,7 +60,8 @@ class AnswerEvaluation:
     def as_dict(self) -> dict[str, Any]:
         """For JSON, in one level."""
         named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
-        return self.ranking.as_dict() | self.calibration.as_dict() | named
+        by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
+        return self.ranking.as_dict() | self.calibration.as_dict() | by_question_word | named
 
 
 # In: texts
@@ -158,9 +161,12 @@ def answer_evaluation(
     """`probability` is of each pair, in the order of the corpus; `seed` is of the ranking's bootstrap."""
     labels, ids = question_answers.labels, _question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
+    ranking = ranking_record(probability, labels, ids, protocol, seed)
+    texts = (question_answers.questions[group].text for group in question_answers.groups)
     return AnswerEvaluation(
-        ranking_record(probability, labels, ids, protocol, seed),
+        ranking,
         calibration_record(probability[rows], labels[rows], ids[rows]),
+        ranking_by_question_word(ranking, dict(zip(ids.tolist(), texts, strict=True))),
         question_answers.name,
         question_answers.part,
         question_answers.sha256,

@@ -67,6 +67,7 @@ class Dropout(nn.Module):
 
     def __init__(self, share: float):
         super().__init__()
+        self.share = share
         self.threshold = round(share * 2**16) - 2**15  # of a 16-bit number, of which this share lies below
 
     def forward(self, values: Tensor) -> Tensor:

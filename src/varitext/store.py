@@ -48,8 +48,13 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
         header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in names}}
         write_json(temporary / "config.json", header | stored.config)
-        if (folder / CHECKPOINT).exists():
-            shutil.copy2(folder / CHECKPOINT, temporary / CHECKPOINT)
+        for checkpoint in checkpoints(folder):
+            shutil.copy2(checkpoint, temporary / checkpoint.name)
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Those of an unfinished run; a ranker that learns from counts has one more per fold."""
+    return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
 
 
 def refuse_to_overwrite(folder: Path) -> None:
@@ -58,8 +63,14 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
+def stored_kind(folder: Path) -> str | None:
+    """What kind of model the folder holds."""
+    return _read_config(folder).get("kind")
+
+
 def load_model(folder: Path, kind: str) -> StoredModel:
-    config = _read_config(folder, kind)
+    config = _read_config(folder)
+    _check_config(config, folder, kind)
     for name, expected in config["sha256"].items():
         _check_file(folder / name, expected)
     try:
@@ -93,7 +104,7 @@ def load_weights(model: torch.nn.Module, weights: dict[str, Tensor], folder: Pat
         raise InputError(f"{folder}: the weights do not fit the model in config.json ({first})") from None
 
 
-def _read_config(folder: Path, kind: str) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
     if not (folder / "config.json").exists():
@@ -111,12 +122,15 @@ def _read_config(folder: Path, kind: str) -> dict[str, Any]:
             f"{folder} was written by a newer varitext (format {version}; this one reads up to {FORMAT_VERSION}): "
             "upgrade with pip install -U varitext"
         )
+    return config
+
+
+def _check_config(config: dict[str, Any], folder: Path, kind: str) -> None:
     if config.get("kind") != kind:
         raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {kind!r}")
     expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}
     if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
-    return config
 
 
 def _read_metrics(path: Path) -> list[dict[str, Any]]:

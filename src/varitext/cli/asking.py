@@ -2,14 +2,30 @@
 
 import difflib
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
     from varitext.corpora import Documents
     from varitext.document_model import DocumentModel
+
+
+# Settings
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that were typed: the others keep the estimator's own defaults."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
+
+
+def refuse_options(options: dict[str, Any], reason: str) -> None:
+    """None of these may have been typed."""
+    if typed := given(options):
+        raise InputError(f"--{next(iter(typed)).replace('_', '-')} does not apply: {reason}")
 
 
 def check_place_for_model(out: Path, resume: bool) -> None:
@@ -22,17 +38,31 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         if not resume:
             raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")
     elif resume and (out / "config.json").exists():
-        if load_model(out).stopped_ != "interrupted":
+        if load_any(out).stopped_ != "interrupted":
             raise InputError(f"{out} holds a finished model: there is nothing to resume")
     else:
         refuse_to_overwrite(out)
 
 
-def check_model(name: str) -> None:
-    from varitext.models import MODELS
+def check_new_file(path: Path) -> None:
+    from varitext.files import check_can_write
 
-    if name not in MODELS:
-        raise InputError(f"no model is called {name!r}; there are: {', '.join(MODELS)}")
+    if path.exists():
+        raise InputError(f"{path} exists already: name another file, or remove it first")
+    check_can_write(path)
+
+
+def is_answer_model(name: str) -> bool:
+    """Whether that is the name of a model of answers, or else of documents; refused if it is neither."""
+    from varitext.models import MODELS
+    from varitext.models.answer_models import ANSWER_MODELS
+
+    if name not in MODELS and name not in ANSWER_MODELS:
+        raise InputError(
+            f"no model is called {name!r}; there are: {', '.join(MODELS)} for documents, "
+            f"{', '.join(ANSWER_MODELS)} for answers"
+        )
+    return name in ANSWER_MODELS
 
 
 def check_device(name: str) -> None:
@@ -47,10 +77,47 @@ def check_device(name: str) -> None:
         raise InputError(f"--device {name} cannot be used here ({reason}); cpu can") from None
 
 
-def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
-    from varitext.document_model import DocumentModel
+def seconds_of(duration: str | None) -> float | None:
+    if duration is None:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", duration.strip())
+    if not match or float(match[1]) == 0:
+        raise InputError(f"--time-limit {duration!r} is not a duration such as 60s, 10m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]]
 
-    return DocumentModel.load(folder).set_params(threads=threads, device="cpu")
+
+# Models
+
+
+def load_any(folder: Path, threads: int | None = None) -> "DocumentModel | AnswerRanker":
+    """The model in the folder, of documents or of answers."""
+    from varitext import answer_ranker, document_model
+    from varitext.store import stored_kind
+
+    is_ranker = stored_kind(folder) == answer_ranker.KIND
+    kind = answer_ranker.AnswerRanker if is_ranker else document_model.DocumentModel
+    return kind.load(folder).set_params(threads=threads, device="cpu")
+
+
+def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
+    from varitext.answer_ranker import KIND
+    from varitext.store import stored_kind
+
+    if stored_kind(folder) == KIND:
+        raise InputError(f"{folder} holds a ranker of answers: evaluate, rank and compare take it, this does not")
+    return load_any(folder, threads)
+
+
+def load_ranker(folder: Path, threads: int | None = None) -> "AnswerRanker":
+    from varitext.document_model import KIND
+    from varitext.store import stored_kind
+
+    if stored_kind(folder) == KIND:
+        raise InputError(f"{folder} holds a model of documents: this needs one of answers, as `fit --model nasm` gives")
+    return load_any(folder, threads)
+
+
+# Documents
 
 
 def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
@@ -61,7 +128,9 @@ def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_co
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
     documents = load(corpus, part, data_dir=data_dir, text_column=text_column)
     if not isinstance(documents, Documents):
-        raise InputError(f"{corpus} is a corpus of questions and answers, not of documents")
+        raise InputError(
+            f"{corpus} is a corpus of questions and answers, not of documents: models such as nasm take it"
+        )
     return documents
 
 
@@ -74,21 +143,35 @@ def documents_for(
     how_to_name: str,
 ) -> "Documents":
     """The documents named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
-    from varitext.corpora import CORPORA, parts
+    from varitext.corpora import parts
 
-    if corpus is not None:
-        return load_documents(corpus, part, data_dir, text_column)
+    if corpus is None:
+        corpus = own_corpus(model, part, parts, "documents", how_to_name)
+        text_column = text_column or model.corpus_.get("text_column")
+    return load_documents(corpus, part, data_dir, text_column)
+
+
+def own_corpus(
+    model: "DocumentModel | AnswerRanker",
+    part: str | None,
+    parts_of: Callable[[str], tuple[str, ...]],
+    things: str,
+    how_to_name: str,
+) -> str:
+    """The corpus that the model was fitted on, if it is here and has a test part or another part is asked for."""
+    from varitext.corpora import CORPORA
+
     if not model.corpus_:
-        raise InputError(f"the model does not say which corpus it was fitted on: name documents, {how_to_name}")
+        raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {how_to_name}")
     name = model.corpus_["name"]
     if name not in CORPORA and not Path(name).exists():
-        raise InputError(f"{name}, which the model was fitted on, is not here: name documents, {how_to_name}")
-    if part is None and "test" not in parts(name):
+        raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {how_to_name}")
+    if part is None and "test" not in parts_of(name):
         raise InputError(
             f"{name}, which the model was fitted on, has no test part: "
-            f"name documents that the model has not seen, {how_to_name}"
+            f"name {things} that the model has not seen, {how_to_name}"
         )
-    return load_documents(name, part, data_dir, text_column or model.corpus_.get("text_column"))
+    return name
 
 
 def known_word(model: "DocumentModel", word: str) -> str:
@@ -99,12 +182,3 @@ def known_word(model: "DocumentModel", word: str) -> str:
     close = difflib.get_close_matches(word.lower(), known, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
     raise InputError(f"{word!r} is not among the {len(known)} words of the model{hint}")
-
-
-def seconds_of(duration: str | None) -> float | None:
-    if duration is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", duration.strip())
-    if not match or float(match[1]) == 0:
-        raise InputError(f"--time-limit {duration!r} is not a duration such as 60s, 10m or 2h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]]

@@ -2,11 +2,17 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from varitext.corpora import CorpusStatus, Documents
     from varitext.evaluation.perplexity import PerplexityRecord
+    from varitext.evaluation.ranking import RankingComparison
+    from varitext.ranked_answers import AnswerEvaluation, RankedCandidate, Ranking
+
+ATTENDED = 4  # words of each candidate that are shown, those with most attention
 
 
 def print_corpus(status: "CorpusStatus") -> None:
@@ -46,6 +52,61 @@ def document_entry(documents: "Documents", index: int, similarity: float) -> dic
     if documents.texts is not None:
         entry["text"] = _first_words(documents.texts[index])
     return entry
+
+
+def print_answer_evaluation(record: "AnswerEvaluation") -> None:
+    ranking, calibration = record.ranking, record.calibration
+    maps, mrrs = ranking.map_interval_95, ranking.mrr_interval_95
+    rows = [
+        ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
+        ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
+        ("log loss", calibration.log_loss, f"nats per pair, {record.n_samples} samples"),
+        ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
+        ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),
+        ("top answer is wrong", calibration.risk, f"{calibration.risk_of_surer_half:.4f} among the surer half"),
+    ]
+    left_out = f" ({ranking.n_questions_left_out} left out)" if ranking.n_questions_left_out else ""
+    print(f"{record.corpus} ({record.part}): {ranking.n_questions} questions{left_out}, {ranking.n_pairs} pairs")
+    print(f"  {ranking.protocol}: {ranking.questions}")
+    for name, value, note in rows:
+        print(f"  {name:20} {value:8.4f}   {note}")
+    groups = (f"{one.question_word} {one.map:.3f} ({one.n_questions})" for one in record.by_question_word)
+    print(f"  MAP by question word: {', '.join(groups)}")
+
+
+def print_ranking(ranking: "Ranking", shown: int) -> None:
+    """A line for each candidate, and under it what the model looked at."""
+    print(f"rank  right   best  90 % of ranks   {len(ranking.candidates)} candidates, {ranking.n_samples} samples")
+    for one in ranking.candidates[:shown]:
+        low, high = one.rank_interval
+        ranks = str(low) if low == high else f"{low} to {high}"
+        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {_first_words(one.text)}")
+        if one.attention_mean is not None:
+            print(f"{'':36}{_most_attended(one)}")
+    if (total := len(ranking.candidates)) > shown:
+        print(f"and {total - shown} more: -n {total} shows all")
+
+
+def _most_attended(candidate: "RankedCandidate") -> str:
+    """The words with most attention, and its spread over samples where there is one."""
+    weights = zip(candidate.words, candidate.attention_mean, candidate.attention_std, strict=True)
+    best = sorted(weights, key=lambda one: -one[1])[:ATTENDED]
+    return ", ".join(f"{word} {mean:.2f}" + (f" ± {std:.2f}" if std >= 0.005 else "") for word, mean, std in best)
+
+
+def print_comparison(
+    records: Sequence["AnswerEvaluation"], comparison: "RankingComparison", folders: Sequence[Path]
+) -> None:
+    first, second = (record.ranking for record in records)
+    print(f"{records[0].corpus} ({records[0].part}): {first.n_questions} questions, {first.protocol}")
+    width = max(12, *(len(str(folder)) for folder in folders))
+    print(f"       {folders[0]!s:>{width}}  {folders[1]!s:>{width}}  difference  p")
+    for name, test in zip(("MAP", "MRR"), comparison, strict=True):
+        values = (getattr(record, name.lower()) for record in (first, second))
+        columns = "  ".join(f"{value:{width}.4f}" for value in values)
+        print(f"  {name}  {columns}  {test.difference:+10.4f}  {test.p_value:.2g}")
+    drawn = "all" if comparison.map.exact else f"{comparison.map.n_assignments:,} random"
+    print(f"  paired randomisation test over questions, {drawn} assignments")
 
 
 def _first_words(text: str, length: int = 100) -> str:

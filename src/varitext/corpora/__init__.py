@@ -29,16 +29,19 @@ __all__ = [
     "QuestionAnswers",
     "SourceFile",
     "check_counts",
+    "default_protocol",
     "describe",
     "fetch",
     "load",
     "load_questions",
     "parts",
+    "question_parts",
     "subset",
 ]
 
 _SPECS = (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC, wikiqa.SPEC, qasent.SPEC)
 CORPORA: dict[str, CorpusSpec] = {spec.name: spec for spec in _SPECS}
+_PROTOCOLS = {wikiqa.NAME: wikiqa.PROTOCOL, qasent.NAME: qasent.PROTOCOL}
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,17 @@ def parts(corpus: str | Path) -> tuple[str, ...]:
     """The parts of a corpus: ("train", "test"), or ("all",) for files that are not divided."""
     spec = _spec(corpus)
     return spec.parts if spec else own_files.parts(Path(corpus))
+
+
+def question_parts(corpus: str | Path) -> tuple[str, ...]:
+    """The parts of a corpus of questions; none for a folder that has neither train, dev nor test."""
+    spec = _spec(corpus)
+    return spec.parts if spec else own_questions.parts(Path(corpus))
+
+
+def default_protocol(corpus: str) -> str:
+    """Which questions most papers count: those with a right answer, and of QASent those with a wrong one too."""
+    return _PROTOCOLS.get(corpus, "answerable")
 
 
 def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:

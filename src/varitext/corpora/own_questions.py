@@ -29,8 +29,9 @@ class Row(NamedTuple):
 
 
 def parts(path: Path) -> tuple[str, ...]:
-    found = tuple(part for part in PARTS if path.is_dir() and _part_of_folder(path, part))
-    return found or (WHOLE,)
+    if not path.is_dir():
+        return (WHOLE,)
+    return tuple(part for part in PARTS if _part_of_folder(path, part))
 
 
 def load(path: Path, part: str = "train") -> QuestionAnswers:

@@ -48,6 +48,10 @@ class RiskCoverage(NamedTuple):
         """Mean risk over all coverages: AURC; lower is better."""
         return float(self.risk.mean())
 
+    def at(self, coverage: float) -> float:
+        """The risk when at least this share of the answers is kept, and no more than that needs."""
+        return float(self.risk[np.searchsorted(self.coverage, coverage * (1 - 1e-12))])
+
 
 class TopAnswers(NamedTuple):
     """The best answer of each question; where several are tied, `right` is their share of right ones."""
@@ -59,7 +63,7 @@ class TopAnswers(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibrationRecord:
-    """Over pairs of question and candidate, but for the last value, which is over the top answer of each question."""
+    """Over pairs of question and candidate; the risks, which come last, over the top answer of each question."""
 
     log_loss: float
     brier: float
@@ -69,6 +73,8 @@ class CalibrationRecord:
     share_right: float
     mean_probability: float
     n_certain_and_wrong: int
+    risk: float  # the share of wrong top answers
+    risk_of_surer_half: float  # the same among the half of the questions whose top answer is most probable
     risk_coverage_area: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -81,6 +87,7 @@ def calibration_record(
     values, right = _checked(probabilities, labels)
     curve = reliability_curve(values, right, bins, binning)
     top = top_answers(values, right, question_ids)
+    risk = risk_coverage(top.confidence, top.right)
     return CalibrationRecord(
         log_loss=log_loss(probabilities, labels),
         brier=brier_score(values, right),
@@ -90,7 +97,9 @@ def calibration_record(
         share_right=float(right.mean()),
         mean_probability=float(values.mean()),
         n_certain_and_wrong=int((np.abs(values - right) == 1).sum()),
-        risk_coverage_area=risk_coverage(top.confidence, top.right).area,
+        risk=risk.at(1.0),
+        risk_of_surer_half=risk.at(0.5),
+        risk_coverage_area=risk.area,
     )
 
 

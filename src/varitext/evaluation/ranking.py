@@ -20,7 +20,7 @@ from scipy.special import gammaln
 from varitext.corpora.protocols import protocol_named
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
-from varitext.evaluation.significance import bootstrap_interval
+from varitext.evaluation.significance import PairedTest, bootstrap_interval, paired_randomisation_test
 
 
 class QuestionValues(NamedTuple):
@@ -56,6 +56,13 @@ class RankingRecord:
         return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
 
 
+class RankingComparison(NamedTuple):
+    """Two models on the same questions: how far apart, and whether chance alone would do that."""
+
+    map: PairedTest
+    mrr: PairedTest
+
+
 def ranking_record(
     scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike, protocol: str = "answerable", seed: int = 0
 ) -> RankingRecord:
@@ -79,6 +86,16 @@ def ranking_record(
         question_ids=values.question_ids[counts],
         average_precision=precision,
         reciprocal_rank=reciprocal,
+    )
+
+
+def compare_rankings(first: RankingRecord, second: RankingRecord, seed: int = 0) -> RankingComparison:
+    """Paired randomisation tests, question by question; positive differences are in favour of the first."""
+    if first.protocol != second.protocol or not np.array_equal(first.question_ids, second.question_ids):
+        raise InputError("two rankings are compared on the same questions under the same protocol")
+    return RankingComparison(
+        paired_randomisation_test(first.average_precision, second.average_precision, seed=seed),
+        paired_randomisation_test(first.reciprocal_rank, second.reciprocal_rank, seed=seed),
     )
 
 

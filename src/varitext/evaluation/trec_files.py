@@ -114,6 +114,13 @@ def judged_run(run: TrecRun, qrels: TrecQrels) -> JudgedRun:
     return JudgedRun(run.scores, np.array([pair in right for pair in ranked], dtype=int), run.question_ids)
 
 
+def one_word_ids(ids: Sequence[str]) -> list[str]:
+    """The ids as they are, if each is one word and none stands twice; else their places, from 1."""
+    if len(set(ids)) == len(ids) and all(one.split() == [one] for one in ids):
+        return list(ids)
+    return [str(place) for place in range(1, len(ids) + 1)]
+
+
 # Inside
 
 

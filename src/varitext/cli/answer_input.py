@@ -1,0 +1,66 @@
+"""From the words that were typed to questions, candidates and word vectors."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from varitext.cli.asking import own_corpus
+from varitext.errors import InputError
+
+if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.corpora import QuestionAnswers
+    from varitext.word_vectors import WordVectors
+
+DEV = "dev"
+
+
+def learning_questions(
+    corpus: str, part: str, data_dir: Path | None
+) -> tuple["QuestionAnswers", "QuestionAnswers | None"]:
+    """The questions to learn from, and the corpus's own dev questions if it has any."""
+    from varitext.corpora import load_questions, question_parts
+
+    train = load_questions(corpus, part, data_dir)
+    has_dev = DEV in question_parts(corpus) and part != DEV
+    return train, load_questions(corpus, DEV, data_dir) if has_dev else None
+
+
+def questions_for(
+    ranker: "AnswerRanker", corpus: str | None, part: str | None, data_dir: Path | None, how_to_name: str
+) -> "QuestionAnswers":
+    """The questions named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
+    from varitext.corpora import load_questions, question_parts
+
+    if corpus is None:
+        corpus = own_corpus(ranker, part, question_parts, "questions", how_to_name)
+    whole = question_parts(corpus) == ("all",)
+    return load_questions(corpus, part or ("all" if whole else "test"), data_dir)
+
+
+def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | str | None":
+    """What was typed; else the vectors of the data folder named, if it has them."""
+    from varitext.word_vectors import known_word_vectors
+
+    return known_word_vectors(data_dir) if typed is None and data_dir is not None else typed
+
+
+def read_candidates(file: str, text_column: str | None) -> list[str]:
+    """One candidate a line, empty ones passed over, or one a row."""
+    from varitext.corpora.sources import read_bytes
+    from varitext.corpora.text_files import PARSERS, decode, suffix_of
+
+    kind = "" if file == "-" else suffix_of(Path(file))
+    where = "standard input" if file == "-" else file
+    content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
+    if kind in PARSERS and kind != ".txt":
+        candidates = list(PARSERS[kind](content, where, text_column).texts)
+    elif kind not in ("", ".txt"):
+        raise InputError(f"{file}: candidates are read from .txt, one a line, {', '.join(list(PARSERS)[1:])}, or -")
+    elif text_column is not None:
+        raise InputError(f"--text-column does not apply: {where} has one candidate a line")
+    else:
+        candidates = [line.strip() for line in decode(content, where).split("\n") if line.strip()]
+    if not candidates:
+        raise InputError(f"{where} has no candidates")
+    return candidates

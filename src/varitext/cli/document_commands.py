@@ -1,0 +1,152 @@
+"""Commands for models of documents: vectors, topics, neighbours, the report and the tour."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from varitext.cli.asking import documents_for, known_word, load_documents, load_model
+from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, TextColumn, Threads
+from varitext.cli.printing import document_entry, print_json, print_neighbours, say
+from varitext.errors import InputError
+
+
+def transform(
+    folder: ModelFolder,
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Documents: a file or folder of yours, or a known corpus.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="vectors.parquet, .npy or .csv")],
+    with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
+    part: Part = None,
+    threads: Threads = None,
+    text_column: TextColumn = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write one vector per document.
+
+    Rows are documents in their order; columns are the posterior mean and, with --with-std, its spread. A document
+    without any word of the model's vocabulary gets the prior: mean 0, standard deviation 1.
+
+    \b
+    Example:
+      varitext transform models/mine articles.csv --text-column body --with-std --out vectors.parquet
+    """
+    from varitext.export import check_vector_file, write_vectors
+
+    check_vector_file(out)
+    model = load_model(folder, threads)
+    counts = model.count(load_documents(file, part, data_dir, text_column))
+    posterior = model.posterior(counts)
+    write_vectors(out, posterior.mean, posterior.std if with_std else None)
+    if unknown := int((counts.getnnz(1) == 0).sum()):
+        say(f"note: {unknown} documents have no known word: they get the prior, mean 0")
+    say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
+
+
+def topics(
+    folder: ModelFolder,
+    words: Annotated[int, typer.Option(min=1, metavar="N", help="Words per topic.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """The topics as ranked words.
+
+    Those that carry most come first. The second column is what a topic carries: its KL, in nats per document.
+
+    \b
+    Example:
+      varitext topics models/news --words 8
+    """
+    found = load_model(folder).topics(words)
+    if as_json:
+        return print_json({"topics": [topic._asdict() for topic in found]})
+    for topic in found:
+        print(f"{topic.number:4}  {topic.kl:5.2f} nats  {' '.join(topic.words)}")
+
+
+def similar(
+    folder: ModelFolder,
+    word: Annotated[str | None, typer.Option(metavar="WORD", help="A word of the model's vocabulary.")] = None,
+    text: Annotated[str | None, typer.Option(metavar="TEXT", help="A text; finds the most similar documents.")] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Documents to search; else the corpus it was fitted on.")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", min=1, metavar="N", help="How many.")] = 5,
+    text_column: TextColumn = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Words like a word, or documents like a text.
+
+    The figure is the cosine of their vectors: 1 is the same direction, 0 unrelated.
+
+    \b
+    Examples:
+      varitext similar models/news --word israel
+      varitext similar models/news --text "the shuttle reached orbit" -n 3
+      varitext similar models/mine --text "late delivery" --among complaints.jsonl --json
+    """
+    if (word is None) == (text is None):
+        raise InputError("say either --word or --text")
+    model = load_model(folder)
+    if word is not None:
+        found = model.similar_words(known_word(model, word), n)
+        return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
+    if not model.count([text]).nnz:
+        raise InputError("the text has no word that the model knows")
+    part = "train" if among is None else None
+    documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")
+    neighbours = model.similar_documents([text], documents, n)[0]
+    print_neighbours([document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
+
+
+def report(
+    folder: ModelFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; an earlier one is replaced.")] = Path(
+        "report.html"
+    ),
+    corpus: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="Documents to show; else the test part of its corpus.")
+    ] = None,
+    part: Part = None,
+    threads: Threads = None,
+    text_column: TextColumn = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write a report as one HTML file that opens offline.
+
+    Figures, a map of the documents, topics and training curves. Needs the extra: pip install 'varitext[report]'.
+
+    \b
+    Examples:
+      varitext report models/news --out news.html
+      varitext report models/mine --corpus unseen.csv --text-column body --out mine.html
+    """
+    from varitext.files import check_can_write
+    from varitext.report import write_corpus_report
+
+    if out.suffix not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is an .html file")
+    check_can_write(out)
+    model = load_model(folder, threads)
+    documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
+    write_corpus_report(model, documents, out)
+    say(f"report in {out}")
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the model and the report.")] = Path("demo"),
+    threads: Threads = None,
+    data_dir: DataDir = None,
+) -> None:
+    """The sixty-second tour on 20 Newsgroups.
+
+    Fits a model, shows topics, nearest words and perplexity, and writes a report with pictures.
+
+    \b
+    Example:
+      varitext demo --out demo
+    """
+    from varitext.demo import run_demo
+
+    run_demo(out, threads, data_dir)

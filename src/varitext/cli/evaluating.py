@@ -1,0 +1,146 @@
+"""`varitext evaluate`: the perplexity of a model of documents, the ranking and calibration of one of answers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from varitext.cli.answer_input import questions_for
+from varitext.cli.asking import check_new_file, documents_for, load_any, refuse_options
+from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.printing import print_answer_evaluation, print_json, print_record, say
+
+if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.corpora import Documents, QuestionAnswers
+    from varitext.document_model import DocumentModel
+
+
+def evaluate(
+    folder: ModelFolder,
+    corpus: Annotated[
+        str | None,
+        typer.Argument(metavar="CORPUS", help="Documents or questions; else the test part of its own corpus."),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document or question; 20 if left out."),
+    ] = None,
+    part: Part = None,
+    threads: Threads = None,
+    text_column: TextColumn = None,
+    protocol: Protocol = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answers: write the ranking as a TREC run file.")
+    ] = None,
+    qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answers: write the labels as a TREC qrels file.")
+    ] = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Held-out perplexity, or the quality of a ranking.
+
+    Documents: the lower bound and the tighter importance-weighted one, per document and per corpus, beside the unigram
+    model; the KL apart; a 95 % interval over documents. Documents without any word of the model's vocabulary are left
+    out and counted.
+
+    Answers: MAP and MRR of the questions that the protocol counts, with 95 % intervals over questions; ties count in
+    expectation over their orders, so that the order of a file can never help. Log loss, Brier score and calibration
+    error of the same pairs; how often the top answer is wrong, among all questions and among the surer half. TREC files
+    hold the questions that count, so that trec_eval finds the same MAP where scores are distinct.
+
+    With --json also the hash of the files.
+
+    \b
+    Examples:
+      varitext evaluate models/news
+      varitext evaluate models/mine unseen.csv --text-column body --json
+      varitext evaluate models/answers
+      varitext evaluate models/answers wikiqa --protocol both --run answers.run --qrels answers.qrels
+    """
+    from varitext.document_model import DocumentModel
+
+    for path in filter(None, (run, qrels)):
+        check_new_file(path)
+    model = load_any(folder, threads)
+    how_to_name = f"varitext evaluate {folder} FILE"
+    if isinstance(model, DocumentModel):
+        refuse_options({"protocol": protocol, "run": run, "qrels": qrels}, f"{folder} holds a model of documents")
+        documents = documents_for(model, corpus, part, data_dir, text_column, how_to_name)
+        return _evaluate_documents(model, documents, samples, folder, as_json)
+    refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+    questions = questions_for(model, corpus, part, data_dir, how_to_name)
+    protocol = protocol or _default_protocol(questions)
+    _evaluate_answers(model, questions, protocol, samples, folder, as_json)
+    _write_trec_files(model, questions, protocol, samples, run, qrels)
+
+
+def _default_protocol(questions: "QuestionAnswers") -> str:
+    from varitext.corpora import default_protocol
+
+    return default_protocol(questions.name)
+
+
+def _evaluate_documents(
+    model: "DocumentModel", documents: "Documents", samples: int | None, folder: Path, as_json: bool
+) -> None:
+    record = model.perplexity_record(documents) if samples is None else model.perplexity_record(documents, samples)
+    source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
+    held_out = _is_held_out(model, documents)
+    if not held_out:
+        say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
+    if as_json:
+        return print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
+    print_record(record, f"{documents.name} ({documents.part})")
+
+
+def _evaluate_answers(
+    ranker: "AnswerRanker",
+    questions: "QuestionAnswers",
+    protocol: str,
+    samples: int | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    record = ranker.evaluate(questions, protocol, samples)
+    held_out = _is_held_out(ranker, questions)
+    if not held_out:
+        say(f"note: the model was fitted on {questions.name}: these figures are not of held-out questions")
+    if as_json:
+        return print_json(record.as_dict() | {"held_out": held_out, "model": str(folder)})
+    print_answer_evaluation(record)
+
+
+def _is_held_out(model: Any, corpus: "Documents | QuestionAnswers") -> bool:
+    fitted_on = model.corpus_ or {}
+    return (fitted_on.get("sha256"), fitted_on.get("part")) != (corpus.sha256, corpus.part)
+
+
+def _write_trec_files(
+    ranker: "AnswerRanker",
+    questions: "QuestionAnswers",
+    protocol: str,
+    samples: int | None,
+    run: Path | None,
+    qrels: Path | None,
+) -> None:
+    import numpy as np
+
+    from varitext.evaluation.ranking import counted_rows
+    from varitext.evaluation.trec_files import one_word_ids, write_qrels, write_run
+
+    if run is None and qrels is None:
+        return
+    counted = counted_rows(questions.labels, questions.groups, protocol)
+    question_ids = np.array(one_word_ids([question.id for question in questions.questions]))[questions.groups]
+    candidate_ids = np.concatenate(
+        [one_word_ids([candidate.id for candidate in question.candidates]) for question in questions.questions]
+    )
+    ids = question_ids[counted], candidate_ids[counted]
+    if run is not None:
+        write_run(run, *ids, ranker.predict_proba(questions, samples)[counted])
+        say(f"run in {run}")
+    if qrels is not None:
+        write_qrels(qrels, *ids, questions.labels[counted])
+        say(f"qrels in {qrels}")

@@ -1,0 +1,173 @@
+"""`varitext fit`: one command for models of documents and of answers, which the model's name decides."""
+
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from varitext.cli.answer_input import learning_questions, vector_source
+from varitext.cli.asking import (
+    check_device,
+    check_place_for_model,
+    given,
+    is_answer_model,
+    load_documents,
+    refuse_options,
+    seconds_of,
+)
+from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
+from varitext.cli.options import Corpus, DataDir, Preset, Threads, Updates
+from varitext.errors import InputError
+
+
+def fit(
+    corpus: Corpus,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Documents: nvdm. Answers: nasm, lstm_attention, lstm.")
+    ] = "nvdm",
+    latent_dim: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Latent dimensions (topics); 50 if left out.")
+    ] = None,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same bits, on one machine and thread count."),
+    ] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Passes over the training part; else the model decides.")
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Documents, or pairs, per update; else the model decides.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(metavar="RATE", help="The highest of the run; else the model decides.")
+    ] = None,
+    time_limit: Annotated[
+        str | None, typer.Option(metavar="TIME", help="For example 60s, 10m or 2h; the schedule adapts.")
+    ] = None,
+    threads: Threads = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    part: Annotated[
+        str, typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.")
+    ] = "train",
+    data_dir: DataDir = None,
+    preset: Annotated[
+        Preset | None, typer.Option(help="Documents: ours, or that of Miao, Yu and Blunsom; else ours.")
+    ] = None,
+    updates: Annotated[Updates | None, typer.Option(help="Documents: together, or in turn as in the paper.")] = None,
+    vocabulary_size: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Documents: most words to keep, for corpora of text.")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, max=256, metavar="N", help="Documents: processes that count words.")
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Documents: which column of a .jsonl, .csv or .parquet has the text."),
+    ] = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Answers: join the model with counts of shared words (paper: +Cnt).")
+    ] = False,
+    position: Annotated[
+        bool, typer.Option("--position", help="Answers: join the sentence's place in its document and its length.")
+    ] = False,
+    vectors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Answers: word2vec or GloVe file, or `random`; else those of the data folder."
+        ),
+    ] = None,
+    embedding_dim: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Answers: numbers per word vector; wider ones are reduced.")
+    ] = None,
+    kl_warm_up: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Answers: share of the steps in which the weight of the KL rises to 1."),
+    ] = None,
+    free_bits: Annotated[
+        float | None, typer.Option(metavar="NATS", help="Answers: KL per pair that costs nothing; keeps h alive.")
+    ] = None,
+) -> None:
+    """Fit a model to a corpus and write the model folder.
+
+    Documents of yours: a folder of .txt; a .jsonl, .csv or .parquet with a text column; counts as .npz or .feat. All
+    but .npz may be gzipped. A folder with train and test (sub-folders, or files such as train.jsonl) is divided.
+
+    Questions of yours: a .jsonl or .csv with question, answer and label (1 right, 0 wrong) a row; or a folder with
+    train, dev and test files of that kind.
+
+    The dev part chooses when to stop; without one a share is held out. Ctrl-C keeps the best model so far; the same
+    command with --resume goes on, and ends with the same bits as a run that was never stopped.
+
+    \b
+    Examples:
+      varitext fit 20newsgroups --out models/news
+      varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
+      varitext fit wikiqa --model nasm --counts --position --out models/answers
+      varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
+    """
+    check_place_for_model(out, resume)
+    answers = is_answer_model(model)
+    of_documents = {
+        "preset": preset and preset.value,
+        "updates": updates and updates.value,
+        "vocabulary_size": vocabulary_size,
+        "processes": processes,
+        "text_column": text_column,
+    }
+    of_answers = {
+        "counts": counts,
+        "position": position,
+        "vectors": vectors,
+        "embedding_dim": embedding_dim,
+        "kl_warm_up": kl_warm_up,
+        "free_bits": free_bits,
+    }
+    if answers:
+        refuse_options(of_documents, f"{model} is a model of answers")
+    else:
+        refuse_options(of_answers, f"{model} is a model of documents")
+    check_device(device)
+    settings = {
+        "latent_dim": latent_dim,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "time_limit": seconds_of(time_limit),
+        "threads": threads,
+        "device": device,
+        "seed": seed,
+    }
+    if answers:
+        lesson = _answer_lesson(corpus, part, data_dir, model, settings | of_answers)
+    else:
+        lesson = _document_lesson(corpus, part, data_dir, model, settings | of_documents)
+    fit_and_save(lesson, out, resume)
+
+
+def _document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
+    from varitext.document_model import DocumentModel
+    from varitext.text import VocabularyRules
+
+    chosen = given(settings)
+    text_column = chosen.pop("text_column", None)
+    if size := chosen.pop("vocabulary_size", None):
+        chosen["vocabulary_rules"] = VocabularyRules(size=size)
+    documents = load_documents(corpus, part, data_dir, text_column)
+    typed = {"name": corpus, "text_column": text_column}
+    return Lesson(DocumentModel(model, **chosen), documents, None, typed, "word", True, documents_learned)
+
+
+def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.models.answer_models import ANSWER_MODELS
+
+    train, dev = learning_questions(corpus, part, data_dir)
+    chosen = given(settings | {"vectors": vector_source(settings["vectors"], data_dir)})
+    has_latent = "latent_dim" in inspect.signature(ANSWER_MODELS[model]).parameters
+    if "latent_dim" in chosen and not has_latent:
+        raise InputError(f"--latent-dim: {model} has no latent variable; nasm has")
+    ranker = AnswerRanker(model, **chosen)
+    return Lesson(ranker, train, dev, {"name": corpus}, "pair", has_latent, answers_learned)

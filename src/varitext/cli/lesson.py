@@ -1,0 +1,92 @@
+"""What surrounds every fit: progress, Ctrl-C, divergence, a full disk, and the model folder at the end."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from varitext.cli.printing import say
+from varitext.errors import InputError, TrainingDiverged
+
+if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.corpora import Documents, QuestionAnswers
+    from varitext.document_model import DocumentModel
+
+
+class Lesson(NamedTuple):
+    """An estimator, what it is to learn from, and how it speaks about that."""
+
+    estimator: "DocumentModel | AnswerRanker"
+    train: "Documents | QuestionAnswers"
+    dev: "QuestionAnswers | None"
+    typed: dict[str, str | None]  # the corpus in the user's words, so that `evaluate` finds its test part
+    unit: str  # of which the progress line gives the bound: word or pair
+    has_latent: bool
+    summary: Callable[[Any], str]  # what the estimator has learned, in one line
+
+
+def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
+    """Fit and write the model folder. Whatever stops the run, the best model so far or the checkpoint is kept."""
+    from varitext.progress import show_progress
+    from varitext.store import CHECKPOINT, checkpoints
+
+    estimator = lesson.estimator
+    try:
+        with show_progress(lesson.unit, lesson.has_latent) as progress:
+            estimator.fit(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "stopped_"):  # a second Ctrl-C: at once
+            raise
+        _save(lesson, out)
+        say("the same command with --resume goes on from here")
+        raise
+    except TrainingDiverged as error:
+        _save(lesson, out)
+        _remove(checkpoints(out))
+        raise InputError(f"{error}; model in {out}") from None
+    except OSError as error:
+        if not (out / CHECKPOINT).exists():
+            raise
+        raise InputError(f"{error.filename}: {error.strerror}; the same command with --resume goes on") from None
+    _save(lesson, out)
+    _remove(checkpoints(out))
+
+
+def _save(lesson: Lesson, out: Path) -> None:
+    estimator = lesson.estimator
+    estimator.corpus_ |= lesson.typed
+    estimator.save(out, overwrite=True)
+    if estimator.stopped_ != "diverged":  # that error has one line of its own
+        say(f"{lesson.summary(estimator)}; model in {out}")
+
+
+def _remove(files: list[Path]) -> None:
+    for file in files:
+        file.unlink()
+
+
+# What was learned, in a line
+
+_STOPPED = {
+    "finished": "all epochs",
+    "early": "stopped early, no longer getting better",
+    "time": "time limit reached",
+    "interrupted": "interrupted",
+}
+
+
+def documents_learned(model: "DocumentModel") -> str:
+    return (
+        f"{model.n_training_documents_} documents, {len(model.vocabulary_)} words, "
+        f"{model.fit_seconds_:.0f} s ({_STOPPED[model.stopped_]}); "
+        f"held-out perplexity {model.dev_perplexity_:.1f}"
+    )
+
+
+def answers_learned(ranker: "AnswerRanker") -> str:
+    unfinished = (ranker.counts or ranker.position) and ranker.combination_ is None
+    return (
+        f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "
+        f"{len(ranker.vocabulary_)} words, {ranker.fit_seconds_:.0f} s ({_STOPPED[ranker.stopped_]}); "
+        f"dev MAP {ranker.dev_map_:.4f}" + ("; counts and position are not learned yet" if unfinished else "")
+    )

@@ -1,0 +1,75 @@
+"""The command line, as tests type it."""
+
+import contextlib
+import hashlib
+import io
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+import pytest
+
+from varitext.cli import main
+
+COMMAND = Path(sys.executable).with_name("varitext")
+MODEL_FILES = ["config.json", "metrics.jsonl", "vocabulary.txt", "weights.safetensors"]
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def varitext(*arguments: object) -> Outcome:
+    """Run the command in this process: starting Python and importing torch anew takes seconds."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    typed = ["varitext", *map(str, arguments)]
+    with (
+        mock.patch.object(sys, "argv", typed),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return Outcome(ended.value.code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+def process(*arguments: object, **options: object) -> subprocess.Popen:
+    """Run the real command."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([COMMAND, *map(str, arguments)], **pipes)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file and folder below, with a fingerprint."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def refused(folder: Path, *arguments: object) -> str:
+    """The one line that the command has for bad input; nothing in `folder` may change."""
+    before = contents(folder)
+    outcome = varitext(*arguments)
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    assert outcome.err.startswith("varitext: ") and outcome.err.endswith("\n") and outcome.err.count("\n") == 1
+    assert contents(folder) == before
+    return outcome.err
+
+
+@contextlib.contextmanager
+def files_no_larger_than(size: int) -> Iterator[None]:
+    """To the code this is a disk that fills up: writing fails half-way."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
