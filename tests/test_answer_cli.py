@@ -443,11 +443,7 @@ def with_label(label: int) -> list[dict]:
         (with_label(1), "all 48 pairs have label 1; learning needs right and wrong answers"),
         (rows(1, 0), "1 question(s) have right and wrong answers: fitting needs at least 2, or dev questions"),
         (
-            [
-                {"question": "a" + chr(97 + n), "answer": chr(97 + n) + "bc"[k], "label": k}
-                for n in range(9)
-                for k in (0, 1)
-            ],
+            [{"question": f"a{c}", "answer": f"{c}{'yz'[k]}", "label": k} for c in "defghijkl" for k in (0, 1)],
             "no word stands twice or has a vector",
         ),
     ],
