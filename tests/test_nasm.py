@@ -1,6 +1,7 @@
 """NASM and its twins: the paper's formulas, padding, batches and samples, the bound's order, and that they learn."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -173,6 +174,22 @@ def test_attention_is_the_papers_formula():
     torch.testing.assert_close(attention.weights(query, answers)[:, 1], torch.tensor([[1.0, 0, 0]] * 2).double())
 
 
+def test_some_wrong_answers_stand_for_all_of_them():
+    corpus = made_up(30, seed=3)
+    every, some = PairBatches(corpus, WORDS, 40), PairBatches(corpus, WORDS, 40, most_wrong=2)
+    assert len(some) < len(every)
+    for batch in some.shuffled((0, 1)):
+        wrong = torch.bincount(batch.question_of, batch.labels == 0)
+        assert wrong.max() <= 2
+    passes = [batch for epoch in range(2) for batch in some.shuffled((0, epoch))]
+    right = sum(float((batch.weights * batch.labels).sum()) for batch in passes)
+    assert right == 2 * corpus.n_positive
+    assert sum(float(batch.weights.sum()) for batch in passes) == pytest.approx(2 * corpus.n_pairs)
+    first, second = (torch.cat([b.answers.tokens.sum(1) for b in some.shuffled((0, epoch))]) for epoch in range(2))
+    assert not torch.equal(first.sort().values, second.sort().values)  # drawn anew
+    assert all((batch.weights == 1).all() for batch in [*every.shuffled((0, 0)), *some.in_order()])
+
+
 @given(share=st.sampled_from([0.0, 0.1, 0.4, 0.9]), size=st.integers(0, 9))
 def test_dropout_keeps_the_mean(share, size):
     torch.manual_seed(size)
@@ -239,7 +256,7 @@ def test_sizes_are_the_papers_by_default():
 @for_every_model
 def test_padding_changes_no_output(name):
     model, batch = model_named(name), some_pairs()
-    longer = PairBatch(lengthened(batch.questions, 3), lengthened(batch.answers, 4), batch.question_of, batch.labels)
+    longer = replace(batch, questions=lengthened(batch.questions, 3), answers=lengthened(batch.answers, 4))
     results = []
     for one in (batch, longer):
         torch.manual_seed(1)
@@ -295,7 +312,7 @@ def test_a_questions_candidates_share_the_samples_of_its_prior():
 
 def test_prediction_does_not_look_at_labels_and_repeats_with_the_random_state():
     model, batch = model_named("nasm"), some_pairs()
-    other = PairBatch(batch.questions, batch.answers, batch.question_of, 1 - batch.labels)
+    other = replace(batch, labels=1 - batch.labels)
     results = []
     for one in (batch, other):
         torch.manual_seed(2)

@@ -36,7 +36,10 @@ LONGEST_SENTENCE = 250  # words; what comes after is not read. The longest of Wi
 
 @dataclass(frozen=True)
 class AnswerObjective:
-    """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood."""
+    """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood.
+
+    A pair weighs as many candidates as it stands for.
+    """
 
     free_bits: float = 0.0
     """Nats of KL per pair that cost nothing: what may keep a latent alive that would not pay for itself."""
@@ -82,7 +85,7 @@ class AnswerTask:
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
         bound = elbo(model, batch, self.settings.samples)
         paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
-        loss = (kl_weight * paid - bound.log_likelihood).mean()
+        loss = (batch.weights * (kl_weight * paid - bound.log_likelihood)).mean() / batch.weights.mean()
         with torch.no_grad():
             return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
 

@@ -31,6 +31,7 @@ class PairBatch:
     answers: TokenBatch  # [P, T]
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
+    weights: Tensor  # [P] how many candidates each stands for: above 1 where only some of a question's are here
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -38,7 +39,8 @@ class PairBatch:
     def to(self, device: torch.device | str) -> "PairBatch":
         questions = TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device))
         answers = TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device))
-        return PairBatch(questions, answers, self.question_of.to(device), self.labels.to(device))
+        rest = (self.question_of, self.labels, self.weights)
+        return PairBatch(questions, answers, *(one.to(device) for one in rest))
 
 
 class PairBatches:
@@ -96,6 +98,7 @@ class PairBatches:
             answers=padded([self.answers[place][one] for place, rows in pairs for one in rows]),
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
+            weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
@@ -107,6 +110,13 @@ class PairBatches:
             return np.arange(len(labels))
         drawn = fewer.choice(wrong, self.most_wrong, replace=False)
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
+
+    def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
+        """Wrong answers that were drawn stand for those that were not: the loss stays that of all pairs on average."""
+        labels = self.labels[place]
+        drawn = labels[rows] == 0
+        each = (labels == 0).sum() / max(1, drawn.sum())
+        return np.where(drawn, each, 1).astype(np.float32)
 
 
 def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:

@@ -44,8 +44,8 @@ PAPER_SCALE = {"wikiqa": 1.0, "qasent": 68 / 72}  # ours times this is on the pa
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):  # outermost: the table fills evenly
-        for corpus in DATA:
+    for corpus in DATA:
+        for seed in plan.seeds_or(SEEDS):
             for model in MODELS:
                 settings = {"corpus": corpus, "model": model, "seed": seed}
                 yield Run(settings, lambda settings=settings: measure(plan=plan, **settings))
