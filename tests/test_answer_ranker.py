@@ -436,3 +436,42 @@ def test_bad_training_input_is_refused_in_one_line():
         AnswerRanker(position=True, **SMALL).fit(memorable(4, 0), DEV)
     with pytest.raises(InputError, match="needs at least 2, or dev questions"):
         ranker.fit(of_one(TRAIN.questions[0]))
+
+
+class Watch:
+    def __init__(self):
+        self.shares, self.notes = [], []
+
+    def step(self, share_done, elbo, kl):
+        self.shares.append(share_done)
+
+    def round(self, record):
+        pass
+
+    def note(self, message):
+        self.notes.append(message)
+
+
+def test_progress_of_a_fit_with_folds_runs_once_from_start_to_end():
+    watch = Watch()
+    AnswerRanker(counts=True, **SMALL | {"epochs": 2, "folds": 2}).fit(TRAIN, DEV, progress=watch)
+    assert watch.shares == sorted(watch.shares) and watch.shares[-1] == pytest.approx(1)
+    assert any(0.45 < share <= 0.5 for share in watch.shares)  # the network on all questions is half of the work
+    assert [note[:11] for note in watch.notes] == ["fold 1 of 2", "fold 2 of 2"]
+
+
+def test_another_second_stage_from_the_same_fit():
+    ranker = AnswerRanker(counts=True, position=False, **SMALL | {"epochs": 1, "folds": 2}).fit(TRAIN, DEV)
+    alone = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV)
+    assert np.array_equal(ranker.combined(False, False).predict_proba(DEV), alone.predict_proba(DEV))
+    assert np.array_equal(ranker.combined(True, False).predict_proba(DEV), ranker.predict_proba(DEV))
+    assert not np.array_equal(ranker.predict_proba(DEV), alone.predict_proba(DEV))
+    with pytest.raises(InputError, match="just fitted"):
+        alone.combined(True, False)
+
+
+def test_sampled_probabilities_are_those_that_are_averaged():
+    ranker = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV)
+    sampled = ranker.sample_proba(DEV, 7)
+    assert sampled.shape == (7, DEV.n_pairs)
+    np.testing.assert_allclose(sampled.mean(0), ranker.predict_proba(DEV, 7), atol=1e-12)

@@ -12,10 +12,10 @@ import numpy as np
 from varitext.answer_task import choose_questions
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError
-from varitext.training import Progress
+from varitext.training import PartOfProgress, Progress
 
 # trains on the first questions, with its checkpoint at the path, and gives the probability of each pair of the second
-Judge = Callable[[QuestionAnswers, QuestionAnswers, Path | None], np.ndarray]
+Judge = Callable[[QuestionAnswers, QuestionAnswers, Path | None, Progress | None], np.ndarray]
 
 
 def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionAnswers, QuestionAnswers]:
@@ -58,8 +58,21 @@ def out_of_fold(
             progress.note(f"fold {fold + 1} of {folds}: probabilities of questions that were not seen")
         seen, unseen = choose_questions(train, fold_of != fold), choose_questions(train, fold_of == fold)
         check_both_labels(seen)
-        probability[fold_of[train.groups] == fold] = judge(seen, unseen, _fold_path(checkpoint, fold))
+        watched = fold_progress(progress, fold, folds)
+        probability[fold_of[train.groups] == fold] = judge(seen, unseen, _fold_path(checkpoint, fold), watched)
     return probability
+
+
+def fold_progress(progress: Progress | None, fold: int | None, folds: int) -> Progress | None:
+    """The part of a whole fit that a fold takes; None is the network on all questions, which comes first.
+
+    Each of F folds trains on (F - 1)/F of the questions, all of them together on F - 1 times as many.
+    """
+    if progress is None:
+        return None
+    begun = 0.0 if fold is None else 1 + fold * (folds - 1) / folds
+    ended = 1.0 if fold is None else begun + (folds - 1) / folds
+    return PartOfProgress(progress, begun / folds, ended / folds)
 
 
 def _fold_path(checkpoint: Path | None, fold: int) -> Path | None:

@@ -13,7 +13,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answer_folds import check_positions, hold_out, out_of_fold, question_folds
+from varitext.answer_folds import check_positions, fold_progress, hold_out, out_of_fold, question_folds
 from varitext.answer_task import (
     PREDICTION_PAIRS,
     PREDICTION_SAMPLES,
@@ -359,7 +359,8 @@ class AnswerRanker(BaseEstimator):
 
     def _fit_network(self, lesson: _Lesson) -> None:
         self.network_ = self._build(lesson.start)
-        trainer = self._trainer(self.network_, lesson.train, lesson.dev, lesson.checkpoint, lesson.progress)
+        progress = fold_progress(lesson.progress, None, self.folds) if self._columns else lesson.progress
+        trainer = self._trainer(self.network_, lesson.train, lesson.dev, lesson.checkpoint, progress)
         try:
             trainer.train(lesson.resume)
         except TrainingDiverged:
@@ -382,10 +383,15 @@ class AnswerRanker(BaseEstimator):
         self.combination_ = self._unseen.combination(self._columns)
 
     def _judge_unseen(
-        self, lesson: _Lesson, seen: QuestionAnswers, unseen: QuestionAnswers, checkpoint: Path | None
+        self,
+        lesson: _Lesson,
+        seen: QuestionAnswers,
+        unseen: QuestionAnswers,
+        checkpoint: Path | None,
+        progress: Progress | None,
     ) -> np.ndarray:
         network = self._build(lesson.start)
-        state = self._trainer(network, seen, lesson.dev, checkpoint, None).train(lesson.resume)
+        state = self._trainer(network, seen, lesson.dev, checkpoint, progress).train(lesson.resume)
         self.stopped_ = "interrupted" if state.stopped == "interrupted" else self.stopped_
         self._stop_if_interrupted()
         self.fit_seconds_ += state.seconds

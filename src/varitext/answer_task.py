@@ -93,7 +93,7 @@ class AnswerTask:
     def score(self, model: nn.Module) -> Score:
         paths = [_paths(model, batch, self.settings.seed) for batch in self.dev_batches.in_order()]
         found = _Paths(*(torch.cat(parts).double().cpu().numpy() for parts in zip(*paths, strict=True)))
-        if not np.isfinite(found.probability).all():
+        if not all(np.isfinite(values).all() for values in found):
             return Score(float("inf"), {})
         ranking = ranking_record(found.probability, self.dev.labels, self.dev.groups)
         exchanged = ranking_record(found.exchanged, self.dev.labels, self.dev.groups)

@@ -106,6 +106,24 @@ class Progress(Protocol):
     def note(self, message: str) -> None: ...
 
 
+@dataclass(frozen=True)
+class PartOfProgress:
+    """Progress of one run among several that are watched as one: from share `start` of the whole to share `end`."""
+
+    whole: Progress
+    start: float
+    end: float
+
+    def step(self, share_done: float, elbo: float, kl: float) -> None:
+        self.whole.step(self.start + share_done * (self.end - self.start), elbo, kl)
+
+    def round(self, record: dict[str, float]) -> None:
+        self.whole.round(record)
+
+    def note(self, message: str) -> None:
+        self.whole.note(message)
+
+
 @dataclass
 class TrainingState:
     """All that a run needs to go on, besides the tensors; saved with every checkpoint."""
