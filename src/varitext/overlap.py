@@ -40,6 +40,9 @@ class PairFeatures(NamedTuple):
         chosen = [self.columns.index(name) for name in columns]
         return PairFeatures(tuple(columns), self.values[:, chosen], self.question_of)
 
+    def of_pairs(self, chosen: np.ndarray) -> "PairFeatures":
+        return PairFeatures(self.columns, self.values[chosen], self.question_of[chosen])
+
 
 @dataclass(frozen=True, eq=False)
 class Overlap:

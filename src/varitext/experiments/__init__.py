@@ -18,6 +18,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "question-types": "question_types",
     "overfitting": "overfitting",
     "complexity": "complexity",
+    "recipes": "recipes",
 }
 
 
