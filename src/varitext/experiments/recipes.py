@@ -1,4 +1,4 @@
-"""What the points are made of: one change at a time to the settings of LSTM + Att, judged on WikiQA's training questions.
+"""What the points are made of: one change at a time to LSTM + Att, judged on WikiQA's training questions.
 
 Not a table of the paper, but the evidence for our defaults. Each training question is ranked by a network that was
 trained without its third of them (dev questions choose when to stop); no test question is looked at.
@@ -17,7 +17,7 @@ from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.overlap import COUNTS, PLACE
+from varitext.overlap import COUNTS, PLACE, Overlap
 from varitext.pair_batches import PairBatches
 from varitext.threads import running_on
 
@@ -57,7 +57,7 @@ def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
     with running_on(plan.threads):
         fold_of = question_folds(train, FOLDS, seed=0)
         unseen = out_of_fold(train, fold_of, judged.judge, None, None)
-    features = ranker.overlap_.features(train)
+    features = Overlap.learn(train, ranker.vocabulary_).features(train)
     found = {"alone": _map(train, unseen)}
     for name, columns in (("counts", COUNTS), ("counts_position", COUNTS + PLACE)):
         combined = cross_fitted(unseen, features.only(columns), train.labels, fold_of[train.groups])
