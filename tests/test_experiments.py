@@ -1,0 +1,131 @@
+"""Experiments: runs that are done once, tables made of their files, each experiment of answers on a small corpus."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
+from varitext.errors import InputError
+from varitext.experiments import EXPERIMENTS, answer_fits, experiment_named, recipes, table4
+from varitext.experiments.runs import Experiment, Plan, Run, markdown_table, read_records, reproduce
+
+KINDS = {"who": ("king", "author"), "where": ("city", "river"), "when": ("year", "month"), "how": ("slowly", "fast")}
+KINDS |= {"what": ("thing", "tool")}
+
+
+def questions(number: int, seed: int) -> QuestionAnswers:
+    generator = np.random.default_rng(seed)
+    made = []
+    for place in range(number):
+        asked = list(KINDS)[place % len(KINDS)]
+        kinds = [asked, *generator.choice([kind for kind in KINDS if kind != asked], 3)]
+        answers = tuple(
+            Candidate(f"{place}-{i}", ("it", "was", "the", str(generator.choice(KINDS[kind]))), "", int(i == 0), i)
+            for i, kind in enumerate(kinds)
+        )
+        made.append(Question(str(place), (asked, "was", "it"), f"{asked} was it", answers))
+    return QuestionAnswers("small", "train", (), tuple(made))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The experiments' corpora, replaced by small ones; everything else is real."""
+    parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
+    replaced = lambda corpus, part, plan: parts[part]  # noqa: E731
+    for name in EXPERIMENTS.values():
+        module = __import__(f"varitext.experiments.{name}", fromlist=["load_part"])
+        if hasattr(module, "load_part"):
+            monkeypatch.setattr(module, "load_part", replaced)
+    monkeypatch.setattr(answer_fits, "load_part", replaced)
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+
+
+def counting_experiment(measured: list[int]) -> Experiment:
+    def runs(plan):
+        for seed in plan.seeds_or(3):
+            yield Run({"seed": seed}, lambda seed=seed: measured.append(seed) or {"value": seed * 10})
+
+    return Experiment("counting", "counts", runs, lambda records: str([one["result"]["value"] for one in records]))
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path):
+    measured, said = [], []
+    experiment = counting_experiment(measured)
+    assert reproduce(experiment, Plan(seeds=(1,)), tmp_path, said.append) == "[10]"
+    assert reproduce(experiment, Plan(), tmp_path, said.append) == "[0, 10, 20]"
+    assert measured == [1, 0, 2]
+    assert said == ["counting: 1", "counting: 0", "counting: 1 is there already", "counting: 2"]
+    record = json.loads((tmp_path / "counting" / "1.json").read_text())
+    assert record["settings"] == {"seed": 1} and record["seconds"] >= 0 and record["versions"]["torch"]
+
+
+def test_quick_results_do_not_mix_with_real_ones(tmp_path):
+    experiment = counting_experiment([])
+    reproduce(experiment, Plan(quick=True), tmp_path, lambda _: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["counting-quick"]
+    with pytest.raises(InputError, match="has no results"):
+        read_records(experiment, tmp_path)
+
+
+def test_a_run_that_fails_leaves_nothing(tmp_path):
+    def runs(plan):
+        yield Run({"seed": 0}, lambda: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        reproduce(Experiment("failing", "", runs, str), Plan(), tmp_path, lambda _: None)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_every_experiment_says_what_it_is():
+    for name in EXPERIMENTS:
+        experiment = experiment_named(name)
+        assert experiment.name == name and experiment.about
+    with pytest.raises(InputError, match="no experiment is called 'tabel4'"):
+        experiment_named("tabel4")
+
+
+@pytest.mark.parametrize("name", ["table4", "map-by-samples", "question-types", "complexity"])
+def test_experiments_run_from_fit_to_table(name, small, tmp_path):
+    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+    table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(rows) > 3 and "nan" not in table
+    assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
+
+
+def test_experiments_share_fitted_models(small, tmp_path):
+    plan = Plan(quick=True, models=tmp_path, threads=1)
+    first = answer_fits.fitted_ranker("wikiqa", "nasm", 0, plan)
+    config = (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes()
+    again = answer_fits.fitted_ranker("wikiqa", "nasm", 0, plan)
+    assert np.array_equal(first.predict_proba(questions(9, 3)), again.predict_proba(questions(9, 3)))
+    assert (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes() == config
+
+
+def test_table4_by_hand():
+    def record(seed, model, value):
+        evaluation = {"map": value, "mrr": value + 0.1, "log_loss": 0.3, "ece": 0.1}
+        evaluation["average_precision"] = [value - 0.1, value, value + 0.1]
+        return {"settings": {"corpus": "wikiqa", "model": model, "seed": seed}, "result": {"rows": {model: evaluation}}}
+
+    records = [
+        record(seed, name, value + seed / 10) for seed in (1, 0) for name, value in (("NASM", 0.6), ("LSTM + Att", 0.5))
+    ]
+    table = table4.table(records)
+    nasm = next(line for line in table.splitlines() if line.startswith("| NASM |"))
+    assert [float(one) for one in re.findall(r"[\d.]+", nasm)] == [0.6705, 0.6914, 0.65, 0.05, 0.75, 0.05, 0.3, 0.1, 2]
+    (compared,) = table4.comparisons(records)
+    assert compared["difference"] == pytest.approx(0.1)
+    assert compared["p_value"] == 0.25  # three questions, all the same way: 2 of 8 signs
+
+
+def test_recipes_judge_every_question_unseen(small):
+    found = recipes.measure("as recommended", 0, Plan(quick=True, threads=1))
+    assert set(found) == {"alone", "counts", "counts_position", "dev_map", "dev_kl"}
+    assert found["counts_position"] > 0.95  # the right answer stands first
+
+
+def test_markdown_table():
+    assert markdown_table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
