@@ -1,4 +1,4 @@
-"""Write docs/results.md, and the short table in README.md, from the JSON files under results/.
+"""Write docs/results.md, docs/answer-results.md and the short table in README.md from the files under results/.
 
     python benchmarks/tables.py [--check]
 
@@ -9,6 +9,8 @@ import json
 import statistics
 import sys
 from pathlib import Path
+
+from answer_page import answers_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -153,7 +155,11 @@ def between(page: str, name: str, text: str) -> str:
 
 
 def main() -> None:
-    pages = {ROOT / "docs" / "results.md": results_page(), ROOT / "README.md": readme()}
+    pages = {
+        ROOT / "docs" / "results.md": results_page(),
+        ROOT / "docs" / "answer-results.md": answers_page(ROOT),
+        ROOT / "README.md": readme(),
+    }
     for path, text in pages.items():
         if "--check" not in sys.argv:
             path.write_text(text)

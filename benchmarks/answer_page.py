@@ -1,0 +1,92 @@
+"""docs/answer-results.md, made from the experiments' files under results/."""
+
+import json
+from pathlib import Path
+
+from varitext.experiments import experiment_named
+from varitext.experiments.runs import read_records
+
+# experiment, heading, what to know when reading it
+SECTIONS = (
+    (
+        "table4",
+        "LSTM, LSTM + Att and NASM against the paper (Table 4)",
+        """WikiQA: the 243 test questions with a right answer. QASent: train-all, and the 68 test questions with
+right and wrong answers; the paper's column counts 4 of 72 questions as always wrong, ours is given on
+that scale too. Means and standard deviations over seeds; ties in expectation. Settings were chosen on
+training questions (see recipes below), the epoch by dev MAP; test questions were only reported. What
+differs from the paper: 100-d GloVe vectors that are not tuned (the paper: 50-d word2vec of Wikipedia and
+AQUAINT), numbers read by their shape, a second stage that weighs candidates within their question and
+counts that are weighed by idf too. *position* is the place of a sentence in its article and its length;
+QASent does not tell these. Log loss and ECE are of all pairs of these questions.
+
+The paired test is over questions, each with the mean of its average precision over the seeds.""",
+    ),
+    (
+        "recipes",
+        "What the points are made of",
+        """One change at a time to LSTM + Att, judged on WikiQA's 873 training questions: each is ranked by a
+network that was trained without its third of them. No test question is looked at. MAP; differences below
+.01 are within what another seed does.""",
+    ),
+    ("question-types", "By question word", "WikiQA test, MAP, mean and standard deviation over seeds."),
+    (
+        "map-by-samples",
+        "How many samples (Figure 3)",
+        """WikiQA test. The paper draws the standard deviation of MAP against the number of samples; here once over
+ten independent draws of h with one model, averaged over models, and once over models.""",
+    ),
+    (
+        "overfitting",
+        "When they turn (section 6)",
+        """WikiQA, 40 epochs without early stopping, the same settings for both. Epochs of each seed, sorted; the
+paper's iterations are not defined further.""",
+    ),
+    (
+        "complexity",
+        "What the latent costs (section 6)",
+        "Median time of the same batches, the models taking turns; relative to LSTM + Att.",
+    ),
+    (
+        "table3",
+        "The data (Table 3)",
+        "The official files leave out questions without candidates, which the paper counts.",
+    ),
+)
+
+
+def answers_page(root: Path) -> str:
+    parts = [
+        "# Results: answers",
+        "Generated from `results/` by `benchmarks/tables.py`; do not edit. Every table has the command that made it; "
+        "each run is one file, with its settings, seed, hashes of the data and seconds.",
+    ]
+    parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]
+    if (root / "results" / "nasm_speed.json").exists():
+        parts.append(_speed(json.loads((root / "results" / "nasm_speed.json").read_text())))
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(root: Path, name: str, heading: str, about: str) -> str:
+    experiment = experiment_named(name)
+    table = experiment.table(read_records(experiment, root / "results"))
+    return f"## {heading}\n\n`varitext reproduce {name}`\n\n{about}\n\n{table}"
+
+
+def _speed(found: dict) -> str:
+    lines = [
+        f"training: {found['pairs_per_second']:,.0f} pairs per second, a straightforward PyTorch NASM "
+        f"{found['plain_pairs_per_second']:,.0f}: **{found['training_speed_up']:.1f} times faster**; after "
+        f"{found['epochs']} epochs of either the best dev MAP is {found['dev_map']:.3f} against "
+        f"{found['plain_dev_map']:.3f};",
+        f"ranking {found['candidates']:,} candidates of one question with 20 samples: {found['seconds_at_once']:.2f} "
+        f"s, **{found['ranking_speed_up']:.0f} times faster** than one by one;",
+        f"a whole fit on WikiQA: {found['fit_seconds']:.0f} s;",
+        f"the model folder: {found['folder_mb']:.1f} MB, without word vectors "
+        f"{found['folder_without_vectors_mb']:.1f} MB.",
+    ]
+    listed = "\n".join(f"- {line}" for line in lines)
+    return (
+        "## Speed\n\n`python benchmarks/nasm.py --json results/nasm_speed.json`, "
+        f"{found['threads']} threads, one run on a 2-core virtual machine; read it as ratios:\n\n{listed}"
+    )
