@@ -5,7 +5,7 @@ import math
 from varitext.training import TrainingSettings
 
 
-def schedule_for(documents: int, learning_rate: float, samples: int = 1, passes: int = 40) -> TrainingSettings:
+def schedule_for(documents: int, learning_rate: float, samples: int = 1, passes: int = 41) -> TrainingSettings:
     """Many passes over few documents, few over many: `passes` over ten thousand. Early stopping cuts what is too long.
 
     The learning rate is that of batches of 128; smaller corpora have smaller batches and smaller steps.

@@ -97,8 +97,9 @@ class SwitchNetwork(DocumentNetwork):
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """q(h_k = 1 | X) and the spread of a switch, sqrt(p (1 - p))."""
-        known = (batch.lengths > 0)[:, None]
-        probabilities = torch.where(known, self.posterior(self.encode(batch)).probabilities, self.prior_probabilities())
+        probabilities, known = self.posterior(self.encode(batch)).probabilities, batch.lengths > 0
+        if not known.all():
+            probabilities = torch.where(known[:, None], probabilities, self.prior_probabilities())
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
     def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
