@@ -2,15 +2,18 @@
 
 import dataclasses
 import itertools
+import json
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
 from synthetic import topic_documents
+from typer.testing import CliRunner
 
 from varitext import DocumentModel, InputError
 from varitext.batches import CountBatch
+from varitext.cli.commands import app
 from varitext.latent import choose_estimator, elbo, exact_evidence, importance_weighted_bound
 from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
@@ -203,6 +206,17 @@ def test_the_estimator_is_chosen_by_name(estimator, samples):
     model = DocumentModel("sbn", **SMALL, estimator=estimator, samples=samples).fit(COUNTS)
     assert model.architecture_["estimator"] == estimator
     assert model.perplexity_record(COUNTS).ratio_to_unigram < 1.02
+
+
+def test_the_command_line_fits_them_by_name(tmp_path):
+    words = [["moon", "orbit", "rocket"], ["goal", "league", "team"]]
+    lines = [" ".join(words[i % 2][(i + j) % 3] for j in range(8)) for i in range(60)]
+    (tmp_path / "texts.csv").write_text("\n".join(["text", *lines]))
+    file, folder = str(tmp_path / "texts.csv"), str(tmp_path / "model")
+    options = ["--model", "fdarn", "--latent-dim", "2", "--epochs", "2", "--threads", "1"]
+    assert CliRunner().invoke(app, ["fit", file, *options, "--out", folder]).exit_code == 0
+    evaluated = CliRunner().invoke(app, ["evaluate", folder, file, "--json"])
+    assert json.loads(evaluated.stdout)["kind"] == "bound"
 
 
 def test_presets():

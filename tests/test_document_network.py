@@ -15,12 +15,14 @@ from torch import Tensor, nn
 from varitext import DocumentModel, InputError
 from varitext.batches import CountBatch, CountBatches
 from varitext.carried import directions_carry, gaussian_carries, shares_carry, switches_carry
+from varitext.cli.printing import print_record
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.evaluation.perplexity import DocumentBounds, Figure, exact_bounds
 from varitext.latent import Bound, Estimate
 from varitext.layers import multinomial_log_likelihood
 from varitext.models import MODELS
 from varitext.models.document_network import DocumentNetwork, DocumentVectors
+from varitext.report.headline import headline
 from varitext.training import TrainingSettings
 
 COUNTS = topic_documents(120)
@@ -122,6 +124,13 @@ def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
     model.save(tmp_path / "model")
     again = DocumentModel.load(tmp_path / "model")
     assert np.array_equal(again.transform(COUNTS), posterior.mean) and again.topics() == model.topics()
+
+
+def test_the_command_line_and_the_report_show_no_bound_where_there_is_none(fitted, capsys):
+    record = fitted["mixture"].perplexity_record(COUNTS)
+    print_record(record, "documents")
+    for shown in (capsys.readouterr().out, headline(record)):
+        assert record.figure in shown and "importance-weighted" not in shown and "KL" not in shown
 
 
 class Watcher:
