@@ -26,8 +26,11 @@ class FDARN(SwitchNetwork):
         hidden_dim: int = 256,
         hidden_layers: int = 2,
         activation: str = "silu",
+        refinement_steps: int = 0,
     ):
-        super().__init__(vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation)
+        super().__init__(
+            vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation, refinement_steps
+        )
         self.prior_bias = nn.Parameter(torch.zeros(latent_dim))  # c
         self.prior_weights = nn.Parameter(torch.zeros(latent_dim, latent_dim))  # W; what is not below the diagonal is 0
 

@@ -23,8 +23,11 @@ class SBN(SwitchNetwork):
         hidden_dim: int = 256,
         hidden_layers: int = 2,
         activation: str = "silu",
+        refinement_steps: int = 0,
     ):
-        super().__init__(vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation)
+        super().__init__(
+            vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation, refinement_steps
+        )
         self.prior_logits = nn.Parameter(torch.zeros(latent_dim))  # c
 
     def prior(self, encoding: Encoding) -> Bernoullis:
