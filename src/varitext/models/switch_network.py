@@ -25,7 +25,7 @@ from varitext.layers import CountEncoder, multinomial_log_likelihood, sparse_tim
 from varitext.models.document_network import DocumentNetwork, DocumentVectors
 from varitext.models.schedule import schedule_for
 
-STEP = 0.1  # how far a refinement step goes
+STEP = 0.2  # how far a refinement step goes
 SUREST = 15.0  # the largest logit that refinement aims at: a probability of 3e-7
 
 
