@@ -105,7 +105,6 @@ class AnswerRanker(BaseEstimator):
         learning_rate: float = 3e-3,
         weight_decay: float = 0.0,
         averaging: float = 0.0,
-        listwise: float = 0.0,
         most_wrong: int | None = 10,
         kl_warm_up: float = 0.2,
         free_bits: float = 0.0,
@@ -135,7 +134,6 @@ class AnswerRanker(BaseEstimator):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.averaging = averaging
-        self.listwise = listwise
         self.most_wrong = most_wrong
         self.kl_warm_up = kl_warm_up
         self.free_bits = free_bits
@@ -353,7 +351,7 @@ class AnswerRanker(BaseEstimator):
         chosen = {name: getattr(self, name) for name in _TRAINING}
         if self.time_limit is not None and self._columns:
             chosen["time_limit"] = self.time_limit / (1 + self.folds)
-        settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits, self.listwise, self.most_wrong)
+        settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits, self.most_wrong)
         self.training_ = dataclasses.asdict(settings) | dataclasses.asdict(objective)
         return Trainer(
             network, AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device), settings, *watched

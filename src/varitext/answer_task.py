@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
-from varitext.latent import DiagonalGaussian, draw
+from varitext.latent import DiagonalGaussian, elbo
 from varitext.latent.bound import draw_encoded
 from varitext.models.answer_network import AnswerNetwork, Encoding
 from varitext.pair_batches import PairBatch, PairBatches
@@ -43,8 +43,6 @@ class AnswerObjective:
 
     free_bits: float = 0.0
     """Nats of KL per pair that cost nothing: what may keep a latent alive that would not pay for itself."""
-    listwise: float = 0.0
-    """Weight of a second likelihood: which of a question's candidates are its right ones, given their log odds."""
     most_wrong: int | None = None
     """Of each question, at most so many wrong answers per pass, drawn anew; None for all of them."""
 
@@ -85,13 +83,9 @@ class AnswerTask:
         return self.train_batches.shuffled((self.settings.seed, epoch))
 
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
-        draws = draw(model, batch, self.settings.samples)
-        bound = draws.elbo()
+        bound = elbo(model, batch, self.settings.samples)
         paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
         loss = (batch.weights * (kl_weight * paid - bound.log_likelihood)).mean() / batch.weights.mean()
-        if self.objective.listwise:
-            logits = _log_odds(draws.log_likelihood, batch.labels)
-            loss = loss + self.objective.listwise * _listwise_loss(logits, batch)
         with torch.no_grad():
             return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
 
@@ -113,23 +107,6 @@ class AnswerTask:
             "dev_map_exchanged": exchanged.map,
         }
         return Score(-ranking.map, metrics)
-
-
-def _log_odds(log_likelihood: Tensor, labels: Tensor) -> Tensor:
-    """The log odds of y = 1, [S, P], from log p(y | h)."""
-    of_label = -torch.log(torch.expm1(-log_likelihood.clamp(-80.0, -1e-6)))
-    return torch.where(labels == 1, of_label, -of_label)
-
-
-def _listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
-    """Minus the log probability of the right answers in a softmax over their question's candidates, a mean over pairs."""
-    questions = len(batch.questions)
-    index = batch.question_of.expand_as(logits)
-    exponent = logits + batch.weights.log()  # one that stands for many counts as many
-    highest = logits.new_full((len(logits), questions), -torch.inf).scatter_reduce(1, index, exponent.detach(), "amax")
-    total = torch.zeros_like(highest).scatter_add(1, index, (exponent - highest.gather(1, index)).exp())
-    log_probability = logits - (total.log() + highest).gather(1, index)  # [S, P]
-    return -(batch.labels * log_probability).sum(1).mean() / len(batch)
 
 
 class _Paths(NamedTuple):

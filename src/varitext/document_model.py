@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,15 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from varitext.batches import CountBatches
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.documents import Documents, check_counts
+from varitext.document_fitting import (
+    build_network,
+    choose_recipe,
+    choose_trainer,
+    hold_out,
+    recipe_for_one_more_pass,
+    without_empty,
+)
+from varitext.document_folder import KIND, restore_document_model, save_document_model
 from varitext.document_input import (
     Counts,
     DocumentInput,
@@ -22,26 +32,23 @@ from varitext.document_input import (
     translate_counts,
     unwrap,
 )
-from varitext.document_task import DocumentObjective, DocumentTask, Recipe
+from varitext.document_task import Recipe
 from varitext.errors import InputError, TrainingDiverged
-from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
+from varitext.evaluation.perplexity import PerplexityRecord, perplexity_record
 from varitext.inspection import Neighbour, Topic, nearest, rank_topics
-from varitext.latent import DiagonalGaussian, kl
-from varitext.latent.rotation import readable_axes
-from varitext.models import MODELS
-from varitext.store import StoredModel, load_as, load_weights, save_model
+from varitext.models.document_network import DocumentVectors
+from varitext.store import load_as
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.threads import running_on
-from varitext.training import Progress, Trainer
+from varitext.training import Progress, TrainingState
 
-KIND = "document-model"
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
-AXES_FROM = 4000  # documents from which readable axes are found
+AXES_FROM = 4000  # documents from which readable axes are found, and what each of them carries
 
 
 class Posterior(NamedTuple):
-    """q(h | X) of each document: where it lies and how sure that is."""
+    """Where each document lies and how sure that is: of q(h | X), or with a std of 0 where a model knows no doubt."""
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
@@ -69,6 +76,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         learning_rate: float | None = None,
         samples: int | None = None,
         updates: str | None = None,
+        estimator: str | None = None,
         time_limit: float | None = None,
         dev_share: float = 0.05,
         token_rules: TokenRules | None = None,
@@ -87,6 +95,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.learning_rate = learning_rate
         self.samples = samples
         self.updates = updates
+        self.estimator = estimator
         self.time_limit = time_limit
         self.dev_share = dev_share
         self.token_rules = token_rules
@@ -115,19 +124,21 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         self.corpus_ = _corpus_of(X)
         counts = self._learn_vocabulary(X)
-        train, held_out = self._split(counts) if dev is None else (counts, self._without_empty(self.count(dev)))
-        recipe = self._recipe(train)
+        if dev is None:
+            train, held_out = hold_out(counts, self.dev_share, self.seed)
+        else:
+            train, held_out = counts, without_empty(self.count(dev))
+        recipe = choose_recipe(self, train)
         with running_on(self.threads):
-            self.network_ = self._build(recipe, train)
-            task = DocumentTask(train, held_out, recipe.training, self._objective(recipe), self.device)
-            trainer = Trainer(self.network_, task, recipe.training, checkpoint, progress)
+            self.network_ = build_network(self.model, recipe, train, self.seed, self.device)
+            trainer = choose_trainer(self.network_, recipe, train, held_out, self.device, checkpoint, progress)
             try:
                 trainer.train(resume)
             except TrainingDiverged:
                 trainer.state.stopped = "diverged"
                 raise
             finally:  # also when training gave up: the best weights so far are in place
-                self._record(trainer, train, held_out, recipe)
+                self._record(trainer.state, train, held_out, recipe)
         if self.stopped_ == "interrupted":
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
         return self
@@ -136,21 +147,14 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """One more pass over these documents alone, at a quarter of the learning rate; words and axes stay."""
         if not hasattr(self, "network_"):
             return self.fit(X)
-        counts = self._without_empty(self.count(X))
-        recipe = self._recipe(counts)
-        settings = dataclasses.replace(
-            recipe.training,
-            epochs=1,
-            learning_rate=recipe.training.learning_rate / 4,
-            kl_warm_up=0,
-            learning_rate_warm_up=0,
-            batch_size=min(recipe.training.batch_size, counts.shape[0]),
-            seed=self.seed + len(self.history_),  # fresh noise at every call
-        )
+        if hasattr(self.network_, "fit_directly"):
+            raise InputError(f"{self.model} learns from all documents at once: use fit")
+        counts = without_empty(self.count(X))
+        # the seed: fresh noise at every call
+        recipe = recipe_for_one_more_pass(choose_recipe(self, counts), counts.shape[0], self.seed + len(self.history_))
         with running_on(self.threads):
             self.network_.train().requires_grad_(True)
-            task = DocumentTask(counts, counts[:500], settings, self._objective(recipe), self.device)
-            state = Trainer(self.network_, task, settings).train()
+            state = choose_trainer(self.network_, recipe, counts, counts[:500], self.device).train()
             self.network_.eval().requires_grad_(False)
         self.history_ = self.history_ + state.history[1:]
         return self
@@ -174,36 +178,32 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def posterior(self, X: DocumentInput) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
-        A document without any known word gets the prior: mean 0, standard deviation 1.
+        A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
         counts = self.count(X)
         blocks = []
         with running_on(self.threads), torch.no_grad():
             for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
-                q = self.network_.on_axes(self.network_.posterior(self.network_.encode(batch)))
-                known = (batch.lengths > 0)[:, None]
-                mean, std = torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0)
-                blocks.append(torch.stack([mean, std])[:, :real].cpu())
+                blocks.append(torch.stack(self.network_.document_vectors(batch))[:, :real].cpu())
         if not blocks:
-            return Posterior(*np.zeros((2, 0, self.latent_dim), np.float32))
+            return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))
         return Posterior(*torch.cat(blocks, 1).numpy())
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
-        """Held-out perplexity in full: bounds, KL apart, unigram, interval."""
+        """Held-out perplexity in full: which kind of figure it is, bounds, KL apart, unigram, interval."""
         counts = self.count(X)
-        frequencies = self.network_.word_log_frequencies.double().cpu().numpy()
         with running_on(self.threads):
-            return perplexity_record(self.network_, counts, frequencies, samples, self.seed, self.device)
+            return perplexity_record(self.network_, counts, samples, self.seed)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
-        """Per-document perplexity of the bound, the paper's figure; lower is better."""
+        """Per-document perplexity, the paper's figure; of the bound, unless the model has better. Lower is better."""
         return float(np.exp(-self.score(X, samples=samples)))
 
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
-        counts = self._without_empty(self.count(X))
+        counts = without_empty(self.count(X))
         with running_on(self.threads):
-            bounds = document_bounds(self.network_, counts, samples, self.seed, self.device)
+            bounds = self.network_.judge(counts, samples, self.seed)
         return float((bounds.elbo / bounds.lengths).mean())
 
     def topics(self, words: int = 10) -> list[Topic]:
@@ -246,42 +246,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
-        config = {
-            "model": self.model,
-            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
-            "architecture": self.architecture_,
-            "training": self.training_,
-            "learned": {name: _plain(getattr(self, name)) for name in _LEARNED},
-        }
-        weights = self.network_.state_dict()
-        save_model(Path(folder), StoredModel(KIND, config, weights, self.vocabulary_, self.history_), overwrite)
+        save_document_model(self, Path(folder), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> "DocumentModel":
-        return load_as(Path(folder), KIND, cls._from_stored)
-
-    @classmethod
-    def _from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
-        config = stored.config
-        settings = dict(config["settings"])
-        for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
-            settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
-        model = cls(**settings)
-        if config["model"] not in MODELS:
-            raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
-        if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
-            raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-        model.architecture_, model.training_ = config["architecture"], config["training"]
-        model.network_ = MODELS[config["model"]](**config["architecture"])
-        load_weights(model.network_, stored.weights, folder)
-        model.network_.eval().requires_grad_(False)
-        model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
-        for name in _LEARNED:
-            setattr(model, name, config["learned"][name])
-        model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
-        model.token_rules_ = TokenRules.from_dict(model.token_rules_)
-        model.vocabulary_rules_ = VocabularyRules.from_dict(model.vocabulary_rules_)
-        return model
+        return load_as(Path(folder), KIND, partial(restore_document_model, cls))
 
     # Inside
 
@@ -300,7 +269,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if counts.shape[1] < 2:
             raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
         self.n_empty_documents_ = counts.shape[0]
-        counts = self._without_empty(counts)
+        counts = without_empty(counts)
         self.n_empty_documents_ -= counts.shape[0]
         if self.n_empty_documents_:
             many = "documents were" if self.n_empty_documents_ > 1 else "document was"
@@ -321,66 +290,31 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
-    def _without_empty(self, counts: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-        kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
-        if not len(kept):
-            raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
-        return counts[kept] if len(kept) < counts.shape[0] else counts
-
-    def _split(self, counts: scipy.sparse.csr_matrix) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
-        """Hold out some documents at random: `dev_share` of them, at least 20 if that leaves enough, at most 2,000."""
-        if not 0 < self.dev_share < 1:
-            raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {self.dev_share}")
-        size = counts.shape[0]
-        held_out = max(1, min(max(round(self.dev_share * size), min(20, size // 5)), 2000, size // 2))
-        order = np.random.default_rng((self.seed, 1)).permutation(size)
-        return counts[np.sort(order[held_out:])], counts[np.sort(order[:held_out])]
-
-    def _recipe(self, counts: scipy.sparse.csr_matrix) -> Recipe:
-        if self.model not in MODELS:
-            raise InputError(f"no model is called {self.model!r}; there are: {', '.join(MODELS)}")
-        documents, words = counts.shape
-        recipe = MODELS[self.model].recipe(self.preset, documents, float(counts.sum() / documents))
-        chosen = {name: getattr(self, name) for name in _OVERRIDES if getattr(self, name) is not None}
-        settings = dataclasses.replace(recipe.training, seed=self.seed, **chosen)
-        architecture = {"vocabulary_size": words, "latent_dim": self.latent_dim} | recipe.architecture
-        return dataclasses.replace(recipe, architecture=architecture, training=settings)
-
-    def _objective(self, recipe: Recipe) -> DocumentObjective:
-        """Only whole counts can be thinned."""
-        return dataclasses.replace(recipe.objective, thinning=0.0) if self.fractional_counts else recipe.objective
-
-    def _build(self, recipe: Recipe, train: scipy.sparse.csr_matrix) -> torch.nn.Module:
-        with torch.random.fork_rng():
-            torch.manual_seed(self.seed)
-            network = MODELS[self.model](**recipe.architecture)
-        network.learn_frequencies(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
-        return network.to(self.device)
-
-    def _record(self, trainer: Trainer, train: Counts, held_out: Counts, recipe: Recipe) -> None:
+    def _record(self, state: TrainingState, train: Counts, held_out: Counts, recipe: Recipe) -> None:
         """Keep what the fit learned about itself."""
         self.network_.eval().requires_grad_(False)
         self.architecture_ = recipe.architecture
-        self.training_ = dataclasses.asdict(recipe.training) | dataclasses.asdict(self._objective(recipe))
-        self.history_ = trainer.state.history
-        self.stopped_ = trainer.state.stopped
-        self.fit_seconds_ = trainer.state.seconds
+        self.training_ = dataclasses.asdict(recipe.training) | dataclasses.asdict(recipe.objective)
+        self.history_ = state.history
+        self.stopped_ = state.stopped
+        self.fit_seconds_ = state.seconds
         self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
-        self.dev_perplexity_ = trainer.state.best
-        self._turn_to_readable_axes(train)
+        self.dev_perplexity_ = state.best
+        self._look_at_dimensions(train)
 
-    def _turn_to_readable_axes(self, train: scipy.sparse.csr_matrix) -> None:
-        """Choose the axes on which topics and vectors are shown, and see what each carries."""
+    def _look_at_dimensions(self, train: scipy.sparse.csr_matrix) -> None:
+        """Choose the axes that topics and vectors are shown on, if the model leaves a choice; see what each carries."""
         chosen = np.random.default_rng((self.seed, 2)).permutation(train.shape[0])[:AXES_FROM]
         sample = train[np.sort(chosen)]
-        self.network_.axes.copy_(torch.from_numpy(readable_axes(self.posterior(sample).mean)))
-        seen = self.posterior(sample)
-        marginals = DiagonalGaussian(torch.from_numpy(seen.mean), torch.from_numpy(seen.std).log())
-        self.kl_per_dimension_ = kl(marginals, DiagonalGaussian.standard(marginals.mean)).mean(0).double().numpy()
+        if self.network_.free_axes:
+            self.network_.turn_axes(self.posterior(sample).mean)
+        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(sample)))
+        lengths = torch.from_numpy(np.asarray(sample.sum(1)).ravel()).to(self.device)
+        self.kl_per_dimension_ = self.network_.carried(vectors, lengths).double().cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:
-        return self.latent_dim
+        return self.network_.vector_dim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -390,29 +324,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-_OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
-_LEARNED = (
-    "corpus_",
-    "token_rules_",
-    "vocabulary_rules_",
-    "kl_per_dimension_",
-    "dev_perplexity_",
-    "n_features_in_",
-    "n_training_documents_",
-    "n_dev_documents_",
-    "n_empty_documents_",
-    "stopped_",
-    "fit_seconds_",
-)
-
-
 def _corpus_of(X: DocumentInput) -> dict[str, str] | None:
     """Which corpus, for the model folder: so that `evaluate` finds its test part."""
     return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if dataclasses.is_dataclass(value):
-        return dataclasses.asdict(value)
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -4,17 +4,18 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 import torch
-from torch import nn
 
 from varitext.batches import CountBatch, CountBatches
-from varitext.evaluation.perplexity import document_bounds, per_document_perplexity
-from varitext.latent import elbo
+from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.training import Score, StepLoss, TrainingSettings
+
+if TYPE_CHECKING:  # models import their recipes from here
+    from varitext.models.document_network import DocumentNetwork
 
 DEV_SAMPLES = 5  # enough to tell two rounds apart; the final figures use 20
 ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
@@ -31,7 +32,8 @@ class Recipe:
 
 @dataclass(frozen=True)
 class DocumentObjective:
-    """What is minimised: the mean over documents of N^-a (beta KL - log likelihood)."""
+    """What is minimised: the mean over documents of N^-a (beta KL - log likelihood), or what a model has in its place
+    (`DocumentNetwork.objective`)."""
 
     length_exponent: float = 0.0
     """The figure of merit, per-document perplexity, weighs a document's bound by 1/N; a plain mean weighs it by 1 and
@@ -69,20 +71,18 @@ class DocumentTask:
         batches = CountBatches(self.train, self.device)
         return batches.shuffled(self.settings.batch_size, (self.settings.seed, epoch), self.objective.thinning)
 
-    def loss(self, model: nn.Module, batch: CountBatch, kl_weight: float) -> StepLoss:
-        bound = elbo(model, batch, self.settings.samples)
+    def loss(self, model: "DocumentNetwork", batch: CountBatch, kl_weight: float) -> StepLoss:
+        surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
         weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
-        loss = (weights * (kl_weight * bound.kl - bound.log_likelihood)).mean()
+        loss = -(weights * surrogate).mean()
         with torch.no_grad():
             return StepLoss(loss, (bound.elbo / batch.lengths).mean(), bound.kl.mean())
 
-    def score(self, model: nn.Module) -> Score:
-        bounds = document_bounds(model, self.dev, DEV_SAMPLES, self.settings.seed, self.device)
+    def score(self, model: "DocumentNetwork") -> Score:
+        bounds = model.judge(self.dev, DEV_SAMPLES, self.settings.seed)
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
-        metrics = {
-            "dev_perplexity": perplexity,
-            "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean()),
-            "dev_kl": float(bounds.kl.mean()),
-            "active_units": int((bounds.kl_by_dimension > ACTIVE).sum()),
-        }
+        metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
+        if bounds.kl.any():  # a model without draws of h has none
+            active = int((bounds.kl_by_dimension > ACTIVE).sum())
+            metrics |= {"dev_kl": float(bounds.kl.mean()), "active_units": active}
         return Score(perplexity, metrics)

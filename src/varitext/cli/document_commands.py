@@ -26,7 +26,7 @@ def transform(
     """Write one vector per document.
 
     Rows are documents in their order; columns are the posterior mean and, with --with-std, its spread. A document
-    without any word of the model's vocabulary gets the prior: mean 0, standard deviation 1.
+    without any word of the model's vocabulary gets the prior: mean 0, standard deviation 1 for nvdm.
 
     \b
     Example:
@@ -40,7 +40,7 @@ def transform(
     posterior = model.posterior(counts)
     write_vectors(out, posterior.mean, posterior.std if with_std else None)
     if unknown := int((counts.getnnz(1) == 0).sum()):
-        say(f"note: {unknown} documents have no known word: they get the prior, mean 0")
+        say(f"note: {unknown} documents have no known word: they get the prior")
     say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
 
 

@@ -31,6 +31,8 @@ def print_record(record: "PerplexityRecord", corpus: str) -> None:
         ("per-corpus perplexity", record.corpus_perplexity, f"importance-weighted {record.iwae_corpus_perplexity:.1f}"),
         ("KL", record.kl_per_document, f"nats per document; {record.kl_per_word:.3f} of {nats:.3f} per word"),
     ]
+    if record.kind != "bound":  # then there is nothing tighter, and no KL
+        rows = [rows[0], rows[2], ("per-corpus perplexity", record.corpus_perplexity, record.figure)]
     left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""
     print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
     for name, value, note in rows:

@@ -1,4 +1,4 @@
-"""Held-out perplexity, honestly: the bound and the tighter bound, with the KL in, beside the unigram model.
+"""Held-out perplexity, honestly: which kind of figure it is, the KL in, a tighter bound and the unigram model beside.
 
 per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's figure: every document weighs the same
 per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the same
@@ -6,7 +6,7 @@ per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the s
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
@@ -20,8 +20,18 @@ from varitext.latent import LatentModel, draw
 LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 
 
+class Figure(NamedTuple):
+    """What a model's log p(X) is."""
+
+    kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
+    words: str  # the same in a sentence: which bound, which estimator
+
+
+LOWER_BOUND = Figure("bound", "variational lower bound on log p(X), KL included: an upper bound on perplexity")
+
+
 class DocumentBounds(NamedTuple):
-    """One value per document, in nats."""
+    """One value per document, in nats. A model that does not draw h has log p(X) twice, and a KL of 0."""
 
     log_likelihood: np.ndarray  # E_q[log p(X | h)]
     kl: np.ndarray
@@ -36,7 +46,11 @@ class DocumentBounds(NamedTuple):
 
 @torch.no_grad()
 def document_bounds(
-    model: LatentModel, counts: scipy.sparse.csr_matrix, samples: int = 20, seed: int = 0, device: str = "cpu"
+    model: LatentModel,
+    counts: scipy.sparse.csr_matrix,
+    samples: int = 20,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
 ) -> DocumentBounds:
     """Both bounds of every document; the same seed gives the same values."""
     batch_size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, counts.shape[1]))))
@@ -50,6 +64,22 @@ def document_bounds(
             by_dimension.append(bound.kl_per_dimension.sum(0))
     columns = torch.cat(rows, 1).double().cpu().numpy()
     return DocumentBounds(*columns, torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0])
+
+
+def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, latent_dim: int) -> DocumentBounds:
+    """What a model says that knows, or estimates, log p(X) without drawing h."""
+    nothing = np.zeros(len(log_probability))
+    lengths = np.asarray(counts.sum(1), np.float64).ravel()
+    return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim))
+
+
+class Judged(Protocol):
+    """What `perplexity_record` asks of a model; every `DocumentNetwork` has it."""
+
+    figure: Figure
+    word_log_frequencies: torch.Tensor
+
+    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds: ...
 
 
 @dataclass(frozen=True)
@@ -71,27 +101,23 @@ class PerplexityRecord:
     n_empty_documents: int
     n_tokens: int
     n_samples: int
-    figure: str = "variational lower bound on log p(X), KL included: an upper bound on perplexity"
+    kind: str = LOWER_BOUND.kind
+    figure: str = LOWER_BOUND.words
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def perplexity_record(
-    model: LatentModel,
-    counts: scipy.sparse.csr_matrix,
-    word_log_frequencies: np.ndarray,
-    samples: int = 20,
-    seed: int = 0,
-    device: str = "cpu",
+    model: Judged, counts: scipy.sparse.csr_matrix, samples: int = 20, seed: int = 0
 ) -> PerplexityRecord:
     """The record for documents that have at least one known word; the others are left out and counted."""
     lengths = np.asarray(counts.sum(1)).ravel()
     known = counts[lengths > 0]
     if known.shape[0] == 0:
         raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
-    bounds = document_bounds(model, known, samples, seed, device)
-    unigram = known @ word_log_frequencies
+    bounds = model.judge(known, samples, seed)
+    unigram = known @ model.word_log_frequencies.double().cpu().numpy()
     interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
     per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
     unigram_per_document = per_document_perplexity(unigram, bounds.lengths)
@@ -110,7 +136,9 @@ def perplexity_record(
         n_documents=known.shape[0],
         n_empty_documents=counts.shape[0] - known.shape[0],
         n_tokens=round(float(bounds.lengths.sum())),
-        n_samples=samples,
+        n_samples=0 if model.figure.kind == "exact" else samples,
+        kind=model.figure.kind,
+        figure=model.figure.words,
     )
 
 

@@ -5,15 +5,18 @@ the reparameterised Gaussian, Bernoulli and categorical h with gradient estimato
 lower bound and the importance-weighted bound.
 """
 
+from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.latent.bound import Bound, Draws, LatentModel, draw, elbo, importance_weighted_bound
 from varitext.latent.discrete import Bernoullis, Categoricals
 from varitext.latent.divergence import Distribution, kl
 from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
+from varitext.latent.flips import FlipGains
 from varitext.latent.gaussian import DiagonalGaussian
 from varitext.latent.learning_signal import Estimate
 
 __all__ = [
     "ESTIMATORS",
+    "AutoregressiveBernoullis",
     "BaselineInput",
     "Bernoullis",
     "Bound",
@@ -22,6 +25,7 @@ __all__ = [
     "Distribution",
     "Draws",
     "Estimate",
+    "FlipGains",
     "LatentModel",
     "choose_estimator",
     "draw",

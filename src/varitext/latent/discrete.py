@@ -42,6 +42,10 @@ class Bernoullis(NamedTuple):
     def log_prob(self, h: Tensor) -> Tensor:
         return self.log_prob_per_dimension(h).sum(-1)  # [S, B]
 
+    def flip_gains(self, h: Tensor) -> Tensor:
+        """log p(h with h_k = 1) - log p(h with h_k = 0): for independent switches the logit, whatever h is."""
+        return self.logits.expand_as(h)  # [S, B, K]
+
     @property
     def number_of_values(self) -> int:
         return 2 ** self.logits.shape[-1]

@@ -3,6 +3,7 @@
     reparameterised   Gaussian h: the gradient runs through h
     leave_one_out     discrete h: the baseline of one draw is the mean of the others
     nvil              discrete h: the baseline is learned (Mnih and Gregor 2014)
+    local_expectation binary h of a model that knows what each switch is worth: `flips.py`
     exact             discrete h of few values: the sum over all of them
 
 An estimator is a module, for its state to be in the model's checkpoints, and is called with the model:
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from varitext.errors import InputError
 from varitext.latent.bound import Bound, Draws, LatentModel, draw
 from varitext.latent.divergence import has_formula, kl
+from varitext.latent.flips import LocalExpectation
 from varitext.latent.learning_signal import (
     Estimate,
     LogProbabilities,
@@ -157,7 +159,13 @@ def _expectation(probabilities: Tensor, values: Tensor) -> Tensor:
     return (probabilities * values.masked_fill(probabilities == 0, 0.0)).sum(0)  # [B]
 
 
-ESTIMATORS = {"reparameterised": Reparameterised, "leave_one_out": LeaveOneOut, "nvil": NVIL, "exact": Exact}
+ESTIMATORS = {
+    "reparameterised": Reparameterised,
+    "leave_one_out": LeaveOneOut,
+    "nvil": NVIL,
+    "local_expectation": LocalExpectation,
+    "exact": Exact,
+}
 
 
 def choose_estimator(name: str, baseline_dim: int = 0) -> nn.Module:

@@ -27,6 +27,8 @@ def headline(record: PerplexityRecord) -> str:
         ("words", f"{record.n_tokens:,}", "tokens of the vocabulary"),
         ("samples", f"{record.n_samples:,}", "draws of h per document"),
     )
+    if record.kind != "bound":  # then nothing is tighter, and there is no KL
+        tiles = (("kind", record.kind, for_html(record.figure)), *tiles[1:4], *tiles[5:7])
     hero = (
         '<div class="hero"><p class="name">perplexity per document</p>'
         f'<p class="figure">{record.per_document_perplexity:,.1f}</p>'

@@ -1,0 +1,96 @@
+"""The steps between counts and a trained network: hold documents out, choose settings, build, choose a trainer."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse
+import torch
+
+from varitext.direct_training import DirectTrainer
+from varitext.document_task import DocumentTask, Recipe
+from varitext.errors import InputError
+from varitext.models import MODELS
+from varitext.models.document_network import DocumentNetwork
+from varitext.training import Progress, Trainer
+
+if TYPE_CHECKING:
+    from varitext.document_model import DocumentModel
+
+OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
+
+
+def without_empty(counts: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+    kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
+    if not len(kept):
+        raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
+    return counts[kept] if len(kept) < counts.shape[0] else counts
+
+
+def hold_out(
+    counts: scipy.sparse.csr_matrix, share: float, seed: int
+) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
+    """Training and held-out documents, at random: `share` of them, at least 20 if that leaves enough, at most 2,000."""
+    if not 0 < share < 1:
+        raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {share}")
+    size = counts.shape[0]
+    held_out = max(1, min(max(round(share * size), min(20, size // 5)), 2000, size // 2))
+    order = np.random.default_rng((seed, 1)).permutation(size)
+    return counts[np.sort(order[held_out:])], counts[np.sort(order[:held_out])]
+
+
+def choose_recipe(chosen: "DocumentModel", counts: scipy.sparse.csr_matrix) -> Recipe:
+    """The preset's recipe for a corpus of this size; what the user has set goes before."""
+    if chosen.model not in MODELS:
+        raise InputError(f"no model is called {chosen.model!r}; there are: {', '.join(MODELS)}")
+    documents, words = counts.shape
+    recipe = MODELS[chosen.model].recipe(chosen.preset, documents, float(counts.sum() / documents))
+    overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}
+    architecture = {"vocabulary_size": words, "latent_dim": chosen.latent_dim} | recipe.architecture
+    if chosen.estimator is not None:
+        if "estimator" not in architecture:
+            raise InputError(f"{chosen.model} has no choice of estimator: leave it at None")
+        architecture["estimator"] = chosen.estimator
+    settings = dataclasses.replace(recipe.training, seed=chosen.seed, **overrides)
+    # only whole counts can be thinned
+    objective = dataclasses.replace(recipe.objective, thinning=0.0) if chosen.fractional_counts else recipe.objective
+    return Recipe(architecture, settings, objective)
+
+
+def build_network(name: str, recipe: Recipe, train: scipy.sparse.csr_matrix, seed: int, device: str) -> DocumentNetwork:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = MODELS[name](**recipe.architecture)
+    network.learn_frequencies(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
+    return network.to(device)
+
+
+def choose_trainer(
+    network: DocumentNetwork,
+    recipe: Recipe,
+    train: scipy.sparse.csr_matrix,
+    held_out: scipy.sparse.csr_matrix,
+    device: str,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> Trainer | DirectTrainer:
+    """Gradients, unless the model has a way of its own."""
+    task = DocumentTask(train, held_out, recipe.training, recipe.objective, device)
+    if hasattr(network, "fit_directly"):
+        return DirectTrainer(network, task, recipe.training, progress)
+    return Trainer(network, task, recipe.training, checkpoint, progress)
+
+
+def recipe_for_one_more_pass(recipe: Recipe, documents: int, seed: int) -> Recipe:
+    """Over new documents alone, at a quarter of the learning rate."""
+    training = dataclasses.replace(
+        recipe.training,
+        epochs=1,
+        learning_rate=recipe.training.learning_rate / 4,
+        kl_warm_up=0,
+        learning_rate_warm_up=0,
+        batch_size=min(recipe.training.batch_size, documents),
+        seed=seed,
+    )
+    return dataclasses.replace(recipe, training=training)
