@@ -29,6 +29,7 @@ from varitext.training import Score, StepLoss, TrainingSettings
 
 PREDICTION_SAMPLES = 20  # the paper's
 POSTERIOR_SAMPLES = 5  # for the leak alone: a mean over all dev pairs needs no more
+EXCHANGED_SAMPLES = 5  # for `dev_map_exchanged`
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
 ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
 LONGEST_SENTENCE = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
@@ -123,7 +124,7 @@ def _paths(model: AnswerNetwork, batch: PairBatch, seed: int) -> _Paths:
     encoding = model.encode(batch)
     h = prior_samples(model, encoding, batch, PREDICTION_SAMPLES, seed)  # [S, Q, K]
     # half round the batch: questions stand in the order of their words, so that neighbours are often alike
-    other = h.roll(max(1, h.shape[1] // 2), 1)
+    other = h[:EXCHANGED_SAMPLES].roll(max(1, h.shape[1] // 2), 1)
     posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
     prior = model.log_likelihood(h.index_select(1, batch.question_of), encoding)  # [S, P]
     exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
