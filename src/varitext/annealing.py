@@ -78,7 +78,9 @@ def draw_words(scores: Tensor, rows: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def anneal(model: ReplicatedSoftmax, longest: int, chains: int = 200, growth: int = 64, bridges: int = 4) -> LogPartition:
+def anneal(
+    model: ReplicatedSoftmax, longest: int, chains: int = 200, growth: int = 64, bridges: int = 4
+) -> LogPartition:
     """log Z_N from N = 0 to `longest`.
 
     A step adds one word up to N = `growth` and 1/`growth` of the length from there on, in `bridges` parts; the first

@@ -17,7 +17,7 @@ from varitext.batches import CountBatch
 from varitext.errors import InputError
 
 SHAPES = ("balanced", "huffman")
-DEEPEST = 64  # no Huffman code of 32-bit frequencies is longer; the table of paths is as wide as the longest one
+DEEPEST = 64  # steps; Huffman's longest path for words counted n times in all has about 1.44 log2 n
 LARGEST_BLOCK = 2**16  # words walked at once: paths x K values are held for each
 
 
@@ -33,7 +33,7 @@ class WordTree(nn.Module):
         self.nodes = nn.Embedding(vocabulary_size - 1, hidden_dim)
         self.bias = nn.Parameter(torch.zeros(vocabulary_size - 1))
         nn.init.normal_(self.nodes.weight, std=0.05)
-        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.long))  # [V, depth] nodes
+        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.int32))  # [V, depth] nodes
         self.register_buffer("turns", torch.zeros(vocabulary_size, depth, dtype=torch.int8))  # [V, depth] 0: path ended
         self._grow(torch.ones(vocabulary_size))
 
@@ -56,6 +56,11 @@ class WordTree(nn.Module):
             total = total.index_add(0, rows, values)
         return total
 
+    def word_gradients(self) -> Tensor:
+        """How log p of each word changes with h where every turn is as likely as the other, [V, K]."""
+        with torch.no_grad():
+            return 0.5 * (self.nodes(self.paths) * self.turns[..., None]).sum(1)
+
     def _walk(self, hidden: Tensor, rows: Tensor, words: Tensor) -> Tensor:
         """log p(words[i] | hidden[rows[i]])."""
         turns = self.turns[words]  # [n, depth]
@@ -67,11 +72,14 @@ class WordTree(nn.Module):
     def _grow(self, frequencies: Tensor) -> None:
         size = len(frequencies)
         codes = _balanced_codes(size) if self.shape == "balanced" else _huffman_codes(frequencies.tolist())
+        while max(map(len, codes)) > DEEPEST:  # no counts are so uneven, but somebody's frequencies may be
+            frequencies = frequencies.sqrt()
+            codes = _huffman_codes(frequencies.tolist())
         self.paths.zero_()
         self.turns.zero_()
         for word, code in enumerate(codes):
             nodes, turns = zip(*code, strict=True)
-            self.paths[word, : len(code)] = torch.tensor(nodes)
+            self.paths[word, : len(code)] = torch.tensor(nodes, dtype=torch.int32)
             self.turns[word, : len(code)] = torch.tensor(turns, dtype=torch.int8)
 
 

@@ -28,11 +28,12 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         refuse_to_overwrite(out)
 
 
-def check_model(name: str) -> None:
+def check_model(name: str, preset: str) -> None:
     from varitext.models import MODELS
 
     if name not in MODELS:
         raise InputError(f"no model is called {name!r}; there are: {', '.join(MODELS)}")
+    MODELS[name].recipe(preset, documents=1000, words_per_document=100.0)  # refuses a preset that it does not have
 
 
 def check_device(name: str) -> None:

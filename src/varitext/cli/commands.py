@@ -63,11 +63,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON obj
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, metavar="N", help="CPU threads; all cores if left out.")]
 
 
-class Preset(StrEnum):
-    recommended = "recommended"
-    paper = "paper"
-
-
 class Updates(StrEnum):
     joint = "joint"
     alternating = "alternating"
@@ -126,7 +121,9 @@ def fit(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
     model: Annotated[str, typer.Option(metavar="NAME", help="Which model.")] = "nvdm",
-    preset: Annotated[Preset, typer.Option(help="Ours, or that of Miao, Yu and Blunsom.")] = Preset.recommended,
+    preset: Annotated[
+        str, typer.Option(metavar="NAME", help="Settings by name: recommended; nvdm also has that of its paper: paper.")
+    ] = "recommended",
     latent_dim: Annotated[int, typer.Option(min=1, metavar="N", help="Latent dimensions (topics).")] = 50,
     seed: Annotated[
         int,
@@ -174,7 +171,7 @@ def fit(
     from varitext.text import VocabularyRules
 
     check_place_for_model(out, resume)
-    check_model(model)
+    check_model(model, preset)
     check_device(device)
     limit = seconds_of(time_limit)
     documents = load_documents(corpus, "train", data_dir, text_column)
@@ -182,7 +179,7 @@ def fit(
     estimator = DocumentModel(
         model,
         latent_dim,
-        preset=preset.value,
+        preset=preset,
         epochs=epochs,
         batch_size=batch_size,
         learning_rate=learning_rate,

@@ -38,6 +38,7 @@ class DocumentBounds(NamedTuple):
     importance_weighted: np.ndarray
     lengths: np.ndarray  # words
     kl_by_dimension: np.ndarray  # [K], mean over documents
+    standard_errors: np.ndarray | None = None  # of an estimate, by its own account; they err together, not one by one
 
     @property
     def elbo(self) -> np.ndarray:
@@ -103,6 +104,7 @@ class PerplexityRecord:
     n_samples: int
     kind: str = LOWER_BOUND.kind
     figure: str = LOWER_BOUND.words
+    standard_error: float = 0.0  # of per_document_perplexity, where that is an estimate with an error of its own
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -117,6 +119,7 @@ def perplexity_record(
     if known.shape[0] == 0:
         raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
     bounds = model.judge(known, samples, seed)
+    errors = bounds.standard_errors
     unigram = known @ model.word_log_frequencies.double().cpu().numpy()
     interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
     per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
@@ -139,6 +142,7 @@ def perplexity_record(
         n_samples=0 if model.figure.kind == "exact" else samples,
         kind=model.figure.kind,
         figure=model.figure.words,
+        standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),
     )
 
 

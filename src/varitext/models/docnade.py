@@ -20,28 +20,38 @@ because the number of words seen is then uniform on 0 .. N. One softmax per draw
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import replace
 
+import numpy as np
+import scipy.sparse
 import torch
 from torch import Tensor, nn
 
-from varitext.batches import CountBatch
+from varitext.batches import CountBatch, CountBatches
+from varitext.carried import directions_carry
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
-from varitext.latent import Bound, DiagonalGaussian
-from varitext.latent.learning_signal import Estimate
+from varitext.evaluation.perplexity import DocumentBounds, Figure
+from varitext.latent import Bound, Estimate
 from varitext.layers import multinomial_log_likelihood, sparse_times_dense
-from varitext.models.document_network import DocumentNetwork
+from varitext.models.document_network import DocumentNetwork, DocumentVectors
 from varitext.training import TrainingSettings
 from varitext.word_tree import SHAPES, WordTree
 
 LARGEST_LOGITS = 2**23  # places x words held at once: 32 MB
+SAMPLES_PER_ORDER = 5  # an order costs a softmax per word of the document, where a draw of h elsewhere costs one in all
 ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
 class DocNADE(DocumentNetwork):
     """An autoregressive model of bags of words; a document's vector is the hidden layer after all its words."""
+
+    figure = Figure(
+        "exact",
+        "log p(X), exact for a given order of the words, as its mean over random orders; importance-weighted: that of "
+        "the mixture of these orders",
+    )
+    free_axes = False
+    whole_counts = True
 
     def __init__(
         self,
@@ -69,18 +79,31 @@ class DocNADE(DocumentNetwork):
     def start_from_frequencies(self) -> None:
         self.output.start_from_frequencies(self.word_log_frequencies.exp())
 
-    def objective(self, batch: CountBatch, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
+    def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """An unbiased estimate of log p(X) over all orders, from `draws` random parts of each document."""
         draws = samples * self.draws
         # one share in each of equal strata: the parts seen are spread evenly from nothing to everything
         strata = torch.arange(draws, device=batch.words.device)[:, None]
-        share = (strata + torch.rand(draws, len(batch), device=batch.words.device)) / draws  # [S, B]
+        share = (strata + torch.rand_like(batch.lengths.expand(draws, -1))) / draws  # [S, B]
         seen = torch.binomial(batch.counts.expand(draws, -1), share[:, batch.documents])  # [S, n]
         before, rest = stacked(batch, seen), stacked(batch, batch.counts - seen)
         log_likelihood = self.output.log_likelihood(self.hidden(before), rest).view(draws, -1)  # [S, B]
         scale = (batch.lengths + 1) / rest.lengths.view(draws, -1).clamp(min=1)
         value = (scale * log_likelihood).mean(0)
         return Estimate(value, Bound(value, value.new_zeros(len(batch), self.latent_dim)))
+
+    @torch.no_grad()
+    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        """One order for every five samples that others draw. The bound is the mean over orders of log p."""
+        orders = max(1, samples // SAMPLES_PER_ORDER)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            batches = CountBatches(counts, self.bias.device).in_order(256)
+            found = torch.cat([self.log_probability(batch, orders) for batch in batches], 1).double()  # [O, D]
+        mixture = found.logsumexp(0) - math.log(orders)
+        lengths = np.asarray(counts.sum(1), np.float64).ravel()
+        nothing = np.zeros(self.latent_dim)
+        return DocumentBounds(found.mean(0).cpu().numpy(), 0 * lengths, mixture.cpu().numpy(), lengths, nothing)
 
     def hidden(self, batch: CountBatch) -> Tensor:
         """h after all the words of each document."""
@@ -96,25 +119,42 @@ class DocNADE(DocumentNetwork):
         sums = sums - self.embedding[words]  # up to the word before
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
-        places = torch.arange(len(words), device=words.device)
-        values = []
-        for block in places.split(max(1, LARGEST_LOGITS // len(self.embedding))):
-            one_word = CountBatch(
-                words=words[block],
-                counts=torch.ones_like(block, dtype=self.bias.dtype),
-                documents=block - block[0],
-                starts=block - block[0],
-                lengths=torch.ones_like(block, dtype=self.bias.dtype),
-                vocabulary_size=len(self.embedding),
-            )
-            values.append(self.output.log_likelihood(self._activated(before[block]), one_word))
-        return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values)) if values else self.bias.new_zeros(size)
+        blocks = torch.arange(len(words), device=words.device).split(LARGEST_LOGITS // len(self.embedding) + 1)
+        values = [
+            self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
+            for i in blocks
+        ]
+        return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
 
     def _activated(self, sums: Tensor) -> Tensor:
         return self.dropout(self.activation(self.bias + sums))
 
+    # What users look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """The hidden layer after all words, about which there is no doubt."""
+        hidden = self.hidden(batch)
+        return DocumentVectors(hidden, torch.zeros_like(hidden))
+
+    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        directions = self.output.word_gradients()
+        return directions_carry(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
+
     def word_directions(self) -> Tensor:
         return self.embedding
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """The presets differ in the output: the full softmax, or a tree over words."""
+        outputs = {"recommended": "softmax", "balanced-tree": "balanced", "huffman-tree": "huffman"}
+        if preset not in outputs:
+            raise InputError(f"no preset of docnade is called {preset!r}; there are: {', '.join(outputs)}")
+        epochs = round(min(100, max(8, 4000 / math.sqrt(documents))))
+        batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
+        training = TrainingSettings(
+            epochs=epochs, batch_size=batch_size, learning_rate=5e-3, patience=max(5, epochs // 4), kl_warm_up=0
+        )
+        return Recipe({"output": outputs[preset]}, training, DocumentObjective(length_exponent=0.7))
 
 
 class FullSoftmax(nn.Linear):
@@ -127,6 +167,10 @@ class FullSoftmax(nn.Linear):
     def start_from_frequencies(self, frequencies: Tensor) -> None:
         with torch.no_grad():
             self.bias.copy_(frequencies.log())
+
+    def word_gradients(self) -> Tensor:
+        """How the score of each word changes with h, [V, K]."""
+        return self.weight.detach()
 
     def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
         """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
@@ -154,3 +198,9 @@ def in_random_order(batch: CountBatch) -> tuple[Tensor, Tensor, int]:
     words, documents = batch.words.repeat_interleave(times), batch.documents.repeat_interleave(times)
     shuffled = torch.argsort(documents + torch.rand(len(words), dtype=torch.double, device=words.device))
     return words[shuffled], documents, len(batch)  # documents are in order, before and after
+
+
+def _single(words: Tensor, like: Tensor, vocabulary_size: int) -> CountBatch:
+    """Each word as a document of its own; numbers are of the type of `like`."""
+    numbers, ones = torch.arange(len(words), device=words.device), like.new_ones(len(words))
+    return CountBatch(words, ones, numbers, numbers, ones, vocabulary_size)

@@ -31,6 +31,7 @@ class LDA(DocumentNetwork):
     """A mixture of topics per document; its vector is the mean of theta, which sums to one."""
 
     free_axes = False
+    whole_counts = True
     figure = Figure(
         "bound",
         "variational lower bound on log p(X) with the topics fixed, run to convergence: an upper bound on perplexity",

@@ -8,23 +8,36 @@ Z_N cannot be computed but estimated, by annealed importance sampling (`annealin
 a bound.
 """
 
+import math
+
+import numpy as np
+import scipy.sparse
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
-from varitext.batches import CountBatch
+from varitext.batches import CountBatch, CountBatches
+from varitext.carried import switches_carry
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
-from varitext.latent import Bound, DiagonalGaussian
-from varitext.latent.learning_signal import Estimate
+from varitext.evaluation.perplexity import DocumentBounds, Figure, exact_bounds
+from varitext.latent import Bound, Estimate
 from varitext.layers import multinomial_log_likelihood, sparse_times_dense
-from varitext.models.document_network import DocumentNetwork
+from varitext.models.document_network import DocumentNetwork, DocumentVectors
 from varitext.training import TrainingSettings
 
 
 class RSM(DocumentNetwork):
     """An undirected model of bags of words; a document's vector is its hidden units' probabilities."""
+
+    figure = Figure(
+        "estimate",
+        "log p(X) with the partition function of each length estimated by annealed importance sampling: not a bound; "
+        "see standard_error",
+    )
+    free_axes = False
+    whole_counts = True
 
     def __init__(self, vocabulary_size: int, latent_dim: int = 50, most_steps: int = 5, updates_per_step: int = 500):
         super().__init__(vocabulary_size, latent_dim)
@@ -39,11 +52,10 @@ class RSM(DocumentNetwork):
         with torch.no_grad():
             self.word_bias.copy_(self.word_log_frequencies)
 
-    @property
-    def parameters_of_model(self) -> ReplicatedSoftmax:
+    def softmax(self) -> ReplicatedSoftmax:
         return ReplicatedSoftmax(self.word_weights, self.word_bias, self.hidden_bias)
 
-    def objective(self, batch: CountBatch, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
+    def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """Its gradient is contrastive divergence's; the value reported is log p(X | h) of the first h drawn."""
         fantasy, reconstruction = self.gibbs(batch, self.steps())
         if self.training:
@@ -71,17 +83,52 @@ class RSM(DocumentNetwork):
         state, first = batch, None
         for _ in range(steps):
             h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
-            scores = self.parameters_of_model.word_scores(h)
+            scores = self.softmax().word_scores(h)
             first = multinomial_log_likelihood(scores[None], batch)[0] if first is None else first
             state = _drawn(scores, batch)
         return state, first
 
     def log_partition(self, longest: int, chains: int, bridges: int = 4) -> LogPartition:
-        detached = ReplicatedSoftmax(*(parameter.detach() for parameter in self.parameters_of_model))
+        detached = ReplicatedSoftmax(*(parameter.detach() for parameter in self.softmax()))
         return anneal(detached, longest, chains, bridges=bridges)
+
+    @torch.no_grad()
+    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        """The more samples, the more chains, and the slower they anneal."""
+        batches = CountBatches(counts, self.word_bias.device).in_order(512)
+        unnormalised = torch.cat([self.log_unnormalised(batch) for batch in batches]).double().cpu().numpy()
+        lengths = np.asarray(counts.sum(1), np.float64).ravel()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            log_z = self.log_partition(round(lengths.max()), chains=max(50, 10 * samples), bridges=max(1, samples // 5))
+        bounds = exact_bounds(unnormalised - log_z.at(lengths), counts, self.latent_dim)
+        return bounds._replace(standard_errors=log_z.standard_error_at(lengths))
+
+    # What users look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """p(h = 1 | X), unit by unit, and the std of such a switch. They are independent given the words: exact."""
+        probabilities = torch.sigmoid(self.hidden_input(batch))
+        return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
+
+    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return switches_carry(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return self.word_weights
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        if preset != "recommended":
+            raise InputError(f"no preset of rsm is called {preset!r}; there is: recommended")
+        epochs = round(min(100, max(8, 3000 / math.sqrt(documents))))
+        batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
+        updates = epochs * math.ceil(documents / batch_size)
+        training = TrainingSettings(
+            epochs=epochs, batch_size=batch_size, learning_rate=3e-3, patience=max(5, epochs // 4), kl_warm_up=0
+        )
+        architecture = {"most_steps": 5, "updates_per_step": math.ceil(updates / 5)}
+        return Recipe(architecture, training, DocumentObjective(length_exponent=0.7))
 
 
 def _drawn(scores: Tensor, like: CountBatch) -> CountBatch:
