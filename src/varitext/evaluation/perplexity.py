@@ -39,6 +39,7 @@ class DocumentBounds(NamedTuple):
     lengths: np.ndarray  # words
     kl_by_dimension: np.ndarray  # [K], mean over documents
     standard_errors: np.ndarray | None = None  # of an estimate, by its own account; they err together, not one by one
+    drawn: int | None = None  # how many draws there were, where that is not the number asked for
 
     @property
     def elbo(self) -> np.ndarray:
@@ -71,7 +72,7 @@ def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, l
     """What a model says that knows, or estimates, log p(X) without drawing h."""
     nothing = np.zeros(len(log_probability))
     lengths = np.asarray(counts.sum(1), np.float64).ravel()
-    return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim))
+    return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim), drawn=0)
 
 
 class Judged(Protocol):
@@ -139,7 +140,7 @@ def perplexity_record(
         n_documents=known.shape[0],
         n_empty_documents=counts.shape[0] - known.shape[0],
         n_tokens=round(float(bounds.lengths.sum())),
-        n_samples=0 if model.figure.kind == "exact" else samples,
+        n_samples=samples if bounds.drawn is None else bounds.drawn,
         kind=model.figure.kind,
         figure=model.figure.words,
         standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),

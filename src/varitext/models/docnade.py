@@ -21,7 +21,6 @@ because the number of words seen is then uniform on 0 .. N. One softmax per draw
 
 import math
 
-import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor, nn
@@ -30,7 +29,7 @@ from varitext.batches import CountBatch, CountBatches
 from varitext.carried import directions_carry
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
-from varitext.evaluation.perplexity import DocumentBounds, Figure
+from varitext.evaluation.perplexity import DocumentBounds, Figure, exact_bounds
 from varitext.latent import Bound, Estimate
 from varitext.layers import multinomial_log_likelihood, sparse_times_dense
 from varitext.models.document_network import DocumentNetwork, DocumentVectors
@@ -47,8 +46,8 @@ class DocNADE(DocumentNetwork):
 
     figure = Figure(
         "exact",
-        "log p(X), exact for a given order of the words, as its mean over random orders; importance-weighted: that of "
-        "the mixture of these orders",
+        "log p(X), exact for a given order of the words: its mean over n_samples random orders; importance-weighted: "
+        "log p(X) of the mixture of these orders",
     )
     free_axes = False
     whole_counts = True
@@ -101,9 +100,8 @@ class DocNADE(DocumentNetwork):
             batches = CountBatches(counts, self.bias.device).in_order(256)
             found = torch.cat([self.log_probability(batch, orders) for batch in batches], 1).double()  # [O, D]
         mixture = found.logsumexp(0) - math.log(orders)
-        lengths = np.asarray(counts.sum(1), np.float64).ravel()
-        nothing = np.zeros(self.latent_dim)
-        return DocumentBounds(found.mean(0).cpu().numpy(), 0 * lengths, mixture.cpu().numpy(), lengths, nothing)
+        bounds = exact_bounds(found.mean(0).cpu().numpy(), counts, self.latent_dim)
+        return bounds._replace(importance_weighted=mixture.cpu().numpy(), drawn=orders)
 
     def hidden(self, batch: CountBatch) -> Tensor:
         """h after all the words of each document."""

@@ -33,8 +33,8 @@ class RSM(DocumentNetwork):
 
     figure = Figure(
         "estimate",
-        "log p(X) with the partition function of each length estimated by annealed importance sampling: not a bound; "
-        "see standard_error",
+        "log p(X) with the partition function of each length estimated by annealed importance sampling over n_samples "
+        "chains: not a bound; see standard_error",
     )
     free_axes = False
     whole_counts = True
@@ -98,11 +98,12 @@ class RSM(DocumentNetwork):
         batches = CountBatches(counts, self.word_bias.device).in_order(512)
         unnormalised = torch.cat([self.log_unnormalised(batch) for batch in batches]).double().cpu().numpy()
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
+        chains, bridges = max(50, 10 * samples), max(1, samples // 5)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            log_z = self.log_partition(round(lengths.max()), chains=max(50, 10 * samples), bridges=max(1, samples // 5))
+            log_z = self.log_partition(round(lengths.max()), chains, bridges)
         bounds = exact_bounds(unnormalised - log_z.at(lengths), counts, self.latent_dim)
-        return bounds._replace(standard_errors=log_z.standard_error_at(lengths))
+        return bounds._replace(standard_errors=log_z.standard_error_at(lengths), drawn=chains)
 
     # What users look at
 
