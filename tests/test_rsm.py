@@ -11,7 +11,7 @@ import torch
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
-from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
+from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_counts, draw_words
 from varitext.batches import CountBatch
 from varitext.models.rsm import RSM
 
@@ -111,6 +111,9 @@ def test_words_are_drawn_from_the_softmax():
     for row in range(2):
         shares = torch.bincount(words[rows == row], minlength=4) / 40_000
         torch.testing.assert_close(shares, torch.softmax(scores[row], 0), atol=0.01, rtol=0)
+    counts = draw_counts(scores, 40_000)
+    assert (counts.sum(1) == 40_000).all()
+    torch.testing.assert_close(counts / 40_000, torch.softmax(scores, 1), atol=0.01, rtol=0)
 
 
 def test_the_gradient_is_that_of_contrastive_divergence():

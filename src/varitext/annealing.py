@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 class LogPartition(NamedTuple):
@@ -58,10 +59,12 @@ class ReplicatedSoftmax(NamedTuple):
     def summed_words(self, scores: Tensor, length: int) -> Tensor:
         """a + W_w summed over `length` words drawn from softmax(scores), [R, K]."""
         if not length:
-            return torch.zeros(len(scores), len(self.hidden_bias), dtype=scores.dtype, device=scores.device)
-        rows = torch.arange(len(scores), device=scores.device).repeat_interleave(length)
-        words = draw_words(scores, rows).view(-1, length)
-        summed = torch.nn.functional.embedding_bag(words, self.word_weights, mode="sum")
+            return scores.new_zeros(len(scores), len(self.hidden_bias))
+        if length > scores.shape[1]:  # then counting words is less work than naming them
+            summed = draw_counts(scores, length) @ self.word_weights
+        else:
+            rows = torch.arange(len(scores), device=scores.device).repeat_interleave(length)
+            summed = functional.embedding_bag(draw_words(scores, rows).view(-1, length), self.word_weights, mode="sum")
         return summed + length * self.hidden_bias
 
 
@@ -75,6 +78,14 @@ def draw_words(scores: Tensor, rows: Tensor) -> Tensor:
     heights = rows + torch.rand(len(rows), dtype=torch.double, device=rows.device)
     words = torch.searchsorted(cumulative.view(-1), heights, right=True) - rows * vocabulary_size
     return words.clamp(0, vocabulary_size - 1)
+
+
+def draw_counts(scores: Tensor, length: int) -> Tensor:
+    """How often each word comes among `length` words drawn from softmax(scores), [R, V]."""
+    generator = np.random.default_rng(torch.randint(2**62, ()).item())
+    probabilities = torch.softmax(scores.double(), 1).cpu().numpy()
+    counts = generator.multinomial(length, probabilities / probabilities.sum(1, keepdims=True))
+    return torch.from_numpy(counts).to(scores)
 
 
 @torch.no_grad()
