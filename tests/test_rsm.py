@@ -11,7 +11,7 @@ import torch
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
-from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_counts, draw_words
+from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_counts, draw_words, peak_energies
 from varitext.batches import CountBatch
 from varitext.models.rsm import RSM
 
@@ -92,6 +92,32 @@ def test_a_straight_line_between_lengths_never_overstates_a_probability():
         known.at(np.array([201.0]))
 
 
+def peaked() -> ReplicatedSoftmax:
+    """All ten switches on make one word very probable; with some of them off the word is nearly impossible."""
+    weights, bias = torch.zeros(5, 10, dtype=torch.double), torch.zeros(5, dtype=torch.double)
+    weights[0], bias[0] = 1.2, -8.0
+    return ReplicatedSoftmax(weights, bias, torch.full((10,), -0.15, dtype=torch.double))
+
+
+def test_peaks_are_climbed_and_together_never_exceed_the_partition_function():
+    model, lengths = peaked(), np.array([0, 1, 5, 20, 100])
+    few_off = torch.ones(4, 10, dtype=torch.double)
+    few_off[0, 3], few_off[1, [2, 7]], few_off[2] = 0, 0, 0  # two climb to the same peak, one to that of all off
+    peaks = peak_energies(model, few_off)
+    assert len(peaks) == 2
+    floor = np.logaddexp.reduce(np.outer(lengths, peaks.numpy()), axis=1)
+    exact = exact_log_partition(model, lengths)
+    assert (floor <= exact + 1e-9).all()
+    assert floor[-1] == pytest.approx(exact[-1], abs=1e-3)  # of a long document the peak is all there is
+
+
+def test_an_estimate_below_its_peaks_is_raised_to_them():
+    model = peaked()
+    torch.manual_seed(0)
+    found = anneal(model, 100, chains=50, growth=8, bridges=1)
+    assert found.values[-1] >= 100 * peak_energies(model, torch.ones(1, 10, dtype=torch.double)).item() - 1e-6
+
+
 def test_between_lengths_visited_the_error_is_small():
     """At the growth we use a step is 1/64 of the length."""
     model = ReplicatedSoftmax(*(part.detach() for part in network(words=30, hidden=8).softmax()))
@@ -118,7 +144,7 @@ def test_words_are_drawn_from_the_softmax():
 
 def test_the_gradient_is_that_of_contrastive_divergence():
     """Up at the document, down at the fantasy: by hand from the three sufficient statistics."""
-    model = network(most_steps=2, updates_per_step=1)
+    model = network(most_steps=2, updates_per_step=1, persistent=0.0)
     batch = batch_of(np.array([[3, 0, 1, 0], [0, 2, 0, 5]]))
     torch.manual_seed(5)
     fantasy, _ = model.gibbs(batch, 1)
@@ -134,6 +160,22 @@ def test_the_gradient_is_that_of_contrastive_divergence():
     torch.testing.assert_close(model.word_weights.grad, expected_weights.detach())
     torch.testing.assert_close(model.word_bias.grad, expected_words.detach())
     torch.testing.assert_close(model.hidden_bias.grad, expected_hidden.detach())
+
+
+def test_persistent_chains_go_on_and_take_their_share_of_the_way_down():
+    model = network(persistent=0.25).train()
+    batch = batch_of(np.array([[3, 0, 1, 0], [0, 2, 0, 5]]))
+    before = model.chains.clone()
+    torch.manual_seed(5)
+    fantasy, dream = model.gibbs(batch, 1)[0], model.dream(batch)
+    assert torch.bincount(dream.documents).tolist() == [4, 7]
+    assert not torch.equal(model.chains[:2], before[:2]) and torch.equal(model.chains[2:], before[2:])
+    with torch.no_grad():
+        down = 0.75 * model.log_unnormalised(fantasy) + 0.25 * model.log_unnormalised(dream)
+        expected = model.log_unnormalised(batch) - down
+        model.chains.copy_(before)
+        torch.manual_seed(5)
+        torch.testing.assert_close(model.objective(batch, 1, 1.0).surrogate, expected)
 
 
 def test_gibbs_steps_keep_lengths_and_grow_in_number():

@@ -9,6 +9,10 @@ after word, passes every length on its way, and its weights up to there estimate
 bias, hence log Z_N a little low on average). Between two lengths the added words come in gradually: their a and W are
 multiplied by a strength that rises from 0 to 1, which leaves Gibbs sampling as easy as before.
 
+A run can miss a narrow peak of g that only few h lead to, and would then call every document too probable. So from
+where its chains end it climbs to peaks h_1, h_2, .. of g, switch by switch: log sum_i exp(N g(h_i)) is never above
+log Z_N, and stands in for the estimate where it is larger.
+
 log Z_N is convex in N, being a log sum of exponentials of N times something. So between the lengths visited a straight
 line is never below it: interpolation can only understate a document's probability.
 """
@@ -114,7 +118,8 @@ def anneal(
         length += added
         lengths.append(length)
         weights.append(log_weights.clone())
-    return _estimates(np.array(lengths), torch.stack(weights))
+    peaks = peak_energies(model, h)
+    return _at_least(_estimates(np.array(lengths), torch.stack(weights)), peaks.cpu().numpy())
 
 
 def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, strength: float) -> Tensor:
@@ -122,6 +127,25 @@ def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, st
     inputs = model.summed_words(model.word_scores(h), length)
     inputs += strength * model.summed_words(model.word_scores(h, strength), added)
     return torch.bernoulli(torch.sigmoid(inputs))
+
+
+def peak_energies(model: ReplicatedSoftmax, h: Tensor, sweeps: int = 2) -> Tensor:
+    """g at peaks above h: turn a switch wherever that raises g. Each peak once."""
+    h = torch.unique(h, dim=0)
+    energy = model.energy_per_word(h)
+    for switch in list(range(h.shape[1])) * sweeps:
+        turned = h.clone()
+        turned[:, switch] = 1 - turned[:, switch]
+        there = model.energy_per_word(turned)
+        higher = there > energy
+        h, energy = torch.where(higher[:, None], turned, h), torch.where(higher, there, energy)
+    return model.energy_per_word(torch.unique(h, dim=0)).double()
+
+
+def _at_least(estimated: LogPartition, peaks: np.ndarray) -> LogPartition:
+    """Nowhere below what the peaks alone add up to."""
+    floor = np.logaddexp.reduce(np.outer(estimated.lengths, peaks), axis=1)
+    return estimated._replace(values=np.maximum(estimated.values, floor))
 
 
 def _estimates(lengths: np.ndarray, log_weights: Tensor) -> LogPartition:

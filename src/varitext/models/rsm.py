@@ -4,6 +4,10 @@
 
 N, the document's length, multiplies the hidden bias a, and Z_N is its own for every length. Learning is by contrastive
 divergence: up at the document, down at what some Gibbs steps make of it; one step at first, more as training goes on.
+That never looks far from the documents, and lets probability pile up in places where no document is. So a part of the
+way down is at `persistent` chains (Tieleman 2008), which go on from update to update and find such places. They take
+the lengths of the batch's documents, and short ones, where p(h) is flat, help them from peak to peak.
+
 Z_N cannot be computed but estimated, by annealed importance sampling (`annealing.py`): perplexity is an estimate, not
 a bound.
 """
@@ -27,6 +31,8 @@ from varitext.layers import multinomial_log_likelihood, sparse_times_dense
 from varitext.models.document_network import DocumentNetwork, DocumentVectors
 from varitext.training import TrainingSettings
 
+CHAINS = 128
+
 
 class RSM(DocumentNetwork):
     """An undirected model of bags of words; a document's vector is its hidden units' probabilities."""
@@ -39,14 +45,24 @@ class RSM(DocumentNetwork):
     free_axes = False
     whole_counts = True
 
-    def __init__(self, vocabulary_size: int, latent_dim: int = 50, most_steps: int = 5, updates_per_step: int = 500):
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        most_steps: int = 5,
+        updates_per_step: int = 500,
+        persistent: float = 0.5,
+    ):
+        """`persistent` is the share of the way down that is at persistent chains; 0 is plain contrastive divergence."""
         super().__init__(vocabulary_size, latent_dim)
+        self.persistent = persistent
         self.most_steps, self.updates_per_step = most_steps, updates_per_step
         self.word_weights = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W
         self.word_bias = nn.Parameter(torch.zeros(vocabulary_size))  # b
         self.hidden_bias = nn.Parameter(torch.zeros(latent_dim))  # a
         # how many updates it has seen; a buffer, for a resumed run to go on with the right number of steps
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
+        self.register_buffer("chains", torch.zeros(CHAINS, latent_dim))  # [., K]   their hidden units
 
     def start_from_frequencies(self) -> None:
         with torch.no_grad():
@@ -58,9 +74,12 @@ class RSM(DocumentNetwork):
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """Its gradient is contrastive divergence's; the value reported is log p(X | h) of the first h drawn."""
         fantasy, reconstruction = self.gibbs(batch, self.steps())
+        down = self.log_unnormalised(fantasy)
+        if self.persistent:
+            down = (1 - self.persistent) * down + self.persistent * self.log_unnormalised(self.dream(batch))
         if self.training:
             self.updates += 1
-        difference = self.log_unnormalised(batch) - self.log_unnormalised(fantasy)  # [B]
+        difference = self.log_unnormalised(batch) - down  # [B]
         zeros = difference.new_zeros(len(batch), self.latent_dim)
         return Estimate(difference, Bound(reconstruction, zeros))
 
@@ -87,6 +106,17 @@ class RSM(DocumentNetwork):
             first = multinomial_log_likelihood(scores[None], batch)[0] if first is None else first
             state = _drawn(scores, batch)
         return state, first
+
+    @torch.no_grad()
+    def dream(self, batch: CountBatch) -> CountBatch:
+        """Documents of the same lengths from the persistent chains, which take as many steps."""
+        turn = (torch.arange(len(batch), device=batch.words.device) + int(self.updates) * len(batch)) % CHAINS
+        h, state = self.chains[turn], batch
+        for _ in range(self.steps()):
+            state = _drawn(self.softmax().word_scores(h), batch)
+            h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
+        self.chains[turn] = h
+        return state
 
     def log_partition(self, longest: int, chains: int, bridges: int = 4) -> LogPartition:
         detached = ReplicatedSoftmax(*(parameter.detach() for parameter in self.softmax()))
