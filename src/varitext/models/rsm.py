@@ -156,7 +156,7 @@ class RSM(DocumentNetwork):
         batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
         updates = epochs * math.ceil(documents / batch_size)
         training = TrainingSettings(
-            epochs=epochs, batch_size=batch_size, learning_rate=3e-3, patience=max(5, epochs // 4), kl_warm_up=0
+            epochs=epochs, batch_size=batch_size, learning_rate=1e-2, patience=max(5, epochs // 4), kl_warm_up=0
         )
         architecture = {"most_steps": 5, "updates_per_step": math.ceil(updates / 5)}
         return Recipe(architecture, training, DocumentObjective(length_exponent=0.7))
