@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
-from lda_bound import lda_document_bounds
 
 from varitext import DocumentModel
 from varitext.corpora import load
+from varitext.evaluation.lda_bound import lda_document_bounds
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import write_json
 from varitext.text import VocabularyRules, count_texts

@@ -156,7 +156,7 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("fit stories --out model --latent-dim few", "--latent-dim"),
         ("fit stories --out model --latent-dim 0", "--latent-dim"),
         ("fit stories --out model --seed -1", "--seed"),
-        ("fit stories --out model --preset best", "'recommended', 'paper'"),
+        ("fit stories --out model --preset best", "no preset is called 'best'; there are: recommended, paper"),
         ("fit stories --out model --updates never", "'joint', 'alternating'"),
         ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
         ("fit stories --out model --device banana", "'banana' is not a device: cpu or cuda"),

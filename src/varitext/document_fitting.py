@@ -44,6 +44,8 @@ def choose_recipe(chosen: "DocumentModel", counts: scipy.sparse.csr_matrix) -> R
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
     if chosen.model not in MODELS:
         raise InputError(f"no model is called {chosen.model!r}; there are: {', '.join(MODELS)}")
+    if chosen.fractional_counts and MODELS[chosen.model].whole_counts:
+        raise InputError(f"{chosen.model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
     recipe = MODELS[chosen.model].recipe(chosen.preset, documents, float(counts.sum() / documents))
     overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}

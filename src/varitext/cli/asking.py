@@ -65,6 +65,13 @@ def is_answer_model(name: str) -> bool:
     return name in ANSWER_MODELS
 
 
+def check_preset(model: str, preset: str) -> None:
+    """Refuse a preset that the document model does not have, before anything is loaded."""
+    from varitext.models import MODELS
+
+    MODELS[model].recipe(preset, documents=1000, words_per_document=100.0)
+
+
 def check_device(name: str) -> None:
     import torch
 

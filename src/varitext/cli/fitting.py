@@ -10,6 +10,7 @@ from varitext.cli.answer_input import learning_questions, vector_source
 from varitext.cli.asking import (
     check_device,
     check_place_for_model,
+    check_preset,
     given,
     is_answer_model,
     load_documents,
@@ -17,7 +18,7 @@ from varitext.cli.asking import (
     seconds_of,
 )
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
-from varitext.cli.options import Corpus, DataDir, Preset, Threads, Updates
+from varitext.cli.options import Corpus, DataDir, Threads, Updates
 from varitext.errors import InputError
 
 
@@ -25,7 +26,11 @@ def fit(
     corpus: Corpus,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="Documents: nvdm. Answers: nasm, lstm_attention, lstm.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Documents: nvdm, sbn, fdarn, docnade, rsm, lda, swv ... Answers: nasm, lstm_attention, lstm.",
+        ),
     ] = "nvdm",
     latent_dim: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Latent dimensions (topics); 50 if left out.")
@@ -54,7 +59,8 @@ def fit(
     ] = "train",
     data_dir: DataDir = None,
     preset: Annotated[
-        Preset | None, typer.Option(help="Documents: ours, or that of Miao, Yu and Blunsom; else ours.")
+        str | None,
+        typer.Option(metavar="NAME", help="Documents: settings by name, recommended if left out; nvdm also has paper."),
     ] = None,
     updates: Annotated[Updates | None, typer.Option(help="Documents: together, or in turn as in the paper.")] = None,
     vocabulary_size: Annotated[
@@ -111,7 +117,7 @@ def fit(
     check_place_for_model(out, resume)
     answers = is_answer_model(model)
     of_documents = {
-        "preset": preset and preset.value,
+        "preset": preset,
         "updates": updates and updates.value,
         "vocabulary_size": vocabulary_size,
         "processes": processes,
@@ -129,6 +135,7 @@ def fit(
         refuse_options(of_documents, f"{model} is a model of answers")
     else:
         refuse_options(of_answers, f"{model} is a model of documents")
+        check_preset(model, preset or "recommended")
     check_device(device)
     settings = {
         "latent_dim": latent_dim,

@@ -32,11 +32,6 @@ Protocol = Annotated[
 ]
 
 
-class Preset(StrEnum):
-    recommended = "recommended"
-    paper = "paper"
-
-
 class Updates(StrEnum):
     joint = "joint"
     alternating = "alternating"

@@ -33,6 +33,8 @@ def print_record(record: "PerplexityRecord", corpus: str) -> None:
     ]
     if record.kind != "bound":  # then there is nothing tighter, and no KL
         rows = [rows[0], rows[2], ("per-corpus perplexity", record.corpus_perplexity, record.figure)]
+    if record.standard_error:
+        rows.insert(1, ("standard error", record.standard_error, "of that, from the estimate itself"))
     left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""
     print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
     for name, value, note in rows:

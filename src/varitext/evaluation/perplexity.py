@@ -38,6 +38,8 @@ class DocumentBounds(NamedTuple):
     importance_weighted: np.ndarray
     lengths: np.ndarray  # words
     kl_by_dimension: np.ndarray  # [K], mean over documents
+    standard_errors: np.ndarray | None = None  # of an estimate, by its own account; they err together, not one by one
+    drawn: int | None = None  # how many draws there were, where that is not the number asked for
 
     @property
     def elbo(self) -> np.ndarray:
@@ -70,7 +72,7 @@ def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, l
     """What a model says that knows, or estimates, log p(X) without drawing h."""
     nothing = np.zeros(len(log_probability))
     lengths = np.asarray(counts.sum(1), np.float64).ravel()
-    return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim))
+    return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim), drawn=0)
 
 
 class Judged(Protocol):
@@ -103,6 +105,7 @@ class PerplexityRecord:
     n_samples: int
     kind: str = LOWER_BOUND.kind
     figure: str = LOWER_BOUND.words
+    standard_error: float = 0.0  # of per_document_perplexity, where that is an estimate with an error of its own
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -117,6 +120,7 @@ def perplexity_record(
     if known.shape[0] == 0:
         raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
     bounds = model.judge(known, samples, seed)
+    errors = bounds.standard_errors
     unigram = known @ model.word_log_frequencies.double().cpu().numpy()
     interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
     per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
@@ -136,9 +140,10 @@ def perplexity_record(
         n_documents=known.shape[0],
         n_empty_documents=counts.shape[0] - known.shape[0],
         n_tokens=round(float(bounds.lengths.sum())),
-        n_samples=0 if model.figure.kind == "exact" else samples,
+        n_samples=samples if bounds.drawn is None else bounds.drawn,
         kind=model.figure.kind,
         figure=model.figure.words,
+        standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),
     )
 
 

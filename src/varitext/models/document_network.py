@@ -43,6 +43,7 @@ class DocumentNetwork(nn.Module):
 
     figure: Figure = LOWER_BOUND
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
+    whole_counts = False  # true for a model that needs words one by one, and has no use for fractions of them
 
     def __init__(
         self, vocabulary_size: int, latent_dim: int, estimator: str = "reparameterised", baseline_dim: int = 0

@@ -34,9 +34,9 @@ from varitext.layers import (
     GaussianHead,
     centred_log_length,
     multinomial_log_likelihood,
-    sparse_times_dense,
 )
 from varitext.models.document_network import DocumentNetwork
+from varitext.models.log_linear import climb, newton_step
 from varitext.training import TrainingSettings
 
 
@@ -44,15 +44,6 @@ class Encoding(NamedTuple):
     hidden: Tensor  # [B, H]   pi of the paper
     start: DiagonalGaussian  # [B, K]   what the inference network corrects; the prior for `words`
     batch: CountBatch
-
-
-class Hill(NamedTuple):
-    """log p(h, X) around h, one row per document."""
-
-    h: Tensor  # [B, K]
-    height: Tensor  # [B, 1]
-    gradient: Tensor  # [B, K]
-    precision: Tensor  # [B, K]
 
 
 class NVDM(DocumentNetwork):
@@ -112,49 +103,17 @@ class NVDM(DocumentNetwork):
         """log p(w | h) of every word: for completing documents."""
         return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
 
-    @torch.no_grad()
     def newton_step(self, batch: CountBatch) -> DiagonalGaussian:
         """One step from h = 0 on log p(h | X), and the spread there.
 
-        The direction is gradient over curvature, each dimension by itself; its length is the best one for the whole
-        curvature, without which correlated dimensions would add up to a step many times too long.
         No gradient runs through this: R is learned from the words it has to explain, and the bound stays a bound
         whatever the inference network does.
         """
-        word_vectors, frequencies = self.decoder.weight, torch.softmax(self.decoder.bias, 0)
-        expected = frequencies @ word_vectors  # [K]   E[R_w] under the model at h = 0
-        covariance = (word_vectors * frequencies[:, None]).T @ word_vectors - torch.outer(expected, expected)  # [K, K]
-        lengths = batch.lengths[:, None]
-        gradient = sparse_times_dense(batch, batch.counts, word_vectors) - lengths * expected  # [B, K]
-        precision = 1 + lengths * covariance.diagonal().clamp(min=0)
-        direction = gradient / precision
-        curvature = (direction.square() + lengths * (direction @ covariance) * direction).sum(1, keepdim=True)
-        best_length = (gradient * direction).sum(1, keepdim=True) / curvature.clamp(min=1e-12)
-        return DiagonalGaussian(best_length * direction, -0.5 * precision.log()).within_bounds()
+        return newton_step(self.decoder, batch)
 
-    @torch.no_grad()
     def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:
-        """Move the mean uphill on log p(h, X); a document that would go down stays and takes a smaller step next."""
-        statistics = sparse_times_dense(batch, batch.counts, self.decoder.weight)  # [B, K]   R X
-        here = self._hill(mean, statistics, batch.lengths[:, None])
-        step_size = torch.full_like(mean[:, :1], 0.2)
-        for _ in range(self.refinement_steps):
-            there = self._hill(here.h + step_size * here.gradient / here.precision, statistics, batch.lengths[:, None])
-            better = there.height > here.height  # [B, 1]
-            here = Hill(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
-            step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
-        return here.h
-
-    def _hill(self, h: Tensor, statistics: Tensor, lengths: Tensor) -> "Hill":
-        """log p(h, X) up to a constant, its gradient, and its curvature dimension by dimension."""
-        word_vectors = self.decoder.weight
-        logits = self.decoder(h)  # [B, V]
-        normaliser = torch.logsumexp(logits, 1, keepdim=True)
-        probabilities = logits.sub_(normaliser).exp_()
-        expected = probabilities @ word_vectors  # [B, K]
-        variance = (probabilities @ word_vectors.square() - expected.square()).clamp(min=0)
-        height = (h * statistics - 0.5 * h.square()).sum(1, keepdim=True) - lengths * normaliser
-        return Hill(h, height, statistics - lengths * expected - h, 1 + lengths * variance)
+        """Move the mean uphill on log p(h, X)."""
+        return climb(self.decoder, mean, batch, self.refinement_steps).h
 
     def _standard(self, like: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian.standard(like.new_empty(len(like), self.latent_dim))

@@ -1,0 +1,157 @@
+"""The partition function of a replicated softmax at every document length, by one annealed importance sampling run.
+
+With the words summed out, the hidden units of a document of N words have
+
+    p_N(h) = exp(N g(h)) / Z_N,     g(h) = a . h + log sum_w exp(b_w + W_w . h)
+
+so the length is an inverse temperature. A run that starts at N = 0, where all h are alike and Z_0 = 2^K, and adds word
+after word, passes every length on its way, and its weights up to there estimate that length's Z_N (Neal 2001; without
+bias, hence log Z_N a little low on average). Between two lengths the added words come in gradually: their a and W are
+multiplied by a strength that rises from 0 to 1, which leaves Gibbs sampling as easy as before.
+
+A run can miss a narrow peak of g that only few h lead to, and would then call every document too probable. So from
+where its chains end it climbs to peaks h_1, h_2, .. of g, switch by switch: log sum_i exp(N g(h_i)) is never above
+log Z_N, and stands in for the estimate where it is larger.
+
+log Z_N is convex in N, being a log sum of exponentials of N times something. So between the lengths visited a straight
+line is never below it: interpolation can only understate a document's probability.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class LogPartition(NamedTuple):
+    """Estimates of log Z at the lengths visited, with their standard errors over chains."""
+
+    lengths: np.ndarray  # [G], from 0 up
+    values: np.ndarray  # [G]
+    standard_errors: np.ndarray  # [G]
+
+    def at(self, lengths: np.ndarray) -> np.ndarray:
+        self._refuse_longer(lengths)
+        return np.interp(lengths, self.lengths, self.values)
+
+    def standard_error_at(self, lengths: np.ndarray) -> np.ndarray:
+        self._refuse_longer(lengths)
+        return np.interp(lengths, self.lengths, self.standard_errors)
+
+    def _refuse_longer(self, lengths: np.ndarray) -> None:
+        if len(lengths) and lengths.max() > self.lengths[-1]:
+            raise ValueError(f"log Z is known up to {self.lengths[-1]} words, not for {lengths.max():g}")
+
+
+class ReplicatedSoftmax(NamedTuple):
+    """The three parameters, and Gibbs sampling; for R documents or chains at once."""
+
+    word_weights: Tensor  # [V, K]   W
+    word_bias: Tensor  # [V]   b
+    hidden_bias: Tensor  # [K]   a
+
+    def word_scores(self, h: Tensor, strength: float = 1.0) -> Tensor:
+        return torch.addmm(self.word_bias, h, self.word_weights.T, alpha=strength)  # [R, V]
+
+    def energy_per_word(self, h: Tensor, strength: float = 1.0) -> Tensor:
+        """g(h), with a and W weakened."""
+        return strength * (h @ self.hidden_bias) + self.word_scores(h, strength).logsumexp(1)  # [R]
+
+    def summed_words(self, scores: Tensor, length: int) -> Tensor:
+        """a + W_w summed over `length` words drawn from softmax(scores), [R, K]."""
+        if not length:
+            return scores.new_zeros(len(scores), len(self.hidden_bias))
+        if length > scores.shape[1]:  # then counting words is less work than naming them
+            summed = draw_counts(scores, length) @ self.word_weights
+        else:
+            rows = torch.arange(len(scores), device=scores.device).repeat_interleave(length)
+            summed = functional.embedding_bag(draw_words(scores, rows).view(-1, length), self.word_weights, mode="sum")
+        return summed + length * self.hidden_bias
+
+
+def draw_words(scores: Tensor, rows: Tensor) -> Tensor:
+    """One word from softmax(scores[row]) for each entry of `rows`, which are in order."""
+    vocabulary_size = scores.shape[1]
+    cumulative = torch.softmax(scores, 1).double().cumsum(1)
+    cumulative /= cumulative[:, -1:]
+    # row r's probabilities pile up from r to r + 1: one search serves all rows
+    cumulative += torch.arange(len(scores), device=scores.device)[:, None]
+    heights = rows + torch.rand(len(rows), dtype=torch.double, device=rows.device)
+    words = torch.searchsorted(cumulative.view(-1), heights, right=True) - rows * vocabulary_size
+    return words.clamp(0, vocabulary_size - 1)
+
+
+def draw_counts(scores: Tensor, length: int) -> Tensor:
+    """How often each word comes among `length` words drawn from softmax(scores), [R, V]."""
+    generator = np.random.default_rng(torch.randint(2**62, ()).item())
+    probabilities = torch.softmax(scores.double(), 1).cpu().numpy()
+    counts = generator.multinomial(length, probabilities / probabilities.sum(1, keepdims=True))
+    return torch.from_numpy(counts).to(scores)
+
+
+@torch.no_grad()
+def anneal(
+    model: ReplicatedSoftmax, longest: int, chains: int = 200, growth: int = 64, bridges: int = 4
+) -> LogPartition:
+    """log Z_N from N = 0 to `longest`.
+
+    A step adds one word up to N = `growth` and 1/`growth` of the length from there on, in `bridges` parts; the first
+    few words, which change h most, come in as many more.
+    """
+    hidden_dim = len(model.hidden_bias)
+    h = torch.randint(2, (chains, hidden_dim), device=model.word_bias.device).to(model.word_bias.dtype)
+    log_weights = torch.full((chains,), hidden_dim * math.log(2), dtype=torch.double, device=h.device)
+    length, lengths, weights = 0, [0], [log_weights.clone()]
+    while length < longest:
+        added = min(max(1, length // growth), longest - length)
+        parts = max(bridges, growth // (length + 1))
+        reached = model.word_bias.logsumexp(0).expand(chains)
+        log_weights += added * reached.double()
+        for part in range(1, parts + 1):
+            strength = part / parts
+            before, reached = model.energy_per_word(h, (part - 1) / parts), model.energy_per_word(h, strength)
+            log_weights += added * (reached - before).double()
+            h = _next_state(model, h, length, added, strength)
+        length += added
+        lengths.append(length)
+        weights.append(log_weights.clone())
+    peaks = peak_energies(model, h)
+    return _at_least(_estimates(np.array(lengths), torch.stack(weights)), peaks.cpu().numpy())
+
+
+def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, strength: float) -> Tensor:
+    """Words given h, then h given words."""
+    inputs = model.summed_words(model.word_scores(h), length)
+    inputs += strength * model.summed_words(model.word_scores(h, strength), added)
+    return torch.bernoulli(torch.sigmoid(inputs))
+
+
+def peak_energies(model: ReplicatedSoftmax, h: Tensor, sweeps: int = 2) -> Tensor:
+    """g at peaks above h: turn a switch wherever that raises g. Each peak once."""
+    h = torch.unique(h, dim=0)
+    energy = model.energy_per_word(h)
+    for switch in list(range(h.shape[1])) * sweeps:
+        turned = h.clone()
+        turned[:, switch] = 1 - turned[:, switch]
+        there = model.energy_per_word(turned)
+        higher = there > energy
+        h, energy = torch.where(higher[:, None], turned, h), torch.where(higher, there, energy)
+    return model.energy_per_word(torch.unique(h, dim=0)).double()
+
+
+def _at_least(estimated: LogPartition, peaks: np.ndarray) -> LogPartition:
+    """Nowhere below what the peaks alone add up to."""
+    floor = np.logaddexp.reduce(np.outer(estimated.lengths, peaks), axis=1)
+    return estimated._replace(values=np.maximum(estimated.values, floor))
+
+
+def _estimates(lengths: np.ndarray, log_weights: Tensor) -> LogPartition:
+    """log of the mean weight, and by the delta method its standard error."""
+    chains = log_weights.shape[1]
+    values = log_weights.logsumexp(1) - math.log(chains)
+    relative = (log_weights - values[:, None]).exp()  # mean one
+    errors = relative.std(1) / math.sqrt(chains)
+    return LogPartition(lengths, values.cpu().numpy(), errors.cpu().numpy())
