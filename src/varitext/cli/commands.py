@@ -28,3 +28,54 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
+
+for command in (fit, evaluate, transform, topics, similar, report, rank, compare, reproduce, demo):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def varitext_command(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        print(f"varitext {varitext.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@data_app.callback(invoke_without_command=True)
+def data(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@data_app.command("list")
+def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List the known corpora, where each was found, and its checksum. Uses no network.
+
+    \b
+    Example:
+      varitext data list --json
+    """
+    from varitext.corpora import describe
+
+    corpora = describe(data_dir)
+    if as_json:
+        return print_json({"corpora": [dataclasses.asdict(entry) for entry in corpora]})
+    for entry in corpora:
+        print_corpus(entry)
+
+
+@data_app.command("fetch")
+def data_fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from the list.")], data_dir: DataDir = None
+) -> None:
+    """Find or download a corpus, check it, and keep it in the cache.
+
+    \b
+    Example:
+      varitext data fetch 20newsgroups
+    """
+    from varitext.corpora import fetch
+
+    print_corpus(fetch(name, data_dir))
