@@ -1,6 +1,7 @@
 """BM25: the weight of the question's words in a candidate, where repeated words count less and less.
 
-    score = sum_w idf(w) tf (k + 1) / (tf + k (1 - b + b length / mean length)),   idf = log(1 + (N - df + 1/2) / (df + 1/2))
+    score = sum_w idf(w) tf (k + 1) / (tf + k (1 - b + b length / mean length))
+    idf   = log(1 + (N - df + 1/2) / (df + 1/2))
 
 over the different words w of the question; tf is how often the candidate has w. N, df and the mean length are of
 training answers, as in `overlap.py`; a word that none of them has is as rare as a word can be.

@@ -22,8 +22,7 @@ KINDS_OF_WORD = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 MOST_SENSES = 3  # of a word in each kind; the rarer ones mislead more often than they help
 MOST_LEVELS = 3  # up from a word: a dog is an animal, and all are entities
 ENDINGS = {  # WordNet's own rules of detachment
-    "n": [("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man")]
-    + [("ies", "y")],
+    "n": [("s", ""), *((f"{end}es", end) for end in ("s", "x", "z", "ch", "sh")), ("men", "man"), ("ies", "y")],
     "v": [("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
     "a": [("er", ""), ("est", ""), ("er", "e"), ("est", "e")],
     "r": [],

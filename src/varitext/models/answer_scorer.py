@@ -27,6 +27,9 @@ class AnswerScorer(nn.Module):
     it, and the regression only says what probability its values mean.
     """
 
+    joins_columns = True  # whether counts and position can be added: not to a system that is made of these
+    named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
+
     def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):
         super().__init__()
         self.vocabulary, self.columns = vocabulary, tuple(columns)

@@ -49,7 +49,7 @@ def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
 def loss_and_gradient(
     theta: np.ndarray, choices: AlignmentChoices, fixed: np.ndarray | None, labels: np.ndarray, cost: float
 ) -> tuple[float, np.ndarray]:
-    """The loss where words of right pairs are aligned as in `fixed`, [words, F], and those of wrong pairs at their best.
+    """The loss where words of right pairs are aligned as in `fixed`, [words, F], those of wrong pairs at their best.
 
     Without `fixed` all are at their best: the loss itself.
     """

@@ -5,15 +5,16 @@ described by groups of features, each of which can be left out:
 
     lexical    the same word (stop words apart), the same stem
     wordnet    a synonym, an antonym, a kind of the word, what the word is a kind of, a word of the same root
-    vectors    the cosine of word vectors
+    vectors    the cosine of word vectors, as far as it is above that of unrelated words
     type       the question's interrogative may choose a word that looks like an answer to it: a year for when, a
                number for how many, a name for who and where
     length     the candidate's length, which needs no choice
 
-Each weighs as much as the word's idf has in the question's. The original has named entities, and vectors and antonyms of
+Each weighs by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
 other models; `type` stands for the first by the look of words alone.
 """
 
+import calendar
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,8 +35,9 @@ GROUPS = {
     "type": ("year", "number", "name", "other_number", "other_name"),
     "length": ("length",),
 }
+UNRELATED = 0.35  # a cosine that the best of any thirty words reaches: only what is above says something
 MOST_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
-MONTHS = frozenset("january february march april may june july august september october november december".split())
+MONTHS = frozenset(calendar.month_name[number].lower() for number in range(1, 13))
 
 
 class LatentAlignment(AnswerScorer):
@@ -51,7 +53,7 @@ class LatentAlignment(AnswerScorer):
     ):
         super().__init__(vocabulary, ("score",))
         present = [group for group in GROUPS if group != "wordnet" or has_wordnet()]
-        self.groups = chosen(features, tuple(GROUPS), present)
+        self.groups = self.named_features = chosen(features, tuple(GROUPS), present)
         self.names = tuple(name for group in self.groups for name in GROUPS[group])
         self.cost, self.turns = cost, turns  # of a wrong alignment, of learning
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
@@ -99,7 +101,7 @@ class LatentAlignment(AnswerScorer):
     ) -> None:
         stop = corpus.is_stop[pairs.asked][:, None, None]
         lexical = np.stack([pairs.same & ~stop, pairs.same & stop, pairs.same_stem & ~pairs.same & ~stop])
-        content_cosine = pairs.similarity * ~stop * ~pairs.same
+        content_cosine = np.maximum(pairs.similarity - UNRELATED, 0) * ~stop * ~pairs.same
         parts = {"lexical": lexical, "vectors": content_cosine[None]}
         if senses is not None:
             parts["wordnet"] = _relations(senses, pairs) & ~stop & ~pairs.same

@@ -28,8 +28,12 @@ class OverlapRegression(AnswerScorer):
     with `position` only.
     """
 
+    joins_columns = False
+
     def __init__(self, vocabulary: Vocabulary, features: Sequence[str] | str | None = None, position: bool = False):
-        super().__init__(vocabulary, chosen(features, WORDS + POSITION, WORDS + POSITION * position))
+        columns = chosen(features, WORDS + POSITION, WORDS + POSITION * position)
+        super().__init__(vocabulary, columns)
+        self.named_features = columns
         self.register_buffer("mean_length", torch.ones((), dtype=torch.float64))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:

@@ -101,7 +101,7 @@ def _sentences(question_answers: QuestionAnswers) -> list[tuple[str, ...]]:
     return [one.words for one in every] + [answer.words for one in every for answer in one.candidates]
 
 
-def _train(texts: list[list[str]], dim: int, epochs: int, seed: int):  # noqa: ANN202 (a type of an optional package)
+def _train(texts: list[list[str]], dim: int, epochs: int, seed: int):
     try:
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
     except ImportError:

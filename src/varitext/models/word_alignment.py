@@ -39,8 +39,9 @@ class WordAlignment(AnswerScorer):
     """Logistic regression on the features of an alignment; `features` names groups of them."""
 
     def __init__(self, vocabulary: Vocabulary, embedding_dim: int = 50, features: Sequence[str] | str | None = None):
-        self.groups = chosen(features, tuple(GROUPS), tuple(GROUPS))
-        super().__init__(vocabulary, [name for group in self.groups for name in GROUPS[group]])
+        groups = chosen(features, tuple(GROUPS), tuple(GROUPS))
+        super().__init__(vocabulary, [name for group in groups for name in GROUPS[group]])
+        self.groups = self.named_features = groups
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
