@@ -1,4 +1,4 @@
-"""The published systems: features by hand, BM25, alignments against brute force, order and padding, odd words, folders."""
+"""The published systems: features by hand, alignments against brute force, order and padding, odd words, folders."""
 
 import itertools
 import math
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varitext.alignment import AlignedCorpus, side_by_side, unit_vectors
+from varitext.answer_ranker import AnswerRanker
 from varitext.answer_vectors import learn_words
 from varitext.bm25 import bm25
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
@@ -550,3 +551,65 @@ def test_convolution_by_hand(lengths, shape):
         expected = torch.stack(windows) if windows else torch.zeros(1, 4, dtype=torch.float64)
         torch.testing.assert_close(layer.mean(batch, vectors)[row], expected.mean(0))
         torch.testing.assert_close(layer.maximum(batch, vectors)[row], expected.amax(0))
+
+
+# In the ranker
+
+QUICK = {"vectors": VECTORS, "embedding_dim": 6, "hidden_dim": 6, "epochs": 2, "threads": 1, "folds": 2, "dropout": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("model", "features"),
+    [
+        ("overlap", None),
+        ("overlap", "bm25"),
+        ("pv", None),
+        ("word_alignment", ["idf", "dispersion"]),
+        ("lclr", ["lexical", "type"]),
+        ("bigram_cnn", None),
+        ("deep_cnn", None),
+        ("deep_cnn", "overlap"),
+    ],
+)
+def test_every_system_is_a_ranker_with_a_folder(model, features, tmp_path, monkeypatch):
+    ranker = AnswerRanker(model, features=features, counts=True, position=True, **QUICK).fit(TRAIN, DEV)
+    expected = ranker.predict_proba(TEST)
+    assert ((expected > 0) & (expected < 1)).all() and ranker.history_[-1]["dev_map"] >= 0
+    assert (ranker.combination_ is None) == (model == "overlap")
+    ranker.save(tmp_path / "model")
+    monkeypatch.setattr("varitext.models.lclr.has_wordnet", lambda: False)  # what was chosen is in the folder
+    loaded = AnswerRanker.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(TEST), expected)
+    assert loaded.evaluate(TEST) == ranker.evaluate(TEST)
+    ranking = loaded.rank("who was the king ?", ["a queen", "the lake 1914", "xyzzy"], positions=[0, 1, 2])
+    assert sorted(one.place for one in ranking.candidates) == [0, 1, 2]
+    assert ranking.candidates[0].probability >= ranking.candidates[2].probability
+
+
+def test_counts_of_unknown_words_reach_the_network():
+    """Names that training never saw are one number to it; which of them are shared, only counts can tell."""
+    asked = corpus(question("1", "who was plugh ?", ("plugh", 1), ("xyzzy", 0)))
+    settings = QUICK | {"learning_rate": 1e-2, "epochs": 4}
+    without = AnswerRanker("deep_cnn", **settings).fit(TRAIN, DEV).predict_proba(asked)
+    inside = AnswerRanker("deep_cnn", features="overlap", **settings).fit(TRAIN, DEV).predict_proba(asked)
+    assert without[0] == without[1] and inside[0] != inside[1]
+
+
+def test_second_stage_learns_from_questions_that_a_system_has_not_seen(monkeypatch):
+    seen: list[tuple[int, int]] = []
+    learn = WordAlignment.learn
+
+    def watched(self, train, dev, words, seed=0):
+        seen.append((train.n_questions, len(self.vocabulary)))
+        learn(self, train, dev, words, seed)
+
+    monkeypatch.setattr(WordAlignment, "learn", watched)
+    AnswerRanker("word_alignment", counts=True, **QUICK | {"folds": 3}).fit(TRAIN, DEV)
+    assert [questions for questions, _ in seen] == [60, 40, 40, 40] and len({size for _, size in seen}) == 1
+
+
+def test_features_of_a_model_without_any_are_refused():
+    with pytest.raises(InputError, match="lstm has no features to choose from"):
+        AnswerRanker("lstm", features="bm25", **QUICK).fit(TRAIN, DEV)
+    with pytest.raises(InputError, match="called 'bm26'; there are: word_overlap"):
+        AnswerRanker("overlap", features="bm26", **QUICK).fit(TRAIN, DEV)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,11 +24,13 @@ from varitext.answer_task import (
     question_seeds,
     sampled_probabilities,
 )
-from varitext.answer_vectors import VectorSource, learn_words
+from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError, TrainingDiverged
-from varitext.models.answer_models import ANSWER_MODELS
+from varitext.evaluation.ranking import ranking_record
+from varitext.models.answer_models import ANSWER_MODELS, SCORERS
 from varitext.models.answer_network import AnswerNetwork
+from varitext.models.answer_scorer import AnswerScorer
 from varitext.overlap import COUNTS, PLACE, Combination, Overlap, PairFeatures, question_folds
 from varitext.pair_batches import PairBatches
 from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
@@ -45,7 +49,7 @@ class _Lesson(NamedTuple):
 
     train: QuestionAnswers
     dev: QuestionAnswers
-    start: np.ndarray | None  # of the word vectors, [V, E]
+    words: AnswerWords
     progress: Progress | None
     checkpoint: Path | None
     resume: bool
@@ -64,6 +68,9 @@ class AnswerRanker(BaseEstimator):
     judged by a network that was trained on the other folds. So fitting costs `folds` more networks. The same question
     asked twice is never in two folds.
 
+    `features` names what a system of features uses: one column of `overlap` is a plain ranking by it, `word_alignment`
+    and `lclr` have groups, and with "overlap" a `deep_cnn` reads counts inside. Without it they take what they have.
+
     >>> ranker = AnswerRanker(counts=True).fit(train, dev)                  # doctest: +SKIP
     >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text     # doctest: +SKIP
     """
@@ -75,6 +82,7 @@ class AnswerRanker(BaseEstimator):
         *,
         counts: bool = False,
         position: bool = False,
+        features: Sequence[str] | str | None = None,
         folds: int = 3,
         embedding_dim: int = 50,
         hidden_dim: int = 50,
@@ -101,6 +109,7 @@ class AnswerRanker(BaseEstimator):
         self.latent_dim = latent_dim
         self.counts = counts
         self.position = position
+        self.features = features
         self.folds = folds
         self.embedding_dim = embedding_dim
         self.hidden_dim = hidden_dim
@@ -154,7 +163,7 @@ class AnswerRanker(BaseEstimator):
         lesson = _Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
         with running_on(self.threads):
-            self._fit_network(lesson)
+            self._fit_first_stage(lesson)
             if self._columns:
                 self._fit_combination(lesson)
         return self
@@ -223,7 +232,7 @@ class AnswerRanker(BaseEstimator):
 
     def _stored_weights(self) -> dict[str, torch.Tensor]:
         weights = self.network_.state_dict()
-        if self.freeze_word_vectors:
+        if self.freeze_word_vectors and self.model not in SCORERS:
             weights[WORD_VECTORS] = weights[WORD_VECTORS].half()  # exact: they were rounded before training
         weights[FREQUENCIES] = torch.from_numpy(self.overlap_.document_frequencies.astype(np.int32))
         return weights
@@ -246,13 +255,17 @@ class AnswerRanker(BaseEstimator):
         if ranker.device.startswith("cuda") and not torch.cuda.is_available():
             ranker.device = "cpu"  # fitted on another machine
         ranker.architecture_, ranker.training_ = config["architecture"], config["training"]
-        ranker._restore_network(config["model"], weights, folder)
         ranker.vocabulary_, ranker.history_ = stored.vocabulary, stored.metrics
+        ranker._restore_network(config["model"], weights, folder)
         ranker.overlap_ = Overlap(stored.vocabulary, frequencies, ranker.n_training_pairs_)
         ranker.combination_ = _restored_combination(config["combination"])
         return ranker
 
     def _restore_network(self, model: str, weights: dict[str, torch.Tensor], folder: Path) -> None:
+        if model in SCORERS:
+            self.network_ = SCORERS[model](self.vocabulary_, **_without_size(self.architecture_))
+            load_weights(self.network_, weights, folder)
+            return
         self.network_ = ANSWER_MODELS[model](**self.architecture_)
         weights[WORD_VECTORS] = weights[WORD_VECTORS].float()
         load_weights(self.network_, weights, folder)
@@ -262,11 +275,15 @@ class AnswerRanker(BaseEstimator):
 
     @property
     def _columns(self) -> tuple[str, ...]:
+        if self.model in SCORERS and not SCORERS[self.model].joins_columns:
+            return ()
         return (COUNTS if self.counts else ()) + (PLACE if self.position else ())
 
     def _check_settings(self) -> None:
         if self.model not in ANSWER_MODELS:
             raise InputError(f"no model of answers is called {self.model!r}; there are: {', '.join(ANSWER_MODELS)}")
+        if self.features is not None and "features" not in inspect.signature(ANSWER_MODELS[self.model]).parameters:
+            raise InputError(f"{self.model} has no features to choose from: leave out features")
         for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -277,18 +294,22 @@ class AnswerRanker(BaseEstimator):
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 to below 1, not {self.dropout}")
 
-    def _learn_words(self, train: QuestionAnswers) -> np.ndarray | None:
-        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where the word vectors begin, [V, E]."""
+    def _learn_words(self, train: QuestionAnswers) -> AnswerWords:
+        """Sets `vocabulary_`, `vectors_` and `overlap_`."""
         words = learn_words(train, self.vectors, self.embedding_dim, self.seed)
         self.vocabulary_ = words.vocabulary
         self.vectors_ = {"start": words.source, "n_known": words.n_known}
         self.overlap_ = Overlap.learn(train, self.vocabulary_)
-        return words.start
+        return words
+
+    def _sizes(self) -> dict[str, Any]:
+        """The settings that the model itself is built with."""
+        parameters = inspect.signature(ANSWER_MODELS[self.model]).parameters
+        return {name: getattr(self, name) for name in _SIZES if name in parameters}
 
     def _build(self, start: np.ndarray | None) -> AnswerNetwork:
         network = ANSWER_MODELS[self.model]
-        sizes = {name: getattr(self, name) for name in _SIZES if name in inspect.signature(network).parameters}
-        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | sizes
+        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | self._sizes()
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             built = network(**self.architecture_)
@@ -304,12 +325,29 @@ class AnswerRanker(BaseEstimator):
             chosen["time_limit"] = self.time_limit / (1 + self.folds)
         settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits)
         self.training_ = dataclasses.asdict(settings) | dataclasses.asdict(objective)
-        return Trainer(
-            network, AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device), settings, *watched
-        )
+        columns = partial(self._pair_columns, network)
+        task = AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device, columns)
+        return Trainer(network, task, settings, *watched)
+
+    def _fit_first_stage(self, lesson: _Lesson) -> None:
+        (self._fit_scorer if self.model in SCORERS else self._fit_network)(lesson)
+
+    def _fit_scorer(self, lesson: _Lesson) -> None:
+        started = time.monotonic()
+        self.network_ = self._learned_scorer(lesson.train, lesson)
+        ranking = ranking_record(self.network_.log_odds(lesson.dev), lesson.dev.labels, lesson.dev.groups)
+        self.dev_map_, self.history_ = ranking.map, [{"dev_map": ranking.map, "dev_mrr": ranking.mrr}]
+        self.training_, self.stopped_, self.fit_seconds_ = {}, "fitted", time.monotonic() - started
+
+    def _learned_scorer(self, train: QuestionAnswers, lesson: _Lesson) -> AnswerScorer:
+        scorer = SCORERS[self.model](self.vocabulary_, **self._sizes())
+        named = {} if scorer.named_features is None else {"features": list(scorer.named_features)}
+        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | self._sizes() | named
+        scorer.learn(train, lesson.dev, lesson.words, self.seed)
+        return scorer
 
     def _fit_network(self, lesson: _Lesson) -> None:
-        self.network_ = self._build(lesson.start)
+        self.network_ = self._build(lesson.words.start)
         trainer = self._trainer(self.network_, lesson.train, lesson.dev, lesson.checkpoint, lesson.progress)
         try:
             trainer.train(lesson.resume)
@@ -334,7 +372,9 @@ class AnswerRanker(BaseEstimator):
     def _judge_unseen(
         self, lesson: _Lesson, seen: QuestionAnswers, unseen: QuestionAnswers, checkpoint: Path | None
     ) -> np.ndarray:
-        network = self._build(lesson.start)
+        if self.model in SCORERS:
+            return self._sampled(unseen, network=self._learned_scorer(seen, lesson)).mean(0)
+        network = self._build(lesson.words.start)
         state = self._trainer(network, seen, lesson.dev, checkpoint, None).train(lesson.resume)
         self.stopped_ = "interrupted" if state.stopped == "interrupted" else self.stopped_
         self._stop_if_interrupted()
@@ -348,13 +388,28 @@ class AnswerRanker(BaseEstimator):
     # Inside: prediction
 
     def _sampled(
-        self, question_answers: QuestionAnswers, samples: int | None = None, network: AnswerNetwork | None = None
+        self,
+        question_answers: QuestionAnswers,
+        samples: int | None = None,
+        network: AnswerNetwork | AnswerScorer | None = None,
     ) -> np.ndarray:
-        """The network's probabilities for every sample of the prior, [S, P]."""
-        samples = self._samples(samples)
+        """The first stage's probabilities for every sample of the prior, [S, P]; a scorer has but one."""
+        samples, network = self._samples(samples), network or self.network_
         with running_on(self.threads):
-            batches = PairBatches(question_answers, self.vocabulary_, PREDICTION_PAIRS, self.device)
-            return sampled_probabilities(network or self.network_, batches, samples, self.seed)
+            if isinstance(network, AnswerScorer):
+                return expit(network.log_odds(question_answers))[None]
+            batches = self._batches(network, question_answers, PREDICTION_PAIRS)
+            return sampled_probabilities(network, batches, samples, self.seed)
+
+    def _batches(self, network: AnswerNetwork, question_answers: QuestionAnswers, batch_size: int) -> PairBatches:
+        columns = self._pair_columns(network, question_answers)
+        return PairBatches(question_answers, self.vocabulary_, batch_size, self.device, features=columns)
+
+    def _pair_columns(self, network: AnswerNetwork, question_answers: QuestionAnswers) -> np.ndarray | None:
+        """The counts that the network reads beside the words, [P, F]."""
+        if not network.pair_columns:
+            return None
+        return self.overlap_.features(question_answers).only(network.pair_columns).values
 
     def _samples(self, samples: int | None) -> int:
         samples = self.prediction_samples if samples is None else samples
@@ -376,13 +431,22 @@ class AnswerRanker(BaseEstimator):
         """The weight of every word of one question's candidates under the same h as their probabilities, [S, P, T]."""
         if not hasattr(self.network_, "attention_weights"):
             return None
-        batch = PairBatches(question_answers, self.vocabulary_, device=self.device).batch([0])
+        batch = self._batches(self.network_, question_answers, PREDICTION_PAIRS).batch([0])
         with running_on(self.threads), torch.random.fork_rng():
             torch.manual_seed(question_seeds(batch, self.seed)[0])
             return self.network_.attention_weights(batch, self._samples(samples)).double().cpu().numpy()
 
 
-_SIZES = ("latent_dim", "embedding_dim", "hidden_dim", "layers", "dropout", "freeze_word_vectors")
+_SIZES = (
+    "latent_dim",
+    "embedding_dim",
+    "hidden_dim",
+    "layers",
+    "dropout",
+    "freeze_word_vectors",
+    "features",
+    "position",
+)
 _TRAINING = (
     "epochs",
     "batch_size",
@@ -404,6 +468,11 @@ _LEARNED = (
     "stopped_",
     "fit_seconds_",
 )
+
+
+def _without_size(architecture: dict[str, Any]) -> dict[str, Any]:
+    """A scorer is given the vocabulary itself."""
+    return {name: value for name, value in architecture.items() if name != "vocabulary_size"}
 
 
 def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:

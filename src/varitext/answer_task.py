@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -56,10 +56,11 @@ class AnswerTask:
         settings: TrainingSettings,
         objective: AnswerObjective,
         device: str = "cpu",
+        features: Callable[[QuestionAnswers], np.ndarray | None] = lambda _: None,
     ):
         self.dev, self.settings, self.objective = dev, settings, objective
-        self.train_batches = PairBatches(train, vocabulary, settings.batch_size, device)
-        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device)
+        self.train_batches = PairBatches(train, vocabulary, settings.batch_size, device, features=features(train))
+        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device, features=features(dev))
         self.steps_per_epoch = len(self.train_batches)
 
     @cached_property
@@ -67,7 +68,13 @@ class AnswerTask:
         digest = hashlib.sha256(repr(self.objective).encode())
         for batches in (self.train_batches, self.dev_batches):
             answers = [answer for answers in batches.answers for answer in answers]
-            for arrays in (batches.questions, answers, batches.labels, [batches.sizes]):
+            for arrays in (
+                batches.questions,
+                answers,
+                batches.labels,
+                [batches.sizes],
+                batches.features or [np.zeros(0)],
+            ):
                 digest.update(np.array([len(array) for array in arrays]))
                 digest.update(np.concatenate(arrays))
         return digest.hexdigest()

@@ -29,6 +29,7 @@ class PairBatch:
     answers: TokenBatch  # [P, T]
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
+    features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -36,7 +37,8 @@ class PairBatch:
     def to(self, device: torch.device | str) -> "PairBatch":
         questions = TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device))
         answers = TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device))
-        return PairBatch(questions, answers, self.question_of.to(device), self.labels.to(device))
+        features = None if self.features is None else self.features.to(device)
+        return PairBatch(questions, answers, self.question_of.to(device), self.labels.to(device), features)
 
 
 class PairBatches:
@@ -49,6 +51,7 @@ class PairBatches:
         batch_size: int = 128,
         device: torch.device | str = "cpu",
         lowercase: bool = True,
+        features: np.ndarray | None = None,  # [pairs, F]
     ):
         if batch_size < 1:
             raise InputError(f"batch_size must be above zero, not {batch_size}")
@@ -63,6 +66,9 @@ class PairBatches:
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
         self.sizes = np.array([len(answers) for answers in self.answers])
+        self.features = None  # of each question
+        if features is not None:
+            self.features = np.split(np.ascontiguousarray(features, np.float32), np.cumsum(self.sizes)[:-1])
         self.number_of_batches = min(len(questions), max(1, round(int(self.sizes.sum()) / batch_size)))
 
     def __len__(self) -> int:
@@ -87,6 +93,7 @@ class PairBatches:
             answers=padded([answer for place in chosen for answer in self.answers[place]]),
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), self.sizes[chosen])),
             labels=torch.from_numpy(np.concatenate([self.labels[place] for place in chosen])),
+            features=self.features and torch.from_numpy(np.concatenate([self.features[place] for place in chosen])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
