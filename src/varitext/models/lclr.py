@@ -8,13 +8,12 @@ described by groups of features, each of which can be left out:
     vectors    the cosine of word vectors, as far as it is above that of unrelated words
     type       the question's interrogative may choose a word that looks like an answer to it: a year for when, a
                number for how many, a name for who and where
-    length     the candidate's length, which needs no choice
+    length     the candidate's length, which needs no choice; it can only speak for a long one
 
 Each weighs by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
 other models; `type` stands for the first by the look of words alone.
 """
 
-import calendar
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,13 +34,17 @@ GROUPS = {
     "type": ("year", "number", "name", "other_number", "other_name"),
     "length": ("length",),
 }
-UNRELATED = 0.35  # a cosine that the best of any thirty words reaches: only what is above says something
+UNRELATED = 0.35  # cosines up to this count as none, or a long sentence would gain by its mere number of words
 MOST_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
-MONTHS = frozenset(calendar.month_name[number].lower() for number in range(1, 13))
+MONTHS = {"January", "February", "March", "April", "May", "June", "July", "August", "September"}
+MONTHS |= {"October", "November", "December"}
 
 
 class LatentAlignment(AnswerScorer):
-    """Ranks by the score of the best alignment; `features` names groups. Those of WordNet need its files."""
+    """Ranks by the score of the best alignment; `features` names groups. Those of WordNet need its files.
+
+    `cost` is what all pairs together weigh in learning beside theta's own size.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class LatentAlignment(AnswerScorer):
         present = [group for group in GROUPS if group != "wordnet" or has_wordnet()]
         self.groups = self.named_features = chosen(features, tuple(GROUPS), present)
         self.names = tuple(name for group in self.groups for name in GROUPS[group])
-        self.cost, self.turns = cost, turns  # of a wrong alignment, of learning
+        self.cost, self.turns = cost, turns
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
         self.register_buffer("theta", torch.zeros(len(self.names) + 1, dtype=torch.float64))
 
@@ -170,5 +173,5 @@ def _wanted(words: Sequence[str]) -> str:
 def _look(word: str, place: int) -> tuple[bool, bool, bool]:
     """Year or month, number, name: by digits and capitals alone."""
     digits = any(map(str.isdigit, word))
-    year = (word.isdigit() and len(word) == 4) or word.lower() in MONTHS
+    year = (word.isdigit() and len(word) == 4) or word in MONTHS
     return year, digits, place > 0 and word[:1].isupper()
