@@ -36,7 +36,7 @@ class PlainFit:
     def __init__(self, train: QuestionAnswers, ranker: AnswerRanker, seed: int = 0):
         torch.manual_seed(seed)
         vectors = torch.empty(FIRST_WORD + len(ranker.vocabulary_), ranker.architecture_["embedding_dim"])
-        known = ranker._learn_words(train)
+        known = ranker._learn_words(train).start
         vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(known)
         vectors[0] = 0
         self.vocabulary = ranker.vocabulary_

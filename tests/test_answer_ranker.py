@@ -186,7 +186,7 @@ def test_free_bits_are_free():
 def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
     words = Vocabulary(tuple(FILLERS) + tuple(word for kind in KINDS.values() for word in kind.split()))
     task = AnswerTask(TRAIN, DEV, words, TrainingSettings(), AnswerObjective())
-    torch.manual_seed(0)
+    torch.manual_seed(1)
     model = ANSWER_MODELS["nasm"](len(words), embedding_dim=8, hidden_dim=8, layers=1).eval()
     with torch.no_grad():
         for parameter in model.parameters():

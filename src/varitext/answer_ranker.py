@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import inspect
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,12 +25,14 @@ from varitext.answer_task import (
     question_seeds,
     sampled_probabilities,
 )
-from varitext.answer_vectors import VectorSource, learn_words
+from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.combination import Combination
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
 from varitext.errors import InputError, TrainingDiverged
-from varitext.models.answer_models import ANSWER_MODELS
+from varitext.evaluation.ranking import ranking_record
+from varitext.models.answer_models import ANSWER_MODELS, SCORERS
 from varitext.models.answer_network import AnswerNetwork
+from varitext.models.answer_scorer import AnswerScorer
 from varitext.overlap import COUNTS, PLACE, Overlap, PairFeatures
 from varitext.pair_batches import PairBatches
 from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
@@ -48,7 +52,7 @@ class _Lesson(NamedTuple):
 
     train: QuestionAnswers
     dev: QuestionAnswers
-    start: np.ndarray | None  # of the word vectors, [V, E]
+    words: AnswerWords
     progress: Progress | None
     checkpoint: Path | None
     resume: bool
@@ -81,6 +85,9 @@ class AnswerRanker(BaseEstimator):
     judged by a network that was trained on the other folds. So fitting costs `folds` more networks. The same question
     asked twice is never in two folds.
 
+    `features` names what a system of features uses: one column of `overlap` is a plain ranking by it, `word_alignment`
+    and `lclr` have groups, and with "overlap" a `deep_cnn` reads counts inside. Without it they take what they have.
+
     >>> ranker = AnswerRanker(counts=True).fit(train, dev)                  # doctest: +SKIP
     >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text     # doctest: +SKIP
     """
@@ -92,6 +99,7 @@ class AnswerRanker(BaseEstimator):
         *,
         counts: bool = False,
         position: bool = False,
+        features: Sequence[str] | str | None = None,
         folds: int = 3,
         questions: str = "answerable",
         embedding_dim: int | None = None,
@@ -121,6 +129,7 @@ class AnswerRanker(BaseEstimator):
         self.latent_dim = latent_dim
         self.counts = counts
         self.position = position
+        self.features = features
         self.folds = folds
         self.questions = questions
         self.embedding_dim = embedding_dim
@@ -177,7 +186,7 @@ class AnswerRanker(BaseEstimator):
         lesson = _Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
         with running_on(self.threads):
-            self._fit_network(lesson)
+            self._fit_first_stage(lesson)
             if self._columns:
                 self._fit_combination(lesson)
         return self
@@ -185,7 +194,7 @@ class AnswerRanker(BaseEstimator):
     def trainer_for(self, train: QuestionAnswers, dev: QuestionAnswers) -> Trainer:
         """The training of the network as `fit` runs it, before its first step: for benchmarks."""
         self._check_settings()
-        return self._trainer(self._build(self._learn_words(train)), train, dev)
+        return self._trainer(self._build(self._learn_words(train).start), train, dev)
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
@@ -270,7 +279,8 @@ class AnswerRanker(BaseEstimator):
 
     def _stored_weights(self) -> dict[str, torch.Tensor]:
         weights = self.network_.state_dict()
-        weights[FIXED_VECTORS] = weights[FIXED_VECTORS].half()  # exact: they were rounded before training
+        if self.model not in SCORERS:
+            weights[FIXED_VECTORS] = weights[FIXED_VECTORS].half()  # exact: they were rounded before training
         weights[FREQUENCIES] = torch.from_numpy(self.overlap_.document_frequencies.astype(np.int32))
         return weights
 
@@ -292,13 +302,17 @@ class AnswerRanker(BaseEstimator):
         if ranker.device.startswith("cuda") and not torch.cuda.is_available():
             ranker.device = "cpu"  # fitted on another machine
         ranker.architecture_, ranker.training_ = config["architecture"], config["training"]
-        ranker._restore_network(config["model"], weights, folder)
         ranker.vocabulary_, ranker.history_ = stored.vocabulary, stored.metrics
+        ranker._restore_network(config["model"], weights, folder)
         ranker.overlap_ = Overlap(stored.vocabulary, frequencies, ranker.n_training_pairs_)
         ranker.combination_ = _restored_combination(config["combination"])
         return ranker
 
     def _restore_network(self, model: str, weights: dict[str, torch.Tensor], folder: Path) -> None:
+        if model in SCORERS:
+            self.network_ = SCORERS[model](self.vocabulary_, **_without_size(self.architecture_))
+            load_weights(self.network_, weights, folder)
+            return
         self.network_ = ANSWER_MODELS[model](**self.architecture_)
         weights[FIXED_VECTORS] = weights[FIXED_VECTORS].float()
         load_weights(self.network_, weights, folder)
@@ -308,11 +322,15 @@ class AnswerRanker(BaseEstimator):
 
     @property
     def _columns(self) -> tuple[str, ...]:
+        if self.model in SCORERS and not SCORERS[self.model].joins_columns:
+            return ()
         return (COUNTS if self.counts else ()) + (PLACE if self.position else ())
 
     def _check_settings(self) -> None:
         if self.model not in ANSWER_MODELS:
             raise InputError(f"no model of answers is called {self.model!r}; there are: {', '.join(ANSWER_MODELS)}")
+        if self.features is not None and "features" not in inspect.signature(ANSWER_MODELS[self.model]).parameters:
+            raise InputError(f"{self.model} has no features to choose from: leave out features")
         for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -323,23 +341,29 @@ class AnswerRanker(BaseEstimator):
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 to below 1, not {self.dropout}")
 
-    def _learn_words(self, train: QuestionAnswers) -> np.ndarray | None:
-        """Sets `vocabulary_`, `vectors_` and `overlap_`; returns where word vectors begin, [V, E], if not at random.
+    def _learn_words(self, train: QuestionAnswers) -> AnswerWords:
+        """Sets `vocabulary_`, `vectors_` and `overlap_`.
 
-        In 16 bits, which is how a model folder keeps those that are not tuned.
+        Vectors are rounded to 16 bits, which is how a model folder keeps those that are not tuned.
         """
         words = learn_words(train, self.vectors, self.embedding_dim, self.seed)
         self.vocabulary_ = words.vocabulary
         self.vectors_ = {"start": words.source, "n_known": words.n_known}
         self.overlap_ = Overlap.learn(train, self.vocabulary_)
-        return None if words.start is None else words.start.astype(np.float16).astype(np.float32)
+        start = None if words.start is None else words.start.astype(np.float16).astype(np.float32)
+        return words._replace(start=start)
+
+    def _sizes(self, start: np.ndarray | None) -> dict[str, Any]:
+        """The settings that the model itself is built with, besides its vocabulary."""
+        parameters = inspect.signature(ANSWER_MODELS[self.model]).parameters
+        sizes = {name: getattr(self, name) for name in _SIZES}
+        sizes["embedding_dim"] = (self.embedding_dim or EMBEDDING_DIM) if start is None else start.shape[1]
+        sizes["fixed_words"] = 0 if self.tune_word_vectors else self.vectors_["n_known"]
+        return {name: value for name, value in sizes.items() if name in parameters}
 
     def _build(self, start: np.ndarray | None) -> AnswerNetwork:
         network = ANSWER_MODELS[self.model]
-        sizes = {name: getattr(self, name) for name in _SIZES if name in inspect.signature(network).parameters}
-        sizes["embedding_dim"] = (self.embedding_dim or EMBEDDING_DIM) if start is None else start.shape[1]
-        sizes["fixed_words"] = 0 if self.tune_word_vectors else self.vectors_["n_known"]
-        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | sizes
+        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | self._sizes(start)
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             built = network(**self.architecture_)
@@ -353,12 +377,29 @@ class AnswerRanker(BaseEstimator):
             chosen["time_limit"] = self.time_limit / (1 + self.folds)
         settings, objective = TrainingSettings(**chosen), AnswerObjective(self.free_bits, self.most_wrong)
         self.training_ = dataclasses.asdict(settings) | dataclasses.asdict(objective)
-        return Trainer(
-            network, AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device), settings, *watched
-        )
+        columns = partial(self._pair_columns, network)
+        task = AnswerTask(train, dev, self.vocabulary_, settings, objective, self.device, columns)
+        return Trainer(network, task, settings, *watched)
+
+    def _fit_first_stage(self, lesson: _Lesson) -> None:
+        (self._fit_scorer if self.model in SCORERS else self._fit_network)(lesson)
+
+    def _fit_scorer(self, lesson: _Lesson) -> None:
+        started = time.monotonic()
+        self.network_ = self._learned_scorer(lesson.train, lesson)
+        ranking = ranking_record(self.network_.log_odds(lesson.dev), lesson.dev.labels, lesson.dev.groups)
+        self.dev_map_, self.history_ = ranking.map, [{"dev_map": ranking.map, "dev_mrr": ranking.mrr}]
+        self.training_, self.stopped_, self.fit_seconds_ = {}, "fitted", time.monotonic() - started
+
+    def _learned_scorer(self, train: QuestionAnswers, lesson: _Lesson) -> AnswerScorer:
+        scorer = SCORERS[self.model](self.vocabulary_, **self._sizes(lesson.words.start))
+        named = {} if scorer.named_features is None else {"features": list(scorer.named_features)}
+        self.architecture_ = {"vocabulary_size": len(self.vocabulary_)} | self._sizes(lesson.words.start) | named
+        scorer.learn(train, lesson.dev, lesson.words, self.seed)
+        return scorer
 
     def _fit_network(self, lesson: _Lesson) -> None:
-        self.network_ = self._build(lesson.start)
+        self.network_ = self._build(lesson.words.start)
         progress = fold_progress(lesson.progress, None, self.folds) if self._columns else lesson.progress
         trainer = self._trainer(self.network_, lesson.train, lesson.dev, lesson.checkpoint, progress)
         try:
@@ -390,7 +431,9 @@ class AnswerRanker(BaseEstimator):
         checkpoint: Path | None,
         progress: Progress | None,
     ) -> np.ndarray:
-        network = self._build(lesson.start)
+        if self.model in SCORERS:
+            return self._sampled(unseen, network=self._learned_scorer(seen, lesson)).mean(0)
+        network = self._build(lesson.words.start)
         state = self._trainer(network, seen, lesson.dev, checkpoint, progress).train(lesson.resume)
         self.stopped_ = "interrupted" if state.stopped == "interrupted" else self.stopped_
         self._stop_if_interrupted()
@@ -404,13 +447,28 @@ class AnswerRanker(BaseEstimator):
     # Inside: prediction
 
     def _sampled(
-        self, question_answers: QuestionAnswers, samples: int | None = None, network: AnswerNetwork | None = None
+        self,
+        question_answers: QuestionAnswers,
+        samples: int | None = None,
+        network: AnswerNetwork | AnswerScorer | None = None,
     ) -> np.ndarray:
-        """The network's probabilities for every sample of the prior, [S, P]."""
-        samples = self._samples(samples)
+        """The first stage's probabilities for every sample of the prior, [S, P]; a scorer has but one."""
+        samples, network = self._samples(samples), network or self.network_
         with running_on(self.threads):
-            batches = PairBatches(question_answers, self.vocabulary_, PREDICTION_PAIRS, self.device)
-            return sampled_probabilities(network or self.network_, batches, samples, self.seed)
+            if isinstance(network, AnswerScorer):
+                return expit(network.log_odds(question_answers))[None]
+            batches = self._batches(network, question_answers, PREDICTION_PAIRS)
+            return sampled_probabilities(network, batches, samples, self.seed)
+
+    def _batches(self, network: AnswerNetwork, question_answers: QuestionAnswers, batch_size: int) -> PairBatches:
+        columns = self._pair_columns(network, question_answers)
+        return PairBatches(question_answers, self.vocabulary_, batch_size, self.device, features=columns)
+
+    def _pair_columns(self, network: AnswerNetwork, question_answers: QuestionAnswers) -> np.ndarray | None:
+        """The counts that the network reads beside the words, [P, F]."""
+        if not network.pair_columns:
+            return None
+        return self.overlap_.features(question_answers).only(network.pair_columns).values
 
     def _samples(self, samples: int | None) -> int:
         samples = self.prediction_samples if samples is None else samples
@@ -432,13 +490,13 @@ class AnswerRanker(BaseEstimator):
         """The weight of every word of one question's candidates under the same h as their probabilities, [S, P, T]."""
         if not hasattr(self.network_, "attention_weights"):
             return None
-        batch = PairBatches(question_answers, self.vocabulary_, device=self.device).batch([0])
+        batch = self._batches(self.network_, question_answers, PREDICTION_PAIRS).batch([0])
         with running_on(self.threads), torch.random.fork_rng():
             torch.manual_seed(question_seeds(batch, self.seed)[0])
             return self.network_.attention_weights(batch, self._samples(samples)).double().cpu().numpy()
 
 
-_SIZES = ("latent_dim", "hidden_dim", "layers", "dropout")
+_SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
 _TRAINING = (
     "epochs",
     "batch_size",
@@ -461,6 +519,11 @@ _LEARNED = (
     "stopped_",
     "fit_seconds_",
 )
+
+
+def _without_size(architecture: dict[str, Any]) -> dict[str, Any]:
+    """A scorer is given the vocabulary itself."""
+    return {name: value for name, value in architecture.items() if name != "vocabulary_size"}
 
 
 def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:

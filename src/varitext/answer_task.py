@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -29,7 +29,6 @@ from varitext.training import Score, StepLoss, TrainingSettings
 
 PREDICTION_SAMPLES = 20  # the paper's
 POSTERIOR_SAMPLES = 5  # for the leak alone: a mean over all dev pairs needs no more
-EXCHANGED_SAMPLES = 5  # for `dev_map_exchanged`
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
 ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
 LONGEST_SENTENCE = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
@@ -62,12 +61,13 @@ class AnswerTask:
         settings: TrainingSettings,
         objective: AnswerObjective,
         device: str = "cpu",
+        features: Callable[[QuestionAnswers], np.ndarray | None] = lambda _: None,
     ):
         self.dev, self.settings, self.objective = dev, settings, objective
         self.train_batches = PairBatches(
-            train, vocabulary, settings.batch_size, device, most_wrong=objective.most_wrong
+            train, vocabulary, settings.batch_size, device, objective.most_wrong, features(train)
         )
-        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device)
+        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device, features=features(dev))
         self.steps_per_epoch = len(self.train_batches)
 
     @cached_property
@@ -75,7 +75,13 @@ class AnswerTask:
         digest = hashlib.sha256(repr(self.objective).encode())
         for batches in (self.train_batches, self.dev_batches):
             answers = [answer for answers in batches.answers for answer in answers]
-            for arrays in (batches.questions, answers, batches.labels, [batches.sizes]):
+            for arrays in (
+                batches.questions,
+                answers,
+                batches.labels,
+                [batches.sizes],
+                batches.features or [np.zeros(0)],
+            ):
                 digest.update(np.array([len(array) for array in arrays]))
                 digest.update(np.concatenate(arrays))
         return digest.hexdigest()
@@ -124,7 +130,7 @@ def _paths(model: AnswerNetwork, batch: PairBatch, seed: int) -> _Paths:
     encoding = model.encode(batch)
     h = prior_samples(model, encoding, batch, PREDICTION_SAMPLES, seed)  # [S, Q, K]
     # half round the batch: questions stand in the order of their words, so that neighbours are often alike
-    other = h[:EXCHANGED_SAMPLES].roll(max(1, h.shape[1] // 2), 1)
+    other = h.roll(max(1, h.shape[1] // 2), 1)
     posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
     prior = model.log_likelihood(h.index_select(1, batch.question_of), encoding)  # [S, P]
     exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]

@@ -32,6 +32,7 @@ class PairBatch:
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
     weights: Tensor  # [P] how many candidates each stands for: above 1 where only some of a question's are here
+    features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -40,7 +41,8 @@ class PairBatch:
         questions = TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device))
         answers = TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device))
         rest = (self.question_of, self.labels, self.weights)
-        return PairBatch(questions, answers, *(one.to(device) for one in rest))
+        features = None if self.features is None else self.features.to(device)
+        return PairBatch(questions, answers, *(one.to(device) for one in rest), features)
 
 
 class PairBatches:
@@ -53,6 +55,7 @@ class PairBatches:
         batch_size: int = 128,
         device: torch.device | str = "cpu",
         most_wrong: int | None = None,
+        features: np.ndarray | None = None,  # [pairs, F]
     ):
         """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
         if batch_size < 1:
@@ -67,6 +70,9 @@ class PairBatches:
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
         self.sizes = np.array([len(answers) for answers in self.answers])
+        self.features = None  # of each question
+        if features is not None:
+            self.features = np.split(np.ascontiguousarray(features, np.float32), np.cumsum(self.sizes)[:-1])
         self.most_wrong = most_wrong
         n_wrong = self.sizes - np.array([round(float(labels.sum())) for labels in self.labels])
         self.sizes_in_training = self.sizes - np.maximum(0, n_wrong - (most_wrong if most_wrong else n_wrong))
@@ -99,6 +105,8 @@ class PairBatches:
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
+            features=self.features
+            and torch.from_numpy(np.concatenate([self.features[place][rows] for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 

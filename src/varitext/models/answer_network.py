@@ -1,4 +1,4 @@
-"""What every model of answers has: word vectors, two LSTMs, the match, and the framework's methods around `logits`."""
+"""What every network of answers has: word vectors, and the framework's methods around `encode` and `logits`."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,15 @@ from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
 from varitext.pair_batches import PairBatch
-from varitext.sentence_layers import BilinearMatch, SentenceLSTM, Sentences, WordEmbedding
+from varitext.sentence_layers import Sentences, WordEmbedding
 
 
 class Encoding(NamedTuple):
-    question: Tensor  # [Q, H]   s_q(|q|), read once for all its candidates
+    question: Tensor  # [Q, H]   s_q(|q|), or what else stands for it; read once for all its candidates
     answers: Sentences  # [P, T, H]   s_a
     question_of: Tensor  # [P]
     labels: Tensor  # [P]   only the posterior and the likelihood look at them
+    features: Tensor | None = None  # [P, F]   for networks that ask for `pair_columns`
 
     @property
     def question_by_pair(self) -> Tensor:
@@ -22,26 +23,17 @@ class Encoding(NamedTuple):
 
 
 class AnswerNetwork(nn.Module):
-    """The base of answer models: p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
+    """The base of networks: p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
 
     As it stands h has no dimensions: then the KL is zero and the bound is the log likelihood itself, which is all that
     a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
     """
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        embedding_dim: int = 50,
-        hidden_dim: int = 50,
-        layers: int = 3,
-        dropout: float = 0.4,
-        fixed_words: int = 0,
-    ):
+    pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
+
+    def __init__(self, vocabulary_size: int, embedding_dim: int = 50, fixed_words: int = 0):
         super().__init__()
         self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, fixed_words)
-        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
-        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
-        self.match = BilinearMatch(hidden_dim, hidden_dim)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         """The log odds that each answer is right, [S, P], for h of shape [S, P, K]."""
@@ -50,9 +42,7 @@ class AnswerNetwork(nn.Module):
     # The four methods of the framework
 
     def encode(self, batch: PairBatch) -> Encoding:
-        question = self.question_lstm(batch.questions, self.word_vectors).last
-        answers = self.answer_lstm(batch.answers, self.word_vectors)
-        return Encoding(question, answers, batch.question_of, batch.labels.to(question.dtype))
+        raise NotImplementedError
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
         by_question, question_of = self.prior_by_question(encoding), encoding.question_of

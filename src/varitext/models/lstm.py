@@ -2,10 +2,11 @@
 
 from torch import Tensor
 
-from varitext.models.answer_network import AnswerNetwork, Encoding
+from varitext.models.answer_network import Encoding
+from varitext.models.recurrent_network import RecurrentNetwork
 
 
-class LSTM(AnswerNetwork):
+class LSTM(RecurrentNetwork):
     """p(y = 1 | q, a) = sigmoid(s_q(|q|)^T M s_a(|a|) + b)."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:

@@ -3,12 +3,13 @@
 import torch
 from torch import Tensor
 
-from varitext.models.answer_network import AnswerNetwork, Encoding
+from varitext.models.answer_network import Encoding
+from varitext.models.recurrent_network import RecurrentNetwork
 from varitext.pair_batches import PairBatch
 from varitext.sentence_layers import LatentAttention
 
 
-class LSTMAttention(AnswerNetwork):
+class LSTMAttention(RecurrentNetwork):
     """p(y = 1 | q, a) = sigmoid(s_q^T M z_a(a, s_q) + b)."""
 
     def __init__(

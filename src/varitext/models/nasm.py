@@ -15,12 +15,13 @@ from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
 from varitext.layers import MLP, GaussianHead
-from varitext.models.answer_network import AnswerNetwork, Encoding
+from varitext.models.answer_network import Encoding
+from varitext.models.recurrent_network import RecurrentNetwork
 from varitext.pair_batches import PairBatch
 from varitext.sentence_layers import LatentAttention
 
 
-class NASM(AnswerNetwork):
+class NASM(RecurrentNetwork):
     """Answers ranked by latent stochastic attention; h is what the question means."""
 
     def __init__(
