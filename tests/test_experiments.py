@@ -2,6 +2,7 @@
 
 import json
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -22,7 +23,13 @@ def questions(number: int, seed: int) -> QuestionAnswers:
         asked = list(KINDS)[place % len(KINDS)]
         kinds = [asked, *generator.choice([kind for kind in KINDS if kind != asked], 3)]
         answers = tuple(
-            Candidate(f"{place}-{i}", ("it", "was", "the", str(generator.choice(KINDS[kind]))), "", int(i == 0), i)
+            Candidate(
+                f"{place}-{i}",
+                ("it", "was", "the", str(generator.choice(KINDS[kind]))),
+                "it was the king",
+                int(i == 0),
+                i,
+            )
             for i, kind in enumerate(kinds)
         )
         made.append(Question(str(place), (asked, "was", "it"), f"{asked} was it", answers))
@@ -86,12 +93,15 @@ def test_every_experiment_says_what_it_is():
         experiment_named("tabel4")
 
 
-@pytest.mark.parametrize("name", ["table4", "map-by-samples", "question-types", "complexity"])
+@pytest.mark.parametrize("name", ["table4", "map-by-samples", "question-types", "complexity", "attention", "hinton"])
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 3 and "nan" not in table
+    if experiment_named(name).figure:
+        drawn = ElementTree.parse(tmp_path / f"{name}-quick" / f"{name}.svg").getroot()
+        assert len(drawn) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
     assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
 
 

@@ -15,6 +15,8 @@ EXPERIMENTS = {  # what is typed, and the file
     "table3": "table3",
     "table4": "table4",
     "map-by-samples": "map_by_samples",
+    "attention": "attention",
+    "hinton": "hinton",
     "question-types": "question_types",
     "overfitting": "overfitting",
     "complexity": "complexity",

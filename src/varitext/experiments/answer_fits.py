@@ -13,6 +13,15 @@ from varitext.ranked_answers import AnswerEvaluation
 
 SEEDS = 10
 MODELS = {"lstm": "LSTM", "lstm_attention": "LSTM + Att", "nasm": "NASM"}
+SYSTEMS = {  # what the paper compares with
+    "overlap": "Overlap",
+    "pv": "PV",
+    "bigram_cnn": "Bigram-CNN",
+    "deep_cnn": "Deep CNN",
+    "word_alignment": "WA",
+    "lclr": "LCLR",
+}
+WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 
 

@@ -54,6 +54,7 @@ class Experiment:
     about: str  # one line
     runs: Callable[[Plan], Iterator[Run]]
     table: Callable[[list[Record]], str]  # Markdown
+    figure: Callable[[list[Record]], str] | None = None  # SVG
 
     def folder(self, results: Path, quick: bool) -> Path:
         return results / (f"{self.name}-quick" if quick else self.name)
@@ -73,7 +74,12 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         folder.mkdir(parents=True, exist_ok=True)
         record = _record(experiment, run, result, time.monotonic() - started)
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
-    return experiment.table(read_records(experiment, results, plan.quick))
+    records = read_records(experiment, results, plan.quick)
+    if experiment.figure:
+        drawn = folder / f"{experiment.name}.svg"
+        write_text(drawn, experiment.figure(records))
+        say(f"{experiment.name}: drawn in {drawn}")
+    return experiment.table(records)
 
 
 def read_records(experiment: Experiment, results: Path, quick: bool = False) -> list[Record]:

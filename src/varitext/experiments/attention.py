@@ -1,0 +1,101 @@
+"""Figure 4: where LSTM + Att and NASM look in the same right answers of WikiQA, and how peaked that is over all."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from varitext.corpora.question_answers import subset
+from varitext.experiments.answer_fits import DATA, MODELS, fitted_ranker, load_part
+from varitext.experiments.drawing import Drawing
+from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
+from varitext.ranked_answers import RankedCandidate
+
+CORPUS = "wikiqa"
+SEEDS = 10
+TWINS = ("lstm_attention", "nasm")
+SHOWN = 5  # answers in the figure: the first right ones of the test part of at most so many words
+LONGEST_SHOWN = 16
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for seed in plan.seeds_or(SEEDS):
+        for model in TWINS:
+            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+
+
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    ranker = fitted_ranker(CORPUS, model, seed, plan)
+    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    peaks, shown = [], []
+    for question in test.questions:
+        ranking = ranker.rank(question.text, [one.text for one in question.candidates])
+        for one in ranking.candidates:
+            right = bool(question.candidates[one.place].label)
+            peaks.append((right, *_peakedness(one)))
+            if right and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
+                shown.append(_example(question.text, one))
+    values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
+    right = np.array([peak[0] for peak in peaks if len(peak) == 3])
+    names = ("highest_weight", "relative_entropy")
+    found = {name: rounded([values[right, i].mean(), values[~right, i].mean()], 5) for i, name in enumerate(names)}
+    return found | ({"shown": shown} if seed == 0 else {})
+
+
+def _peakedness(one: RankedCandidate) -> tuple[float, ...]:
+    """The highest weight, and the entropy over that of equal weights; of answers with words to choose from."""
+    weights = np.array(one.attention_mean)
+    if len(weights) < 2:
+        return ()
+    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum()
+    return float(weights.max()), float(entropy / np.log(len(weights)))
+
+
+def _example(question: str, one: RankedCandidate) -> dict[str, Any]:
+    weights = {"mean": rounded(one.attention_mean), "std": rounded(one.attention_std)}
+    return {"question": question, "words": list(one.words), "probability": round(one.probability, 4)} | weights
+
+
+def table(records: list[Record]) -> str:
+    head = ["", "highest weight, right answers", "wrong answers", "entropy / entropy of equal weights, right answers"]
+    rows = []
+    for model in TWINS:
+        found = [record["result"] for record in records if record["settings"]["model"] == model]
+        if found:
+            names = ("highest_weight", "relative_entropy")
+            figures = [value for name in names for value in np.mean([one[name] for one in found], 0)]
+            rows.append([MODELS[model], *(f"{value:.3f}" for value in figures), str(len(found))])
+    return markdown_table([*head, "wrong answers", "seeds"], rows)
+
+
+def figure(records: list[Record]) -> str:
+    """Words on a ground that darkens with attention; under NASM's, a bar as long as its spread over samples."""
+    examples = {
+        model: record["result"]["shown"]
+        for model in TWINS
+        for record in records
+        if record["settings"] == {"model": model, "seed": 0}
+    }
+    number = min(map(len, examples.values()), default=0)
+    drawing = Drawing(900, 20 + number * 110, "Attention of LSTM + Att and NASM")
+    for place in range(number):
+        top = 25 + place * 110
+        drawing.text(10, top, examples[TWINS[0]][place]["question"], 14, "bold")
+        for row, model in enumerate(TWINS):
+            _draw_words(drawing, examples[model][place], MODELS[model], top + 14 + row * 38)
+    return drawing.svg()
+
+
+def _draw_words(drawing: Drawing, example: dict[str, Any], name: str, top: float) -> None:
+    drawing.text(10, top + 17, name, 11)
+    x, highest = 90.0, max(example["mean"])
+    for word, weight, spread in zip(example["words"], example["mean"], example["std"], strict=True):
+        width = 8 + 7.2 * len(word)
+        drawing.rectangle(x, top, width, 24, "#1f6feb", weight / highest * 0.75)
+        drawing.text(x + 4, top + 17, word)
+        if spread > 0:
+            drawing.rectangle(x, top + 26, width * min(1.0, spread / max(weight, 1e-9)), 4, "#d29922")
+        x += width + 3
+
+
+EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)
