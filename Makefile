@@ -14,7 +14,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,peers,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,peers,wordnet,dev]'
 	touch $@
 
 demo: setup
@@ -28,12 +28,15 @@ lint: setup
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 
-# all figures of docs/results.md: about an hour
+# all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup
 	$(BIN)/python benchmarks/perplexity.py --json results/nvdm_perplexity.json
 	$(BIN)/python benchmarks/generality.py --json results/nvdm_generality.json
 	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
+	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
+	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
+	$(BIN)/varitext reproduce all
 	$(BIN)/python benchmarks/tables.py
 
 clean:
