@@ -18,19 +18,7 @@ PRIOR_DRAWS = 2000
 class FDARN(SwitchNetwork):
     """K switches, each of which depends on those before it."""
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        latent_dim: int = 50,
-        estimator: str = "local_expectation",
-        hidden_dim: int = 256,
-        hidden_layers: int = 2,
-        activation: str = "silu",
-        refinement_steps: int = 0,
-    ):
-        super().__init__(
-            vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation, refinement_steps
-        )
+    def add_prior(self, latent_dim: int) -> None:
         self.prior_bias = nn.Parameter(torch.zeros(latent_dim))  # c
         self.prior_weights = nn.Parameter(torch.zeros(latent_dim, latent_dim))  # W; what is not below the diagonal is 0
 

@@ -15,19 +15,7 @@ from varitext.models.switch_network import Encoding, SwitchNetwork
 class SBN(SwitchNetwork):
     """K independent switches."""
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        latent_dim: int = 50,
-        estimator: str = "local_expectation",
-        hidden_dim: int = 256,
-        hidden_layers: int = 2,
-        activation: str = "silu",
-        refinement_steps: int = 0,
-    ):
-        super().__init__(
-            vocabulary_size, latent_dim, estimator, hidden_dim, hidden_layers, activation, refinement_steps
-        )
+    def add_prior(self, latent_dim: int) -> None:
         self.prior_logits = nn.Parameter(torch.zeros(latent_dim))  # c
 
     def prior(self, encoding: Encoding) -> Bernoullis:

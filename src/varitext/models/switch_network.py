@@ -35,7 +35,7 @@ class Encoding(NamedTuple):
 
 
 class SwitchNetwork(DocumentNetwork):
-    """A model adds `prior`, and `prior_probabilities` for documents of no words."""
+    """A model adds `add_prior`, `prior`, and `prior_probabilities` for documents of no words."""
 
     free_axes = False  # a switch is a switch: its axis has a meaning of its own
 
@@ -55,6 +55,11 @@ class SwitchNetwork(DocumentNetwork):
         self.head = nn.Linear(hidden_dim, latent_dim)
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
+        self.add_prior(latent_dim)
+
+    def add_prior(self, latent_dim: int) -> None:
+        """Make the parameters of p(h)."""
+        raise NotImplementedError
 
     def start_from_frequencies(self) -> None:
         with torch.no_grad():
