@@ -4,6 +4,7 @@ And what goes in for one: a question and its candidates, as texts, become a corp
 """
 
 import dataclasses
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,9 +18,8 @@ from varitext.evaluation.calibration import CalibrationRecord, calibration_recor
 from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 from varitext.pair_batches import UNKNOWN, PairBatches
+from varitext.posterior_ranks import best_probability, rank_intervals
 from varitext.text import Vocabulary
-
-INTERVAL = 0.9  # of the sampled ranks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +28,8 @@ class RankedCandidate:
     place: int  # in the list that was given, from 0
     rank: int  # 1 is the best; tied candidates share one
     probability: float  # of being a right answer
-    probability_best: float  # the share of samples in which it comes first; over all candidates these sum to one
-    rank_interval: tuple[int, int]  # holds 90 % of its ranks over samples
+    probability_best: float  # of being the best right answer, if there is one; over all candidates these sum to one
+    rank_interval: tuple[int, int]  # holds its rank under known labels with 90 %: see `posterior_ranks.py`
     words: tuple[str, ...]
     attention_mean: tuple[float, ...] | None  # per word, over samples; None for a model without attention
     attention_std: tuple[float, ...] | None
@@ -114,8 +114,9 @@ def ranked(
 
     `attention` is the weight of each word of each candidate in each sample, [S, P, T].
     """
-    candidates = arranged.question_answers.questions[0].candidates
-    best_share, intervals = _best_share(sampled), _rank_intervals(sampled)
+    question = arranged.question_answers.questions[0]
+    candidates, best = question.candidates, best_probability(sampled)
+    low, high = rank_intervals(sampled, _draws_for(question)).tolist()
     ranks = rankdata(-probability, "min")
     return tuple(
         RankedCandidate(
@@ -123,8 +124,8 @@ def ranked(
             int(arranged.place[row]),
             int(ranks[row]),
             float(probability[row]),
-            float(best_share[row]),
-            intervals[row],
+            float(best[row]),
+            (low[row], high[row]),
             candidates[row].words,
             *_over_samples(attention, row, len(candidates[row].words)),
         )
@@ -132,16 +133,9 @@ def ranked(
     )
 
 
-def _best_share(sampled: np.ndarray) -> np.ndarray:
-    best = sampled == sampled.max(1, keepdims=True)  # [S, P]
-    return (best / best.sum(1, keepdims=True)).mean(0)  # those that tie for the first place share it
-
-
-def _rank_intervals(sampled: np.ndarray) -> list[tuple[int, int]]:
-    tail = (1 - INTERVAL) / 2
-    lowest = np.quantile(rankdata(-sampled, "min", axis=1), tail, axis=0, method="lower")
-    highest = np.quantile(rankdata(-sampled, "max", axis=1), 1 - tail, axis=0, method="higher")
-    return [(int(low), int(high)) for low, high in zip(lowest, highest, strict=True)]
+def _draws_for(question: Question) -> np.random.Generator:
+    """Of labels; the same for the same question."""
+    return np.random.default_rng(zlib.crc32(" ".join(question.words).encode()))
 
 
 def _over_samples(attention: np.ndarray | None, row: int, n_words: int) -> tuple[tuple[float, ...] | None, ...]:

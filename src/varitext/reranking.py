@@ -41,7 +41,7 @@ class Result:
     document: Document
     score: float  # the probability of being a right answer
     rank: int  # 1 is the best; tied documents share one
-    probability_best: float  # the share of sampled rankings that it wins
+    probability_best: float  # of being the best right answer, if there is one
     rank_interval: tuple[int, int]  # holds 90 % of its sampled ranks
     attention: tuple[WordAttention, ...] | None  # None for a model without attention
 

@@ -1,0 +1,73 @@
+"""How sure a ranking is: what the ranking would be if one knew which answers are right.
+
+A sample of the posterior is a draw of h and, given h, of the labels: y_i ~ Bernoulli(p_i(h)). It is asked which right
+answer is the best, so at least one is right. Known labels put the right answers first, and the more probable first
+among right and among wrong ones. With candidates in the order of p, the best is i with probability
+
+    p_i prod_{j < i} (1 - p_j)  /  (1 - prod_j (1 - p_j))
+
+Spread comes from both draws. Where h says nothing it is the labels' alone, and a ranking is still as unsure as its
+probabilities are.
+"""
+
+import numpy as np
+from scipy.stats import rankdata
+
+DRAWS = 1000  # of labels, over all samples of h
+INTERVAL = 0.9
+SMALLEST = 1e-12
+
+
+def best_probability(sampled: np.ndarray) -> np.ndarray:
+    """That each candidate is the best, [P], from p(y = 1 | h) of each sample, [S, P]. Equal candidates share."""
+    order = np.argsort(-sampled, 1, kind="stable")
+    best = np.empty_like(sampled)
+    np.put_along_axis(best, order, _best_in_order(np.take_along_axis(sampled, order, 1)), 1)
+    return np.stack([_shared(*row) for row in zip(sampled, best, strict=True)]).mean(0)
+
+
+def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Ranks of all candidates under drawn labels, [draws, P]; 1 is the best."""
+    per_sample = max(1, DRAWS // len(sampled))
+    return np.concatenate([_ranks_of_one(one, per_sample, generator) for one in sampled])
+
+
+def rank_intervals(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """The lowest and the highest rank of the middle `INTERVAL` of the draws, [2, P]."""
+    ranks, tail = rank_draws(sampled, generator), (1 - INTERVAL) / 2
+    low = np.quantile(ranks, tail, axis=0, method="lower")
+    return np.stack([low, np.quantile(ranks, 1 - tail, axis=0, method="higher")]).astype(int)
+
+
+def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The ranks under the true labels, [P]: what an interval should hold. Equal candidates share the middle rank."""
+    return rankdata(-(labels + 0.5 * probability), "average")  # 0.5: no probability outweighs a label
+
+
+def _best_in_order(p: np.ndarray) -> np.ndarray:
+    """The formula above, for p that fall along the last axis; [S, P]."""
+    p = np.clip(p, SMALLEST, 1 - SMALLEST)
+    none_before = np.exp(np.cumsum(np.log1p(-p), -1))
+    first = p * np.concatenate([np.ones_like(p[..., :1]), none_before[..., :-1]], -1)
+    return first / first.sum(-1, keepdims=True)
+
+
+def _shared(p: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Candidates with the same p have no order: each gets the mean of their parts."""
+    _, group = np.unique(p, return_inverse=True)
+    return (np.bincount(group, best) / np.bincount(group))[group]
+
+
+def _ranks_of_one(p: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
+    """Under one h, [draws, P]. Equal candidates are put in an order anew at every draw."""
+    jitter = generator.random((draws, len(p)))
+    order = np.lexsort((jitter, np.broadcast_to(-p, jitter.shape)), axis=1)  # [draws, P]
+    in_order = np.clip(p[order], SMALLEST, 1 - SMALLEST)
+    best = (generator.random((draws, 1)) > np.cumsum(_best_in_order(in_order), 1)[:, :-1]).sum(1, keepdims=True)
+    place = np.arange(len(p))
+    right = (place == best) | ((place > best) & (generator.random(in_order.shape) < in_order))
+    n_right = right.sum(1, keepdims=True)
+    ranks_in_order = np.where(right, np.cumsum(right, 1), n_right + np.cumsum(~right, 1))
+    ranks = np.empty_like(ranks_in_order)
+    np.put_along_axis(ranks, order, ranks_in_order, 1)
+    return ranks
