@@ -1,10 +1,12 @@
 """docs/answer-results.md, made from the experiments' files under results/."""
 
 import json
+import statistics
 from pathlib import Path
 
 from varitext.experiments import experiment_named
 from varitext.experiments.runs import read_records
+from varitext.experiments.table4 import PAPER, rows_of
 
 # experiment, heading, what to know when reading it
 SECTIONS = (
@@ -82,6 +84,22 @@ def answers_page(root: Path) -> str:
     if (root / "results" / "nasm_speed.json").exists():
         parts.append(_speed(json.loads((root / "results" / "nasm_speed.json").read_text())))
     return "\n\n".join(parts) + "\n"
+
+
+def short_table(root: Path) -> str:
+    """Of README.md: NASM and its twin on WikiQA."""
+    records = [one for one in read_records(experiment_named("table4"), root / "results") if _is_wikiqa(one)]
+    rows = rows_of(records)
+    lines = ["| WikiQA, 243 test questions | paper MAP / MRR | ours, mean of seeds | seeds |", "|---|---|---|---|"]
+    for name in ("LSTM + Att", "NASM", "LSTM + Att + Cnt", "NASM + Cnt", "NASM + Cnt + position"):
+        paper = " / ".join(f"{value:.4f}" for value in PAPER["wikiqa"].get(name, ()))
+        ours = " / ".join(f"{statistics.mean(one[key] for one in rows[name]):.4f}" for key in ("map", "mrr"))
+        lines.append(f"| {name} | {paper} | {ours} | {len(rows[name])} |")
+    return "\n".join(lines)
+
+
+def _is_wikiqa(record: dict) -> bool:
+    return record["settings"]["corpus"] == "wikiqa"
 
 
 def _section(root: Path, name: str, heading: str, about: str) -> str:

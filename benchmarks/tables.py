@@ -10,7 +10,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from answer_page import answers_page
+from answer_page import answers_page, short_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -144,7 +144,8 @@ def readme() -> str:
     results = read("nvdm_perplexity.json")
     page = between(page, "words", words_tables(results, topics=6))
     tables = perplexity_table(results), speed_list(read("nvdm_speed.json"))
-    return between(page, "results", "\n\nOn two threads, in one run:\n\n".join(tables))
+    page = between(page, "results", "\n\nOn two threads, in one run:\n\n".join(tables))
+    return between(page, "answers", short_table(ROOT))
 
 
 def between(page: str, name: str, text: str) -> str:
