@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from varitext.corpora.question_answers import subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import DATA, SEEDS, fitted_ranker, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
@@ -21,6 +22,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
     ranker, test = fitted_ranker(CORPUS, "nasm", seed, plan), load_part(CORPUS, "test", plan)
+    test = subset(test, DATA[CORPUS].protocol)
     sampled = ranker.sample_proba(test, DRAWS * max(SAMPLES))  # [samples, pairs]
     by_number = {}
     for samples in SAMPLES:
