@@ -187,7 +187,7 @@ def test_a_run_cut_short_between_folds_goes_on_where_it_was(divided, placed, tmp
     assert outcome.code == 2 and outcome.err.endswith("the same command with --resume goes on\n")
     kept = ["checkpoint-fold-1.safetensors", "checkpoint.safetensors"]
     assert sorted(contents(tmp_path / "model")) == kept
-    with mock.patch.object(AnswerRanker, "_judge_unseen", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.answer_ranker.out_of_fold", side_effect=KeyboardInterrupt):
         assert varitext(*command, "--resume").code == 130
     assert sorted(contents(tmp_path / "model")) == sorted([*MODEL_FILES, *kept])
     fit(divided, tmp_path / "model", *command[4:], "--resume")

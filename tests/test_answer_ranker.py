@@ -209,7 +209,7 @@ def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted)
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
         expected = fitted.network_.predict(batch, 20)
-    np.testing.assert_allclose(fitted._sampled(corpus), expected, rtol=1e-5)
+    np.testing.assert_allclose(fitted.first_stage_.sampled(corpus, 20, fitted.seed), expected, rtol=1e-5)
 
 
 def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
@@ -288,7 +288,7 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker("lstm", counts=True, **settings).fit(chance, chance)
     arranged = arrange(chance).question_answers
-    remembered = ranker._sampled(arranged).mean(0)
+    remembered = ranker.first_stage_.sampled(arranged, 1, ranker.seed).mean(0)
     features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)
     assert leaking.within[0] > 1.5
