@@ -97,7 +97,11 @@ def test_learns_and_records_what_it_watches(fitted):
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention"])
 def test_deterministic_twins_rank_with_certainty(model):
     ranker = AnswerRanker(model, **SMALL | {"epochs": 1}).fit(TRAIN, DEV)
-    ranking = ranker.rank("who was the", ["a king", "the old lake", "near"])
+    ranking = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
+    assert ranking.n_samples == ranker.evaluate(TEST, samples=7).n_samples == 1
+    assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
+    with pytest.raises(InputError, match="samples must be at least 1, not 0"):
+        ranker.predict_proba(TEST, 0)
     assert [one.probability_best for one in ranking.candidates] == [1, 0, 0]
     assert [one.rank_interval for one in ranking.candidates] == [(1, 1), (2, 2), (3, 3)]
     assert (ranking.candidates[0].attention_mean is None) == (model == "lstm")

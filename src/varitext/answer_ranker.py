@@ -17,9 +17,10 @@ from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError, TrainingDiverged
 from varitext.first_stage import FirstStage, OneGo, build_stage
+from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.answer_network import AnswerNetwork
 from varitext.models.answer_scorer import AnswerScorer
-from varitext.overlap import Overlap, PairFeatures
+from varitext.overlap import PLACE, Overlap, PairFeatures
 from varitext.ranked_answers import AnswerEvaluation, Ranking, answer_evaluation, as_corpus, check_known, ranked
 from varitext.store import load_as
 from varitext.threads import running_on
@@ -174,7 +175,10 @@ class AnswerRanker(BaseEstimator):
         return arranged.given_order(self._probability(arranged.question_answers, samples))
 
     def sample_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
-        """The same for every sample of the prior, [samples, pairs]: each row is one ranking of the candidates."""
+        """The same for every sample of the prior, [samples, pairs]: each row is one ranking of the candidates.
+
+        A model without a latent has one row, whatever was asked for.
+        """
         check_is_fitted(self)
         arranged = arrange(question_answers)
         features = self._features(arranged.question_answers)
@@ -188,7 +192,7 @@ class AnswerRanker(BaseEstimator):
         check_is_fitted(self)
         question_answers = arrange(question_answers).question_answers  # sums, too, depend on the order of their terms
         probability = self._probability(question_answers, samples)
-        return answer_evaluation(question_answers, probability, protocol, samples or self.prediction_samples, self.seed)
+        return answer_evaluation(question_answers, probability, protocol, self._n_samples(samples), self.seed)
 
     def rank(
         self,
@@ -217,6 +221,12 @@ class AnswerRanker(BaseEstimator):
     def network_(self) -> AnswerNetwork | AnswerScorer:
         """The model itself, a torch module."""
         return self.first_stage_.model
+
+    @property
+    def reads_positions_(self) -> bool:
+        """Whether the place of a candidate in its document counts."""
+        columns = () if self.combination_ is None else self.combination_.columns
+        return self.network_.reads_positions or PLACE[0] in columns
 
     # Keeping it
 
@@ -301,10 +311,11 @@ class AnswerRanker(BaseEstimator):
             return self.first_stage_.sampled(question_answers, self._n_samples(samples), self.seed)
 
     def _n_samples(self, samples: int | None) -> int:
+        """How many are drawn: as many as asked for, or else set; without a latent all would be the same one."""
         samples = self.prediction_samples if samples is None else samples
         if samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
-        return samples
+        return samples if ANSWER_MODELS[self.model].has_latent else 1
 
     def _probability(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray:
         probability = self._sampled(question_answers, samples).mean(0)

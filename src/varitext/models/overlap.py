@@ -35,6 +35,7 @@ class OverlapRegression(AnswerScorer):
         columns = chosen(features, self.feature_names, WORDS + POSITION * position)
         super().__init__(vocabulary, columns)
         self.named_features = columns
+        self.reads_positions = not set(POSITION).isdisjoint(columns)
         self.register_buffer("mean_length", torch.ones((), dtype=torch.float64))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
