@@ -81,7 +81,8 @@ def fit(
     features: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,NAME", help="Answers: what overlap, word_alignment, lclr or deep_cnn looks at; else all."
+            metavar="NAME,NAME",
+            help="Answers: what overlap, word_alignment or lclr looks at, else all it has; `overlap` for deep_cnn.",
         ),
     ] = None,
     vectors: Annotated[
