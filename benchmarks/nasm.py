@@ -19,6 +19,7 @@ import torch
 from plain_nasm import PlainNASM
 
 from varitext.answer_ranker import AnswerRanker
+from varitext.answer_vectors import learn_words
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
@@ -36,7 +37,7 @@ class PlainFit:
     def __init__(self, train: QuestionAnswers, ranker: AnswerRanker, seed: int = 0):
         torch.manual_seed(seed)
         vectors = torch.empty(FIRST_WORD + len(ranker.vocabulary_), ranker.architecture_["embedding_dim"])
-        known = ranker._learn_words(train).start
+        known = learn_words(train, ranker.vectors, ranker.embedding_dim, ranker.seed).start
         vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(known)
         vectors[0] = 0
         self.vocabulary = ranker.vocabulary_

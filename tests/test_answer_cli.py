@@ -187,7 +187,7 @@ def test_a_run_cut_short_between_folds_goes_on_where_it_was(divided, placed, tmp
     assert outcome.code == 2 and outcome.err.endswith("the same command with --resume goes on\n")
     kept = ["checkpoint-fold-1.safetensors", "checkpoint.safetensors"]
     assert sorted(contents(tmp_path / "model")) == kept
-    with mock.patch.object(AnswerRanker, "_judge_unseen", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.answer_ranker.out_of_fold", side_effect=KeyboardInterrupt):
         assert varitext(*command, "--resume").code == 130
     assert sorted(contents(tmp_path / "model")) == sorted([*MODEL_FILES, *kept])
     fit(divided, tmp_path / "model", *command[4:], "--resume")
@@ -346,7 +346,7 @@ def test_compare(fitted, placed, divided, tmp_path):
         ("fit asked --model lstm --out new --vocabulary-size 9", "--vocabulary-size does not apply: lstm is"),
         ("fit asked --out new --counts", "--counts does not apply: nvdm is a model of documents"),
         ("fit asked --out new --free-bits 0.5", "--free-bits does not apply: nvdm is a model of documents"),
-        ("fit asked --model nasm2 --out new", "there are: nvdm for documents, lstm, lstm_attention, nasm for answers"),
+        ("fit asked --model nasm2 --out new", "swv for documents, lstm, lstm_attention, nasm, bigram_cnn"),
         ("fit asked --model nasm --out new --kl-warm-up 2 --vectors random", "kl_warm_up is a share of the steps"),
         ("fit asked --model nasm --out new --free-bits=-1", "free_bits must be 0 or more nats"),
         ("fit asked --model nasm --out new --vectors nowhere.txt", "cannot read nowhere.txt"),

@@ -97,7 +97,11 @@ def test_learns_and_records_what_it_watches(fitted):
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention"])
 def test_deterministic_twins_are_as_unsure_as_their_probabilities(model):
     ranker = AnswerRanker(model, **SMALL | {"epochs": 1}).fit(TRAIN, DEV)
-    ranking = ranker.rank("who was the", ["a king", "the old lake", "near"])
+    ranking = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
+    assert ranking.n_samples == ranker.evaluate(TEST, samples=7).n_samples == 1
+    assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
+    with pytest.raises(InputError, match="samples must be at least 1, not 0"):
+        ranker.predict_proba(TEST, 0)
     first, second, third = (one.probability for one in ranking.candidates)
     parts = np.array([first, (1 - first) * second, (1 - first) * (1 - second) * third])
     np.testing.assert_allclose([one.probability_best for one in ranking.candidates], parts / parts.sum(), rtol=1e-6)
@@ -210,7 +214,7 @@ def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted)
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
         expected = fitted.network_.predict(batch, 20)
-    np.testing.assert_allclose(fitted._sampled(corpus), expected, rtol=1e-5)
+    np.testing.assert_allclose(fitted.first_stage_.sampled(corpus, 20, fitted.seed), expected, rtol=1e-5)
 
 
 def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
@@ -289,7 +293,7 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker("lstm", counts=True, **settings).fit(chance, chance)
     arranged = arrange(chance).question_answers
-    remembered = ranker._sampled(arranged).mean(0)
+    remembered = ranker.first_stage_.sampled(arranged, 1, ranker.seed).mean(0)
     features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)
     assert leaking.within[0] > 1.5

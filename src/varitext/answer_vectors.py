@@ -28,7 +28,8 @@ class AnswerWords(NamedTuple):
 def learn_words(train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int) -> AnswerWords:
     """The words that stand twice in the questions and answers, or once and have a vector.
 
-    First those without a vector, then those with one; the most frequent first among either.
+    First those without a vector, then those with one; the most frequent first among either. Vectors are rounded to 16
+    bits, which is how a model folder keeps those that are not tuned.
     """
     tally = _word_tally(train)
     words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
@@ -42,7 +43,8 @@ def learn_words(train: QuestionAnswers, source: VectorSource, dim: int | None, s
     vocabulary = Vocabulary(tuple(words[place] for place in kept))
     if start is None:
         return AnswerWords(vocabulary, None, RANDOM, 0)
-    return AnswerWords(vocabulary, start.matrix[kept], _source_name(source), int(known.sum()))
+    rounded = start.matrix[kept].astype(np.float16).astype(np.float32)
+    return AnswerWords(vocabulary, rounded, _source_name(source), int(known.sum()))
 
 
 def _word_tally(train: QuestionAnswers) -> Counter[str]:

@@ -55,7 +55,7 @@ def rank(
     """
     ranker = load_ranker(folder, threads)
     texts = read_candidates(candidates, text_column)
-    positions = range(len(texts)) if ranker.position and not unordered else None
+    positions = range(len(texts)) if ranker.reads_positions_ and not unordered else None
     ranking = ranker.rank(question, texts, samples, positions)
     if as_json:
         record = ranking.as_dict()
@@ -109,6 +109,7 @@ def compare(
         | getattr(comparison, measure)._asdict()
         for measure in comparison._fields
     }
-    shared = ("protocol", "n_questions", "n_pairs", "corpus", "part", "corpus_sha256", "n_samples")
-    record = records[0].as_dict()
-    print_json(tests | {name: record[name] for name in shared} | {"models": [str(first), str(second)]})
+    names = ("protocol", "n_questions", "n_pairs", "corpus", "part", "corpus_sha256")
+    shared = {name: value for name, value in records[0].as_dict().items() if name in names}
+    shared["n_samples"] = max(record.n_samples for record in records)  # one, for a model without a latent
+    print_json(tests | shared | {"models": [str(first), str(second)]})

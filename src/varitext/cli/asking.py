@@ -98,16 +98,17 @@ def seconds_of(duration: str | None) -> float | None:
 
 def load_any(folder: Path, threads: int | None = None) -> "DocumentModel | AnswerRanker":
     """The model in the folder, of documents or of answers."""
-    from varitext import answer_ranker, document_model
+    from varitext.answer_folder import KIND
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.document_model import DocumentModel
     from varitext.store import stored_kind
 
-    is_ranker = stored_kind(folder) == answer_ranker.KIND
-    kind = answer_ranker.AnswerRanker if is_ranker else document_model.DocumentModel
+    kind = AnswerRanker if stored_kind(folder) == KIND else DocumentModel
     return kind.load(folder).set_params(threads=threads, device="cpu")
 
 
 def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
-    from varitext.answer_ranker import KIND
+    from varitext.answer_folder import KIND
     from varitext.store import stored_kind
 
     if stored_kind(folder) == KIND:
@@ -116,7 +117,7 @@ def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
 
 
 def load_ranker(folder: Path, threads: int | None = None) -> "AnswerRanker":
-    from varitext.document_model import KIND
+    from varitext.document_folder import KIND
     from varitext.store import stored_kind
 
     if stored_kind(folder) == KIND:

@@ -1,12 +1,11 @@
 """`varitext fit`: one command for models of documents and of answers, which the model's name decides."""
 
-import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from varitext.cli.answer_input import learning_questions, vector_source
+from varitext.cli.answer_input import check_answer_options, learning_questions, vector_source
 from varitext.cli.asking import (
     check_device,
     check_place_for_model,
@@ -19,7 +18,6 @@ from varitext.cli.asking import (
 )
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
 from varitext.cli.options import Corpus, DataDir, Threads, Updates
-from varitext.errors import InputError
 
 
 def fit(
@@ -29,7 +27,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Documents: nvdm, sbn, fdarn, docnade, rsm, lda, swv ... Answers: nasm, lstm_attention, lstm.",
+            help="Documents: nvdm, nvdm_categorical, nvdm_softmax, sbn, fdarn, docnade, rsm, lda, swv. "
+            "Answers: nasm, lstm_attention, lstm, bigram_cnn, deep_cnn, overlap, pv, word_alignment, lclr.",
         ),
     ] = "nvdm",
     latent_dim: Annotated[
@@ -79,6 +78,13 @@ def fit(
     position: Annotated[
         bool, typer.Option("--position", help="Answers: join the sentence's place in its document and its length.")
     ] = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME",
+            help="Answers: what overlap, word_alignment or lclr looks at, else all it has; `overlap` for deep_cnn.",
+        ),
+    ] = None,
     vectors: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +94,9 @@ def fit(
     embedding_dim: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Answers: numbers per word vector; wider ones are reduced.")
     ] = None,
+    tune_vectors: Annotated[
+        bool, typer.Option("--tune-vectors", help="Answers: learn the vectors of all words, not only of new ones.")
+    ] = False,
     kl_warm_up: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="Answers: share of the steps in which the weight of the KL rises to 1."),
@@ -112,6 +121,7 @@ def fit(
       varitext fit 20newsgroups --out models/news
       varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
       varitext fit wikiqa --model nasm --counts --position --out models/answers
+      varitext fit wikiqa --model overlap --features bm25 --out models/bm25
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
     """
     check_place_for_model(out, resume)
@@ -126,8 +136,10 @@ def fit(
     of_answers = {
         "counts": counts,
         "position": position,
+        "features": features,
         "vectors": vectors,
         "embedding_dim": embedding_dim,
+        "tune_vectors": tune_vectors,
         "kl_warm_up": kl_warm_up,
         "free_bits": free_bits,
     }
@@ -148,6 +160,7 @@ def fit(
         "seed": seed,
     }
     if answers:
+        check_answer_options(model, settings | of_answers, resume)
         lesson = _answer_lesson(corpus, part, data_dir, model, settings | of_answers)
     else:
         lesson = _document_lesson(corpus, part, data_dir, model, settings | of_documents)
@@ -173,8 +186,5 @@ def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, se
 
     train, dev = learning_questions(corpus, part, data_dir)
     chosen = given(settings | {"vectors": vector_source(settings["vectors"], data_dir)})
-    has_latent = "latent_dim" in inspect.signature(ANSWER_MODELS[model]).parameters
-    if "latent_dim" in chosen and not has_latent:
-        raise InputError(f"--latent-dim: {model} has no latent variable; nasm has")
-    ranker = AnswerRanker(model, **chosen)
-    return Lesson(ranker, train, dev, {"name": corpus}, "pair", has_latent, answers_learned)
+    ranker = AnswerRanker(model, tune_word_vectors=chosen.pop("tune_vectors", False), **chosen)
+    return Lesson(ranker, train, dev, {"name": corpus}, "pair", ANSWER_MODELS[model].has_latent, answers_learned)

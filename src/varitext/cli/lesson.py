@@ -72,6 +72,7 @@ _STOPPED = {
     "early": "stopped early, no longer getting better",
     "time": "time limit reached",
     "interrupted": "interrupted",
+    "fitted": "in one go",
 }
 
 

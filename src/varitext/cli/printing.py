@@ -64,7 +64,7 @@ def print_answer_evaluation(record: "AnswerEvaluation") -> None:
     rows = [
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
         ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
-        ("log loss", calibration.log_loss, f"nats per pair, {record.n_samples} samples"),
+        ("log loss", calibration.log_loss, f"nats per pair{_of_samples(record.n_samples)}"),
         ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
         ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),
         ("top answer is wrong", calibration.risk, f"{calibration.risk_of_surer_half:.4f} among the surer half"),
@@ -80,15 +80,21 @@ def print_answer_evaluation(record: "AnswerEvaluation") -> None:
 
 def print_ranking(ranking: "Ranking", shown: int) -> None:
     """A line for each candidate, and under it what the model looked at."""
-    print(f"rank  right   best  90 % of ranks   {len(ranking.candidates)} candidates, {ranking.n_samples} samples")
+    total = len(ranking.candidates)
+    print(f"rank  right   best  90 % of ranks   {total} candidates{_of_samples(ranking.n_samples)}")
     for one in ranking.candidates[:shown]:
         low, high = one.rank_interval
         ranks = str(low) if low == high else f"{low} to {high}"
         print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {_first_words(one.text)}")
         if one.attention_mean is not None:
             print(f"{'':36}{_most_attended(one)}")
-    if (total := len(ranking.candidates)) > shown:
+    if total > shown:
         print(f"and {total - shown} more: -n {total} shows all")
+
+
+def _of_samples(n_samples: int) -> str:
+    """Nothing for one: it is all that a model without a latent has."""
+    return f", {n_samples} samples" if n_samples > 1 else ""
 
 
 def _most_attended(candidate: "RankedCandidate") -> str:

@@ -29,6 +29,11 @@ class AnswerNetwork(nn.Module):
     a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
     """
 
+    has_latent = False
+    in_one_go = False  # but by gradients, step by step
+    joins_columns = True  # whether counts and position can be added to its probability
+    reads_positions = False  # whether the place of a candidate in its document counts inside
+    feature_names: tuple[str, ...] = ()  # what a user may choose of
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 50, fixed_words: int = 0):

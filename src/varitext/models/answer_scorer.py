@@ -27,7 +27,11 @@ class AnswerScorer(nn.Module):
     it, and the regression only says what probability its values mean.
     """
 
+    has_latent = False
+    in_one_go = True
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these
+    reads_positions = False  # whether the place of a candidate in its document counts inside
+    feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
 
     def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):

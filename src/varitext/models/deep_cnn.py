@@ -21,6 +21,8 @@ class DeepCNN(AnswerNetwork):
     The counts of shared words join before the hidden layer if `features` says "overlap".
     """
 
+    feature_names = ("overlap",)
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -31,7 +33,7 @@ class DeepCNN(AnswerNetwork):
         fixed_words: int = 0,
     ):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
-        self.pair_columns = COUNTS if "overlap" in chosen(features, ("overlap",), ()) else ()
+        self.pair_columns = COUNTS if "overlap" in chosen(features, self.feature_names, ()) else ()
         self.question_convolution = SentenceConvolution(embedding_dim, maps, WIDTH, wide=True, dropout=dropout)
         self.answer_convolution = SentenceConvolution(embedding_dim, maps, WIDTH, wide=True, dropout=dropout)
         self.match = BilinearMatch(maps, maps)

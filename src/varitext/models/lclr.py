@@ -46,6 +46,8 @@ class LatentAlignment(AnswerScorer):
     `cost` is what all pairs together weigh in learning beside theta's own size.
     """
 
+    feature_names = tuple(GROUPS)
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -56,7 +58,7 @@ class LatentAlignment(AnswerScorer):
     ):
         super().__init__(vocabulary, ("score",))
         present = [group for group in GROUPS if group != "wordnet" or has_wordnet()]
-        self.groups = self.named_features = chosen(features, tuple(GROUPS), present)
+        self.groups = self.named_features = chosen(features, self.feature_names, present)
         self.names = tuple(name for group in self.groups for name in GROUPS[group])
         self.cost, self.turns = cost, turns
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))

@@ -24,6 +24,8 @@ from varitext.sentence_layers import LatentAttention
 class NASM(RecurrentNetwork):
     """Answers ranked by latent stochastic attention; h is what the question means."""
 
+    has_latent = True
+
     def __init__(
         self,
         vocabulary_size: int,

@@ -29,11 +29,13 @@ class OverlapRegression(AnswerScorer):
     """
 
     joins_columns = False
+    feature_names = WORDS + POSITION
 
     def __init__(self, vocabulary: Vocabulary, features: Sequence[str] | str | None = None, position: bool = False):
-        columns = chosen(features, WORDS + POSITION, WORDS + POSITION * position)
+        columns = chosen(features, self.feature_names, WORDS + POSITION * position)
         super().__init__(vocabulary, columns)
         self.named_features = columns
+        self.reads_positions = not set(POSITION).isdisjoint(columns)
         self.register_buffer("mean_length", torch.ones((), dtype=torch.float64))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:

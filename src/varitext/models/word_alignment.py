@@ -38,8 +38,10 @@ GROUPS = {
 class WordAlignment(AnswerScorer):
     """Logistic regression on the features of an alignment; `features` names groups of them."""
 
+    feature_names = tuple(GROUPS)
+
     def __init__(self, vocabulary: Vocabulary, embedding_dim: int = 50, features: Sequence[str] | str | None = None):
-        groups = chosen(features, tuple(GROUPS), tuple(GROUPS))
+        groups = chosen(features, self.feature_names, self.feature_names)
         super().__init__(vocabulary, [name for group in groups for name in GROUPS[group]])
         self.groups = self.named_features = groups
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))

@@ -1,0 +1,116 @@
+"""The steps between questions and a first stage that learns: check settings, divide questions, choose sizes."""
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from varitext.answer_folds import hold_out
+from varitext.answer_task import AnswerObjective, arrange
+from varitext.answer_vectors import AnswerWords
+from varitext.combination import Combination
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
+from varitext.errors import InputError
+from varitext.models.answer_models import ANSWER_MODELS
+from varitext.overlap import COUNTS, PLACE, PairFeatures
+from varitext.training import Progress, TrainingSettings
+
+if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+
+EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
+SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
+TRAINING = (
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+    "averaging",
+    "kl_warm_up",
+    "patience",
+    "samples",
+    "seed",
+)
+
+
+class Lesson(NamedTuple):
+    """What one fit learns from, and how it is watched."""
+
+    train: QuestionAnswers
+    dev: QuestionAnswers
+    words: AnswerWords
+    progress: Progress | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+
+
+class Unseen(NamedTuple):
+    """Training pairs as the second stage sees them."""
+
+    probability: np.ndarray  # out of fold
+    features: PairFeatures
+    labels: np.ndarray
+
+    def combination(self, columns: tuple[str, ...]) -> Combination:
+        return Combination.fit(self.probability, self.features.only(columns), self.labels)
+
+
+def check_settings(chosen: "AnswerRanker") -> None:
+    if chosen.model not in ANSWER_MODELS:
+        raise InputError(f"no model of answers is called {chosen.model!r}; there are: {', '.join(ANSWER_MODELS)}")
+    if chosen.features is not None and not ANSWER_MODELS[chosen.model].feature_names:
+        raise InputError(f"{chosen.model} has no features to choose from: leave out features")
+    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples"):
+        if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
+            raise InputError(f"{name} must be at least 1, not {getattr(chosen, name)}")
+    if chosen.folds < 2:
+        raise InputError(f"folds must be at least 2, not {chosen.folds}")
+    if not 0 <= chosen.free_bits < np.inf:
+        raise InputError(f"free_bits must be 0 or more nats, not {chosen.free_bits}")
+    if not 0 <= chosen.dropout < 1:
+        raise InputError(f"dropout is a share from 0 to below 1, not {chosen.dropout}")
+
+
+def divide(
+    chosen: "AnswerRanker", question_answers: QuestionAnswers, dev: QuestionAnswers | None
+) -> tuple[QuestionAnswers, QuestionAnswers]:
+    """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
+    train = subset(arrange(question_answers).question_answers, chosen.questions)
+    if dev is None:
+        train, dev = hold_out(train, chosen.dev_share, chosen.seed)
+    else:
+        dev = subset(arrange(dev).question_answers, chosen.questions)
+    check_both_labels(train)
+    return train, dev
+
+
+def joined_columns(chosen: "AnswerRanker") -> tuple[str, ...]:
+    """What the second stage joins with the model's probability; none, and there is no second stage."""
+    if not ANSWER_MODELS[chosen.model].joins_columns:
+        return ()
+    return (COUNTS if chosen.counts else ()) + (PLACE if chosen.position else ())
+
+
+def architecture_for(chosen: "AnswerRanker", words: AnswerWords) -> dict[str, Any]:
+    """The settings that the model itself is built with, of those that it has."""
+    sizes = {name: getattr(chosen, name) for name in SIZES}
+    has_start = words.start is not None
+    sizes["embedding_dim"] = words.start.shape[1] if has_start else chosen.embedding_dim or EMBEDDING_DIM
+    sizes["fixed_words"] = 0 if chosen.tune_word_vectors else words.n_known
+    parameters = inspect.signature(ANSWER_MODELS[chosen.model]).parameters
+    known = {name: value for name, value in sizes.items() if name in parameters}
+    return {"vocabulary_size": len(words.vocabulary)} | known
+
+
+def training_settings(chosen: "AnswerRanker") -> TrainingSettings:
+    """Those of one network; the time is shared with the networks of the folds."""
+    settings = TrainingSettings(**{name: getattr(chosen, name) for name in TRAINING}, time_limit=chosen.time_limit)
+    if chosen.time_limit is None or not joined_columns(chosen):
+        return settings
+    return dataclasses.replace(settings, time_limit=chosen.time_limit / (1 + chosen.folds))
+
+
+def answer_objective(chosen: "AnswerRanker") -> AnswerObjective:
+    return AnswerObjective(chosen.free_bits, chosen.most_wrong)
