@@ -54,6 +54,7 @@ class Experiment:
     about: str  # one line
     runs: Callable[[Plan], Iterator[Run]]
     table: Callable[[list[Record]], str]  # Markdown
+    pictures: Callable[[list[Record]], dict[str, str]] | None = None  # files to lie beside the runs: name, content
 
     def folder(self, results: Path, quick: bool) -> Path:
         return results / (f"{self.name}-quick" if quick else self.name)
@@ -73,7 +74,11 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         folder.mkdir(parents=True, exist_ok=True)
         record = _record(experiment, run, result, time.monotonic() - started)
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
-    return experiment.table(read_records(experiment, results, plan.quick))
+    records = read_records(experiment, results, plan.quick)
+    for name, content in (experiment.pictures(records) if experiment.pictures else {}).items():
+        write_text(folder / name, content)
+        say(f"{experiment.name}: {folder / name}")
+    return experiment.table(records)
 
 
 def read_records(experiment: Experiment, results: Path, quick: bool = False) -> list[Record]:
