@@ -17,6 +17,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "table2": "table2",
     "tsne": "tsne",
     "document-evaluation": "document_evaluation",
+    "refinement": "refinement",
     "table3": "table3",
     "table4": "table4",
     "map-by-samples": "map_by_samples",

@@ -54,7 +54,8 @@ class Experiment:
     about: str  # one line
     runs: Callable[[Plan], Iterator[Run]]
     table: Callable[[list[Record]], str]  # Markdown
-    pictures: Callable[[list[Record]], dict[str, str]] | None = None  # files to lie beside the runs: name, content
+    figure: Callable[[list[Record]], str] | None = None  # SVG
+    page: Callable[[list[Record]], str] | None = None  # the same to look into: HTML, whole in itself
 
     def folder(self, results: Path, quick: bool) -> Path:
         return results / (f"{self.name}-quick" if quick else self.name)
@@ -75,9 +76,11 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         record = _record(experiment, run, result, time.monotonic() - started)
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
     records = read_records(experiment, results, plan.quick)
-    for name, content in (experiment.pictures(records) if experiment.pictures else {}).items():
-        write_text(folder / name, content)
-        say(f"{experiment.name}: {folder / name}")
+    for draw, ending in ((experiment.figure, "svg"), (experiment.page, "html")):
+        if draw:
+            drawn = folder / f"{experiment.name}.{ending}"
+            write_text(drawn, draw(records))
+            say(f"{experiment.name}: drawn in {drawn}")
     return experiment.table(records)
 
 

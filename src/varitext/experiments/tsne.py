@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from varitext.experiments.document_fits import NAMES, NEWSGROUPS, Setting, fitted_model, hashes, load_part, short
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.experiments.tsne_pictures import pictures
+from varitext.experiments.tsne_pictures import html_of, svg_of
 from varitext.report import check_drawing_packages
 
 MODELS = ("nvdm", "swv")
@@ -67,4 +67,6 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment("tsne", "maps of the test documents, NVDM beside SWV (t-SNE figure)", runs, table, pictures)
+EXPERIMENT = Experiment(
+    "tsne", "maps of the test documents, NVDM beside SWV (t-SNE figure)", runs, table, svg_of, html_of
+)

@@ -17,14 +17,9 @@ LEGEND_COLUMNS = 4
 FONT = "system-ui, sans-serif"
 
 
-def pictures(records: list[Record]) -> dict[str, str]:
-    """The files, by name; of the first seed of each model."""
-    seed = min(record["settings"]["seed"] for record in records)
-    shown = [record for record in records if record["settings"]["seed"] == seed]
-    return {"map.svg": svg_of(shown), "map.html": html_of(shown)}
-
-
 def svg_of(records: list[Record]) -> str:
+    """The maps of the first seed side by side, and what the colours mean."""
+    records = _first_seed(records)
     names = records[0]["result"]["newsgroups"]
     panels = [_panel(record, place * (PANEL + MARGIN)) for place, record in enumerate(records)]
     rows = -(-len(names) // LEGEND_COLUMNS)
@@ -70,9 +65,10 @@ def _legend(names: list[str], width: int, top: int) -> list[str]:
 
 
 def html_of(records: list[Record]) -> str:
-    """The same maps side by side, to zoom into; whole in itself, so it opens offline."""
+    """The same maps, to zoom into; whole in itself, so it opens offline."""
     from plotly.subplots import make_subplots
 
+    records = _first_seed(records)
     figure = make_subplots(1, len(records), subplot_titles=[NAMES[one["settings"]["model"]] for one in records])
     for column, record in enumerate(records, start=1):
         found = record["result"]
@@ -92,6 +88,11 @@ def html_of(records: list[Record]) -> str:
     figure.update_xaxes(visible=False).update_yaxes(visible=False)
     figure.update_layout(template="none", title="t-SNE of the test documents, coloured by newsgroup")
     return figure.to_html(include_plotlyjs=True, full_html=True, div_id="maps")
+
+
+def _first_seed(records: list[Record]) -> list[Record]:
+    seed = min(record["settings"]["seed"] for record in records)
+    return [record for record in records if record["settings"]["seed"] == seed]
 
 
 def _colour(number: int) -> str:
