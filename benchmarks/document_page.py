@@ -19,9 +19,9 @@ The *kind of figure*: a **bound** is never better than the truth, an **exact** f
 bound from the same 20 draws; for docNADE, the mixture of its word orders. [other-models.md](other-models.md)
 and [discrete-models.md](discrete-models.md) say which bound or estimator each model has.
 
-The paper took LDA, RSM, docNADE, SBN and fDARN from the papers that proposed or compared them, which read the
-20 Newsgroups in files of their own; only NVDM's are these. Read those rows as the same task, not as the same
-test. Seconds are of one thread on a machine that did other work beside: read them as orders of magnitude.""",
+The paper compares NVDM with published figures, and the files behind those are not all the same as these, which
+are NVDM's own: read those rows as the same task, not as the same test. Seconds are of one thread on a machine
+that did other work beside: read them as orders of magnitude.""",
     ),
     (
         "table1b",
