@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from varitext.document_model import DocumentModel
 
 
-PREDICTION_SAMPLES = 20  # the paper's
-
-
 def evaluate(
     folder: ModelFolder,
     corpus: Annotated[
@@ -116,6 +113,7 @@ def _evaluate_documents(
 def _evaluate_fully(
     model: "DocumentModel", train: "Documents", test: "Documents", samples: int | None, folder: Path, as_json: bool
 ) -> None:
+    from varitext.document_model import PREDICTION_SAMPLES
     from varitext.evaluation import evaluate_documents
     from varitext.threads import running_on
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from varitext.corpora import CORPORA, load
 from varitext.corpora.documents import Documents
-from varitext.document_model import DocumentModel
+from varitext.document_model import PREDICTION_SAMPLES, DocumentModel
 from varitext.experiments.runs import Plan
 
 NEWSGROUPS = "20newsgroups-nvdm"
@@ -28,7 +28,7 @@ NAMES = {
 }
 QUICK_DOCUMENTS = {"train": 1000, "test": 200}
 QUICK_EPOCHS = 2
-PREDICTION_SAMPLES, QUICK_SAMPLES = 20, 2  # the fewer, the fewer chains and orders too
+QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too
 
 
 class Setting(NamedTuple):
