@@ -1,4 +1,4 @@
-"""Write docs/results.md, docs/answer-results.md and the short table in README.md from the files under results/.
+"""Write docs/results.md, answer-results.md, document-results.md and the short tables in README.md from results/.
 
     python benchmarks/tables.py [--check]
 
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from answer_page import answers_page, short_table
+from document_page import documents_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -159,6 +160,7 @@ def main() -> None:
     pages = {
         ROOT / "docs" / "results.md": results_page(),
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
+        ROOT / "docs" / "document-results.md": documents_page(ROOT),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

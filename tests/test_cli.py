@@ -158,6 +158,9 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("fit stories --out model --seed -1", "--seed"),
         ("fit stories --out model --preset best", "no preset is called 'best'; there are: recommended, paper"),
         ("fit stories --out model --updates never", "'joint', 'alternating'"),
+        ("fit stories --out model --model sbn --estimator best", "no estimator is called 'best'; there are: "),
+        ("fit stories --out model --estimator nvil", "--estimator does not apply: nvdm has no choice of estimator"),
+        ("fit stories --out model --model nasm --estimator nvil", "--estimator does not apply: nasm is a model of"),
         ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
         ("fit stories --out model --device banana", "'banana' is not a device: cpu or cuda"),
         ("fit stories --out model --device cuda:99", "cuda:99 cannot be used here"),
@@ -373,6 +376,12 @@ def test_the_preset_of_the_paper_and_its_updates(divided, tmp_path):
     )
 
 
+def test_an_estimator_by_name(divided, tmp_path):
+    options = ("--model", "sbn", "--estimator", "nvil", "--epochs", 1)
+    assert varitext("fit", divided, "--out", tmp_path / "model", *options, *SMALL).code == 0
+    assert DocumentModel.load(tmp_path / "model").architecture_["estimator"] == "nvil"
+
+
 def test_vocabulary_size_and_text_column(tmp_path):
     corpus = write_jsonl(tmp_path / "documents.jsonl", TEXTS, column="body")
     options = ("--vocabulary-size", 30, "--text-column", "body", "--epochs", 1)
@@ -572,6 +581,26 @@ def test_evaluate_for_people(fitted):
     assert (outcome.code, outcome.err) == (0, "")
     for words in ("60 documents", "per-document perplexity", "95 % interval", "unigram", "3 samples", "KL"):
         assert words in outcome.out
+
+
+def test_evaluate_in_full(fitted, divided):
+    outcome = varitext("evaluate", fitted, "--full", "--json", "--threads", 1)
+    assert (outcome.code, outcome.err, outcome.out.count("\n")) == (0, "", 1)
+    record = json.loads(outcome.out)
+    assert record["classification"]["accuracy"] > 0.9 and record["retrieval"]["n_queries"] == 60
+    assert record["c_v"]["measure"] == "c_v" and record["perplexity"]["kind"] == "bound"
+    assert (record["part"], len(record["corpus_sha256"]), len(record["train_sha256"])) == ("test", 64, 64)
+    shown = varitext("evaluate", fitted, divided, "--full", "--samples", 3)
+    assert (shown.code, shown.err) == (0, "")
+    for words in ("per-document perplexity", "completion perplexity", "NPMI", "C_V", "unique words", "macro F1"):
+        assert words in shown.out
+
+
+def test_a_full_evaluation_needs_two_parts(fitted, divided, tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", UNSEEN)
+    assert "--full needs a corpus with a train part" in refused(tmp_path, "evaluate", fitted, corpus, "--full")
+    typed = ("evaluate", fitted, divided, "--part", "train", "--full")
+    assert "and another one to evaluate" in refused(tmp_path, *typed)
 
 
 def test_evaluate_leaves_out_documents_without_a_known_word_and_says_so(fitted, tmp_path):

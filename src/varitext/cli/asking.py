@@ -1,6 +1,7 @@
 """From the words that were typed to models, documents and settings, or to an `InputError` that says what is wrong."""
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,19 @@ def check_preset(model: str, preset: str) -> None:
     from varitext.models import MODELS
 
     MODELS[model].recipe(preset, documents=1000, words_per_document=100.0)
+
+
+def check_estimator(model: str, estimator: str | None) -> None:
+    """Refuse an estimator that nobody knows, or a model that has no choice, before anything is loaded."""
+    from varitext.latent import ESTIMATORS
+    from varitext.models import MODELS
+
+    if estimator is None:
+        return
+    if estimator not in ESTIMATORS:
+        raise InputError(f"no estimator is called {estimator!r}; there are: {', '.join(ESTIMATORS)}")
+    if "estimator" not in inspect.signature(MODELS[model]).parameters:
+        raise InputError(f"--estimator does not apply: {model} has no choice of estimator; sbn and fdarn have")
 
 
 def check_device(name: str) -> None:
@@ -157,6 +171,23 @@ def documents_for(
         corpus = own_corpus(model, part, parts, "documents", how_to_name)
         text_column = text_column or model.corpus_.get("text_column")
     return load_documents(corpus, part, data_dir, text_column)
+
+
+def training_documents(
+    model: "DocumentModel",
+    corpus: str | None,
+    test: "Documents",
+    data_dir: Path | None,
+    text_column: str | None,
+    how_to_name: str,
+) -> "Documents":
+    """The train part of the corpus that `test` is a part of."""
+    from varitext.corpora import parts
+
+    named = corpus or own_corpus(model, "train", parts, "documents", how_to_name)
+    if test.part == "train" or not {"train", test.part} <= set(parts(named)):
+        raise InputError(f"{named} ({test.part}): --full needs a corpus with a train part and another one to evaluate")
+    return documents_for(model, corpus, "train", data_dir, text_column, how_to_name)
 
 
 def own_corpus(

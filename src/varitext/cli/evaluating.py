@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from varitext.cli.answer_input import questions_for
-from varitext.cli.asking import check_new_file, documents_for, load_any, refuse_options
+from varitext.cli.asking import check_new_file, documents_for, load_any, refuse_options, training_documents
 from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
-from varitext.cli.printing import print_answer_evaluation, print_json, print_record, say
+from varitext.cli.printing import (
+    print_answer_evaluation,
+    print_document_evaluation,
+    print_json,
+    print_record,
+    say,
+)
 
 if TYPE_CHECKING:
     from varitext.answer_ranker import AnswerRanker
@@ -29,6 +35,10 @@ def evaluate(
     part: Part = None,
     threads: Threads = None,
     text_column: TextColumn = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Documents: also topics, retrieval, classification and completion."),
+    ] = False,
     protocol: Protocol = None,
     run: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Answers: write the ranking as a TREC run file.")
@@ -43,7 +53,8 @@ def evaluate(
 
     Documents: the lower bound and the tighter importance-weighted one, per document and per corpus, beside the unigram
     model; the KL apart; a 95 % interval over documents. Documents without any word of the model's vocabulary are left
-    out and counted.
+    out and counted. With --full the corpus needs a train part beside the one that is evaluated: training documents say
+    which words belong together, and are what retrieval and classification learn from if both parts have labels.
 
     Answers: MAP and MRR of the questions that the protocol counts, with 95 % intervals over questions; ties count in
     expectation over their orders, so that the order of a file can never help. Log loss, Brier score and calibration
@@ -55,6 +66,7 @@ def evaluate(
     \b
     Examples:
       varitext evaluate models/news
+      varitext evaluate models/news --full
       varitext evaluate models/mine unseen.csv --text-column body --json
       varitext evaluate models/answers
       varitext evaluate models/answers wikiqa --protocol both --run answers.run --qrels answers.qrels
@@ -68,8 +80,11 @@ def evaluate(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol, "run": run, "qrels": qrels}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, how_to_name)
+        if full:
+            train = training_documents(model, corpus, documents, data_dir, text_column, how_to_name)
+            return _evaluate_fully(model, train, documents, samples, folder, as_json)
         return _evaluate_documents(model, documents, samples, folder, as_json)
-    refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+    refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
     questions = questions_for(model, corpus, part, data_dir, how_to_name)
     protocol = protocol or _default_protocol(questions)
     _evaluate_answers(model, questions, protocol, samples, folder, as_json)
@@ -93,6 +108,22 @@ def _evaluate_documents(
     if as_json:
         return print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
     print_record(record, f"{documents.name} ({documents.part})")
+
+
+def _evaluate_fully(
+    model: "DocumentModel", train: "Documents", test: "Documents", samples: int | None, folder: Path, as_json: bool
+) -> None:
+    from varitext.document_model import PREDICTION_SAMPLES
+    from varitext.evaluation import evaluate_documents
+    from varitext.threads import running_on
+
+    with running_on(model.threads):
+        found = evaluate_documents(model, train, test, samples=samples or PREDICTION_SAMPLES)
+    if as_json:
+        source = {"corpus": test.name, "part": test.part, "corpus_sha256": test.sha256}
+        return print_json(found.as_dict() | source | {"train_sha256": train.sha256, "model": str(folder)})
+    print_record(found.perplexity, f"{test.name} ({test.part})")
+    print_document_evaluation(found)
 
 
 def _evaluate_answers(

@@ -8,6 +8,7 @@ import typer
 from varitext.cli.answer_input import check_answer_options, learning_questions, vector_source
 from varitext.cli.asking import (
     check_device,
+    check_estimator,
     check_place_for_model,
     check_preset,
     given,
@@ -62,6 +63,10 @@ def fit(
         typer.Option(metavar="NAME", help="Documents: settings by name, recommended if left out; nvdm also has paper."),
     ] = None,
     updates: Annotated[Updates | None, typer.Option(help="Documents: together, or in turn as in the paper.")] = None,
+    estimator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Documents, discrete h: how gradients are estimated, for example nvil."),
+    ] = None,
     vocabulary_size: Annotated[
         int | None, typer.Option(min=2, metavar="N", help="Documents: most words to keep, for corpora of text.")
     ] = None,
@@ -129,6 +134,7 @@ def fit(
     of_documents = {
         "preset": preset,
         "updates": updates and updates.value,
+        "estimator": estimator,
         "vocabulary_size": vocabulary_size,
         "processes": processes,
         "text_column": text_column,
@@ -148,6 +154,7 @@ def fit(
     else:
         refuse_options(of_answers, f"{model} is a model of documents")
         check_preset(model, preset or "recommended")
+        check_estimator(model, estimator)
     check_device(device)
     settings = {
         "latent_dim": latent_dim,

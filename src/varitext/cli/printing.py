@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from varitext.corpora import CorpusStatus, Documents
+    from varitext.evaluation.document_evaluation import DocumentEvaluation
     from varitext.evaluation.perplexity import PerplexityRecord
     from varitext.evaluation.ranking import RankingComparison
     from varitext.ranked_answers import AnswerEvaluation, RankedCandidate, Ranking
@@ -39,6 +40,28 @@ def print_record(record: "PerplexityRecord", corpus: str) -> None:
     print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
     for name, value, note in rows:
         print(f"  {name:24} {value:8.1f}   {note}")
+
+
+def print_document_evaluation(found: "DocumentEvaluation") -> None:
+    """What stands below the perplexity."""
+    completion, npmi, c_v, diversity = found.completion, found.npmi, found.c_v, found.diversity
+    ratio = f"hidden half given the other, {completion.estimator}; ratio to unigram {completion.ratio_to_unigram:.3f}"
+    window = f"windows of {npmi.window} words" if npmi.window else "whole documents"
+    rows = [
+        ("completion perplexity", f"{completion.per_document_perplexity:8.1f}", ratio),
+        ("NPMI of topics", f"{npmi.coherence:8.3f}", f"{npmi.n_topics} topics, {window}"),
+    ]
+    if c_v:
+        rows.append(("C_V of topics", f"{c_v.coherence:8.3f}", f"windows of {c_v.window} words"))
+    rows.append(("unique words", f"{diversity.unique_words:8.3f}", f"first {diversity.words_per_topic} of each topic"))
+    if retrieval := found.retrieval:
+        chance = f"of the first 2 % retrieved; by chance {retrieval.by_chance:.3f}"
+        rows.append(("precision", f"{retrieval.precision_at_2_percent:8.3f}", chance))
+    if classes := found.classification:
+        note = f"macro F1 {classes.macro_f1:.3f}; most frequent label {classes.majority_accuracy:.3f}"
+        rows.append(("classification accuracy", f"{classes.accuracy:8.3f}", note))
+    for name, value, note in rows:
+        print(f"  {name:24} {value}   {note}")
 
 
 def print_neighbours(neighbours: list[dict[str, Any]], as_json: bool) -> None:

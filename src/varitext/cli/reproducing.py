@@ -35,6 +35,7 @@ def reproduce(
     \b
     Examples:
       varitext reproduce table3
+      varitext reproduce table1a --seeds 0
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
     """
@@ -43,7 +44,7 @@ def reproduce(
 
     if not targets:
         for name in EXPERIMENTS:
-            print(f"{name:16} {experiment_named(name).about}")
+            print(f"{name:20} {experiment_named(name).about}")
         return
     chosen = [experiment_named(name) for name in (EXPERIMENTS if targets == ["all"] else targets)]
     plan = Plan(quick, _seeds(seeds), data_dir, models, threads)

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from varitext.experiments.runs import Experiment
 
 EXPERIMENTS = {  # what is typed, and the file
+    "table1a": "table1a",
+    "table1b": "table1b",
+    "table2": "table2",
+    "tsne": "tsne",
+    "document-evaluation": "document_evaluation",
+    "refinement": "refinement",
     "table3": "table3",
     "table4": "table4",
     "map-by-samples": "map_by_samples",

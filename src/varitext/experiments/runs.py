@@ -55,6 +55,7 @@ class Experiment:
     runs: Callable[[Plan], Iterator[Run]]
     table: Callable[[list[Record]], str]  # Markdown
     figure: Callable[[list[Record]], str] | None = None  # SVG
+    page: Callable[[list[Record]], str] | None = None  # the same to look into: HTML, whole in itself
 
     def folder(self, results: Path, quick: bool) -> Path:
         return results / (f"{self.name}-quick" if quick else self.name)
@@ -75,10 +76,11 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         record = _record(experiment, run, result, time.monotonic() - started)
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
     records = read_records(experiment, results, plan.quick)
-    if experiment.figure:
-        drawn = folder / f"{experiment.name}.svg"
-        write_text(drawn, experiment.figure(records))
-        say(f"{experiment.name}: drawn in {drawn}")
+    for draw, ending in ((experiment.figure, "svg"), (experiment.page, "html")):
+        if draw:
+            drawn = folder / f"{experiment.name}.{ending}"
+            write_text(drawn, draw(records))
+            say(f"{experiment.name}: drawn in {drawn}")
     return experiment.table(records)
 
 

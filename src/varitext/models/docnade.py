@@ -124,6 +124,10 @@ class DocNADE(DocumentNetwork):
         ]
         return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
 
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """sum_w count_w log p(w | observed): each hidden word as the next one; exact, nothing is drawn."""
+        return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
+
     def _activated(self, sums: Tensor) -> Tensor:
         return self.dropout(self.activation(self.bias + sums))
 

@@ -15,6 +15,8 @@ rows. A model may also have
     inference_parameters()           which parameters are phi, for alternating updates
     baseline_input(encoding)         what the baseline of `nvil` reads
     fit_directly(train, settings)    its own way of learning in place of gradients: see `direct_training.py`
+    word_log_probabilities(h), or completion_log_likelihood(observed, hidden, samples)
+                                     what completing documents needs: see `evaluation/completion.py`
 """
 
 from typing import NamedTuple

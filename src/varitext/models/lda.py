@@ -81,6 +81,12 @@ class LDA(DocumentNetwork):
         mean = gamma / total
         return DocumentVectors(mean.float(), (mean * (1 - mean) / (total + 1)).sqrt().float())
 
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """sum_w count_w log E_q[p(w | theta)] with q given the observed words: linear in theta, so nothing is drawn."""
+        shares = self.document_vectors(observed).mean.double()  # [B, K]
+        words = (shares[hidden.documents] * self.word_topics[hidden.words]).sum(1).log()  # [n]
+        return words.new_zeros(len(hidden)).index_add_(0, hidden.documents, hidden.counts * words)  # [B]
+
     def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return shares_carry(vectors.mean)
 

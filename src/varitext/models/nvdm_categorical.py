@@ -73,6 +73,10 @@ class NVDMCategorical(DocumentNetwork):
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return multinomial_log_likelihood(self.decoder(h.flatten(-2)), encoding.batch)  # [S, B]
 
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word: for completing documents."""
+        return torch.log_softmax(self.decoder(h.flatten(-2)), -1)  # [S, B, V]
+
     # What users and training look at
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:

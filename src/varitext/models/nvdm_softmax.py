@@ -65,10 +65,13 @@ class NVDMSoftmax(DocumentNetwork):
         return self.head(encoding.hidden)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        # log probabilities are logits that sum to one already
+        return multinomial_log_likelihood(self.word_log_probabilities(h), encoding.batch)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word; softmax leaves every beta_kv above zero."""
         shares = torch.softmax(self.to_topics(h), -1)  # [S, B, K]
-        # log probabilities are logits that sum to one already; softmax leaves every beta_kv above zero
-        words = (shares @ torch.softmax(self.topic_logits, -1)).log()  # [S, B, V]
-        return multinomial_log_likelihood(words, encoding.batch)  # [S, B]
+        return (shares @ torch.softmax(self.topic_logits, -1)).log()  # [S, B, V]
 
     # What users and training look at
 

@@ -135,6 +135,20 @@ class RSM(DocumentNetwork):
         bounds = exact_bounds(unnormalised - log_z.at(lengths), counts, self.latent_dim)
         return bounds._replace(standard_errors=log_z.standard_error_at(lengths), drawn=chains)
 
+    @torch.no_grad()
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """sum_w count_w log p(w | observed): each hidden word as the one word more of a longer document.
+
+            p(w | X)  =  p(X, w) / sum_v p(X, v)
+
+        Both are of N + 1 words, so their Z is the same and drops out: exact, nothing is drawn.
+        """
+        inputs = self.hidden_input(observed) + self.hidden_bias  # [B, K]   without the word
+        scores = self.word_bias.repeat(len(observed), 1)  # [B, V]
+        for unit in range(self.latent_dim):  # one by one: all at once would be [B, V, K]
+            scores += functional.softplus(inputs[:, unit, None] + self.word_weights[:, unit])
+        return multinomial_log_likelihood(scores[None], hidden)[0]
+
     # What users look at
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:

@@ -77,6 +77,10 @@ class SwitchNetwork(DocumentNetwork):
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word: for completing documents."""
+        return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
+
     @torch.no_grad()
     def refine(self, posterior: Bernoullis, encoding: Encoding) -> Bernoullis:
         """Steps towards the logits that are best for each switch if the others stand at their probabilities:

@@ -80,6 +80,10 @@ class SWV(DocumentNetwork):
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word: for completing documents."""
+        return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
+
     # Learning
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:

@@ -38,7 +38,7 @@ def write_document_report(
     `labels` colour the map; `titles` name the documents in it.
     """
     path = Path(path)
-    _check_drawing_packages()
+    check_drawing_packages()
     if path.is_dir():
         raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
     from varitext.corpora.documents import Documents
@@ -65,7 +65,7 @@ def write_corpus_report(
     )
 
 
-def _check_drawing_packages() -> None:
+def check_drawing_packages() -> None:
     missing = [name for name in DRAWING_PACKAGES if find_spec(name) is None]
     if missing:
         raise InputError(f"a report needs {' and '.join(missing)}: pip install 'varitext[report]'")

@@ -1,0 +1,112 @@
+"""The document models that experiments fit, all in the same way: which documents, which settings, what is shared."""
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.corpora import CORPORA, load
+from varitext.corpora.documents import Documents
+from varitext.document_model import PREDICTION_SAMPLES, DocumentModel
+from varitext.experiments.runs import Plan
+
+NEWSGROUPS = "20newsgroups-nvdm"
+ARTICLES = "20newsgroups"
+RCV1 = "rcv1"
+NAMES = {
+    "lda": "LDA",
+    "rsm": "RSM",
+    "docnade": "docNADE",
+    "sbn": "SBN",
+    "fdarn": "fDARN",
+    "nvdm": "NVDM",
+    "nvdm_categorical": "NVDM of choices",
+    "nvdm_softmax": "NVDM of topic shares",
+    "swv": "SWV",
+}
+QUICK_DOCUMENTS = {"train": 1000, "test": 200}
+QUICK_EPOCHS = 2
+QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too
+
+
+class Setting(NamedTuple):
+    """What tells one fit of a corpus from another, but for its seed."""
+
+    model: str
+    latent_dim: int = 50
+    preset: str = "recommended"
+
+    @property
+    def name(self) -> str:
+        preset = "" if self.preset == "recommended" else f", preset {self.preset}"
+        return f"{NAMES[self.model]}, K = {self.latent_dim}{preset}"
+
+
+def is_here(corpus: str, plan: Plan) -> bool:
+    """Whether its files are on this machine; looks nowhere else."""
+    return bool(CORPORA[corpus].locate(plan.data_dir))
+
+
+def load_part(corpus: str, part: str, plan: Plan) -> Documents:
+    return _loaded(corpus, part, plan.data_dir, QUICK_DOCUMENTS[part] if plan.quick else None)
+
+
+@cache  # a dozen fits in one process read the same documents
+def _loaded(corpus: str, part: str, data_dir: Path | None, most: int | None) -> Documents:
+    documents = load(corpus, part, data_dir=data_dir)
+    return documents if most is None else some_of(documents, most)
+
+
+def some_of(documents: Documents, most: int) -> Documents:
+    """At most so many of them, drawn at random, always the same ones."""
+    rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
+    counts = None if documents.counts is None else documents.counts[rows]
+    texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
+    return dataclasses.replace(documents, counts=counts, texts=texts, labels=labels)
+
+
+def coherence_reference(plan: Plan) -> Documents:
+    """What says which words belong together: the raw articles if they are here, else the training counts."""
+    if is_here(ARTICLES, plan):
+        return load_part(ARTICLES, "train", plan)
+    return load_part(NEWSGROUPS, "train", plan)
+
+
+def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> DocumentModel:
+    """With the preset's settings; from `plan.models` if it is there already. `plan.quick` has it train shortly."""
+    folder = model_folder(corpus, setting, seed, plan)
+    if folder and (folder / "config.json").exists():
+        return DocumentModel.load(folder).set_params(threads=plan.threads)
+    epochs = QUICK_EPOCHS if plan.quick else None
+    model = DocumentModel(
+        setting.model, setting.latent_dim, preset=setting.preset, epochs=epochs, threads=plan.threads, seed=seed
+    )
+    model.fit(load_part(corpus, "train", plan))
+    if folder:
+        model.save(folder)
+    return model
+
+
+def model_folder(corpus: str, setting: Setting, seed: int, plan: Plan) -> Path | None:
+    name = "-".join(map(str, (corpus, *setting, seed)))
+    return plan.models and plan.models / (f"{name}-quick" if plan.quick else name)
+
+
+def samples_of(plan: Plan) -> int:
+    return QUICK_SAMPLES if plan.quick else PREDICTION_SAMPLES
+
+
+def hashes(corpus: str, plan: Plan) -> dict[str, str]:
+    """Of the files that a run has read, part by part."""
+    return {f"{part}_sha256": load_part(corpus, part, plan).sha256 for part in ("train", "test")}
+
+
+def short(value: Any, digits: int = 5) -> Any:
+    """Numbers as short JSON, at any depth."""
+    if isinstance(value, dict):
+        return {name: short(one, digits) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [short(one, digits) for one in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value

@@ -1,0 +1,135 @@
+"""Table 1 (a): held-out perplexity of every document model, on 20 Newsgroups and, where it is here, on RCV1."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.experiments.document_fits import (
+    NEWSGROUPS,
+    RCV1,
+    Setting,
+    fitted_model,
+    hashes,
+    is_here,
+    load_part,
+    samples_of,
+    short,
+)
+from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+
+
+class Row(NamedTuple):
+    setting: Setting
+    paper: dict[str, int]  # by corpus; nothing for a row that is ours
+    seconds: float  # about, of one fit and its evaluation on 20 Newsgroups in one thread: cheap rows run first
+    seeds: int = 3
+
+
+ROWS = (  # in the paper's order, then ours
+    Row(Setting("lda", 50), {NEWSGROUPS: 1091, RCV1: 1437}, 150),
+    Row(Setting("lda", 200), {NEWSGROUPS: 1058, RCV1: 1142}, 400),
+    Row(Setting("rsm", 50), {NEWSGROUPS: 953, RCV1: 988}, 200),
+    Row(Setting("docnade", 50), {NEWSGROUPS: 896, RCV1: 742}, 120),
+    Row(Setting("sbn", 50), {NEWSGROUPS: 909, RCV1: 784}, 50),
+    Row(Setting("fdarn", 50), {NEWSGROUPS: 917, RCV1: 724}, 90),
+    Row(Setting("fdarn", 200), {RCV1: 598}, 300),
+    Row(Setting("nvdm", 50, "paper"), {NEWSGROUPS: 836, RCV1: 563}, 60),
+    Row(Setting("nvdm", 50), {NEWSGROUPS: 836, RCV1: 563}, 30),
+    Row(Setting("nvdm", 200, "paper"), {NEWSGROUPS: 852, RCV1: 550}, 70),
+    Row(Setting("nvdm", 200), {NEWSGROUPS: 852, RCV1: 550}, 50),
+    Row(Setting("nvdm_categorical", 50), {}, 100),
+    Row(Setting("nvdm_softmax", 50), {}, 80),
+    Row(Setting("swv", 50), {}, 60),
+)
+RCV1_SEEDS = 1  # seventy times as many documents
+KEPT = (
+    "per_document_perplexity",
+    "per_document_interval_95",
+    "corpus_perplexity",
+    "iwae_per_document_perplexity",
+    "unigram_per_document_perplexity",
+    "kl_per_word",
+    "standard_error",
+    "kind",
+    "figure",
+    "n_documents",
+    "n_tokens",
+    "n_samples",
+)
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    """All cheap rows of a seed before the dear ones; RCV1 at the end, if its files are here."""
+    cheap_first = sorted(ROWS, key=lambda row: row.seconds)
+    for seed in plan.seeds_or(max(row.seeds for row in ROWS)):
+        yield from (_run(NEWSGROUPS, row, seed, plan) for row in cheap_first if plan.seeds or seed < row.seeds)
+    if is_here(RCV1, plan):
+        for seed in plan.seeds_or(RCV1_SEEDS):
+            yield from (_run(RCV1, row, seed, plan) for row in cheap_first)
+
+
+def _run(corpus: str, row: Row, seed: int, plan: Plan) -> Run:
+    settings = {"corpus": corpus, **row.setting._asdict(), "seed": seed}
+    return Run(settings, lambda: measure(corpus, row.setting, seed, plan))
+
+
+def measure(corpus: str, setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
+    model = fitted_model(corpus, setting, seed, plan)
+    test = load_part(corpus, "test", plan)
+    started = time.monotonic()
+    record = model.perplexity_record(test, samples_of(plan)).as_dict()
+    figures = {name: record[name] for name in KEPT} | {"dev_perplexity": model.dev_perplexity_}
+    spent = {"fit_seconds": model.fit_seconds_, "evaluation_seconds": time.monotonic() - started}
+    epochs = model.history_[-1]["epoch"] if model.history_ else 0
+    return short(figures | spent | {"epochs": epochs, "stopped": model.stopped_}) | hashes(corpus, plan)
+
+
+def table(records: list[Record]) -> str:
+    parts = []
+    for corpus in (NEWSGROUPS, RCV1):
+        found = _by_setting([record for record in records if record["settings"]["corpus"] == corpus])
+        parts.append(f"{corpus}\n\n{_corpus_table(corpus, found)}" if found else f"{corpus}: no {corpus.upper()} here")
+    return "\n\n".join(parts)
+
+
+def _by_setting(records: list[Record]) -> dict[Setting, list[dict[str, Any]]]:
+    found: dict[Setting, list[dict[str, Any]]] = {}
+    for record in records:
+        setting = Setting(*(record["settings"][name] for name in Setting._fields))
+        found.setdefault(setting, []).append(record["result"])
+    return found
+
+
+def _corpus_table(corpus: str, found: dict[Setting, list[dict[str, Any]]]) -> str:
+    head = ["", "paper", "ours", "kind of figure", "its standard error", "importance-weighted", "held-out training"]
+    head += ["seconds to fit", "to evaluate", "seeds"]
+    rows = [_row(row, corpus, found[row.setting]) for row in ROWS if row.setting in found]
+    return markdown_table(head, rows)
+
+
+def _row(row: Row, corpus: str, results: list[dict[str, Any]]) -> list[str]:
+    """Perplexities of all seeds, sorted; the other figures are means, seconds are medians."""
+    ours = " / ".join(f"{value:.1f}" for value in sorted(_column(results, "per_document_perplexity")))
+    error, weighted, dev = (
+        np.mean(_column(results, name)) for name in ("standard_error", "iwae_per_document_perplexity", "dev_perplexity")
+    )
+    return [
+        row.setting.name,
+        str(row.paper.get(corpus, "")),
+        f"**{ours}**",
+        results[0]["kind"],
+        f"{error:.1f}" if error else "",
+        f"{weighted:.1f}" if results[0]["kind"] != "estimate" else "",
+        f"{dev:.1f}",
+        *(f"{np.median(_column(results, name)):.0f}" for name in ("fit_seconds", "evaluation_seconds")),
+        str(len(results)),
+    ]
+
+
+def _column(results: list[dict[str, Any]], name: str) -> list[float]:
+    return [result[name] for result in results]
+
+
+EXPERIMENT = Experiment("table1a", "held-out perplexity of every document model (Table 1a)", runs, table)
