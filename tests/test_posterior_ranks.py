@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from varitext import posterior_ranks
-from varitext.posterior_ranks import best_probability, known_ranks, rank_draws, rank_intervals
+from varitext.posterior_ranks import best_probability, known_ranks, rank_calibration, rank_draws, rank_intervals
 
 SAMPLED = np.array([[0.3, 0.6, 0.1, 0.05], [0.2, 0.5, 0.3, 0.4]])  # [S, P]
 
@@ -80,3 +80,13 @@ def test_any_probabilities_give_a_distribution(rows, seed):
 def test_one_candidate_is_the_best():
     assert best_probability(np.array([[1e-300], [0.3]])).tolist() == [1]
     assert rank_intervals(np.zeros((1, 1)), np.random.default_rng(0)).tolist() == [[1], [1]]
+
+
+def test_calibration_of_rankings_by_hand():
+    sampled = np.array([[0.9, 0.2, 0.5, 0.5, 0.3], [0.7, 0.2, 0.5, 0.5, 0.3]])
+    labels, questions = np.array([1, 0, 1, 0, 0]), np.array([0, 0, 1, 1, 2])
+    found = rank_calibration(sampled, labels, questions, seed=0)
+    first, second = best_probability(sampled[:, :2]), best_probability(sampled[:, 2:4])
+    assert found.top_probability_best == pytest.approx((first[0] + second.mean()) / 2)
+    assert found.top_is_right == 0.75  # the first, and one of two that are tied; the third question has no right answer
+    assert found.rank_interval_coverage == 1

@@ -188,11 +188,13 @@ class AnswerRanker(BaseEstimator):
     def evaluate(
         self, question_answers: QuestionAnswers, protocol: str = "answerable", samples: int | None = None
     ) -> AnswerEvaluation:
-        """MAP and MRR of the questions that the protocol counts, and the calibration of the same pairs."""
+        """MAP and MRR of the questions that the protocol counts, the calibration of the same pairs and of rankings."""
         check_is_fitted(self)
         question_answers = arrange(question_answers).question_answers  # sums, too, depend on the order of their terms
-        probability = self._probability(question_answers, samples)
-        return answer_evaluation(question_answers, probability, protocol, self._n_samples(samples), self.seed)
+        sampled, features = self._sampled(question_answers, samples), self._features(question_answers)
+        probability = self._combined(sampled.mean(0), features)
+        each = np.stack([self._combined(one, features) for one in sampled])
+        return answer_evaluation(question_answers, probability, each, protocol, self.seed)
 
     def rank(
         self,
@@ -203,9 +205,8 @@ class AnswerRanker(BaseEstimator):
     ) -> Ranking:
         """The candidates, best first. `positions` are their places in a document, from 0, if the model uses these.
 
-        Each sample of the prior is one ranking of all candidates: the share of samples that a candidate wins, and where
-        it comes in the others. Sentences longer than 250 words are cut there, with a warning. Probabilities are those
-        of `predict_proba`; more `samples` make the uncertainty finer.
+        How sure that is comes from samples of the prior and of the labels given these: see `posterior_ranks.py`.
+        Sentences longer than 250 words are cut there, with a warning. Probabilities are those of `predict_proba`.
         """
         check_is_fitted(self)
         arranged = arrange(as_corpus(question, candidates, positions))

@@ -10,6 +10,8 @@ Spread comes from both draws. Where h says nothing it is the labels' alone, and 
 probabilities are.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.stats import rankdata
 
@@ -37,6 +39,30 @@ def rank_intervals(sampled: np.ndarray, generator: np.random.Generator) -> np.nd
     ranks, tail = rank_draws(sampled, generator), (1 - INTERVAL) / 2
     low = np.quantile(ranks, tail, axis=0, method="lower")
     return np.stack([low, np.quantile(ranks, 1 - tail, axis=0, method="higher")]).astype(int)
+
+
+class RankCalibration(NamedTuple):
+    """Whether rankings are as sure as they should be, over questions that have a right answer."""
+
+    top_probability_best: float  # what the top answers say of themselves, on average
+    top_is_right: float  # the share of them that are right: about as large, if the model is honest
+    rank_interval_coverage: float  # of candidates: how often the interval holds the rank under the true labels
+
+
+def rank_calibration(sampled: np.ndarray, labels: np.ndarray, question_of: np.ndarray, seed: int) -> RankCalibration:
+    """From p(y = 1 | h) of each sample, [S, P]; `question_of` numbers the questions, [P]."""
+    generator, said, right, inside = np.random.default_rng(seed), [], [], []
+    for rows in np.split(np.argsort(question_of, kind="stable"), np.cumsum(np.bincount(question_of))[:-1]):
+        of_question, true = sampled[:, rows], labels[rows]
+        if not true.any():
+            continue
+        mean, best = of_question.mean(0), best_probability(of_question)
+        top = mean == mean.max()  # tied candidates share the first place
+        said.append(best[top].mean())
+        right.append(true[top].mean())
+        (low, high), ranks = rank_intervals(of_question, generator), known_ranks(mean, true)
+        inside.append((low <= ranks) & (ranks <= high))
+    return RankCalibration(float(np.mean(said)), float(np.mean(right)), float(np.concatenate(inside).mean()))
 
 
 def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from varitext.evaluation.calibration import CalibrationRecord, calibration_recor
 from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 from varitext.pair_batches import UNKNOWN, PairBatches
-from varitext.posterior_ranks import best_probability, rank_intervals
+from varitext.posterior_ranks import RankCalibration, best_probability, rank_calibration, rank_intervals
 from varitext.text import Vocabulary
 
 
@@ -51,6 +51,7 @@ class AnswerEvaluation:
 
     ranking: RankingRecord
     calibration: CalibrationRecord
+    uncertainty: RankCalibration
     by_question_word: tuple[QuestionWordRanking, ...]
     corpus: str
     part: str
@@ -61,7 +62,8 @@ class AnswerEvaluation:
         """For JSON, in one level."""
         named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
         by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
-        return self.ranking.as_dict() | self.calibration.as_dict() | by_question_word | named
+        records = self.ranking.as_dict() | self.calibration.as_dict() | self.uncertainty._asdict()
+        return records | by_question_word | named
 
 
 # In: texts
@@ -150,9 +152,12 @@ def _over_samples(attention: np.ndarray | None, row: int, n_words: int) -> tuple
 
 
 def answer_evaluation(
-    question_answers: QuestionAnswers, probability: np.ndarray, protocol: str, n_samples: int, seed: int
+    question_answers: QuestionAnswers, probability: np.ndarray, sampled: np.ndarray, protocol: str, seed: int
 ) -> AnswerEvaluation:
-    """`probability` is of each pair, in the order of the corpus; `seed` is of the ranking's bootstrap."""
+    """`probability` is of each pair, in the order of the corpus, and `sampled` that of each sample, [S, P].
+
+    `seed` is of the bootstrap and of drawn labels.
+    """
     labels, ids = question_answers.labels, _question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
     ranking = ranking_record(probability, labels, ids, protocol, seed)
@@ -160,11 +165,12 @@ def answer_evaluation(
     return AnswerEvaluation(
         ranking,
         calibration_record(probability[rows], labels[rows], ids[rows]),
+        rank_calibration(sampled[:, rows], labels[rows], np.unique(ids[rows], return_inverse=True)[1], seed),
         ranking_by_question_word(ranking, dict(zip(ids.tolist(), texts, strict=True))),
         question_answers.name,
         question_answers.part,
         question_answers.sha256,
-        n_samples,
+        len(sampled),
     )
 
 

@@ -82,7 +82,7 @@ def document_entry(documents: "Documents", index: int, similarity: float) -> dic
 
 
 def print_answer_evaluation(record: "AnswerEvaluation") -> None:
-    ranking, calibration = record.ranking, record.calibration
+    ranking, calibration, uncertainty = record.ranking, record.calibration, record.uncertainty
     maps, mrrs = ranking.map_interval_95, ranking.mrr_interval_95
     rows = [
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
@@ -91,6 +91,7 @@ def print_answer_evaluation(record: "AnswerEvaluation") -> None:
         ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
         ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),
         ("top answer is wrong", calibration.risk, f"{calibration.risk_of_surer_half:.4f} among the surer half"),
+        ("rank intervals hold", uncertainty.rank_interval_coverage, "of the ranks under known labels; meant for 0.9"),
     ]
     left_out = f" ({ranking.n_questions_left_out} left out)" if ranking.n_questions_left_out else ""
     print(f"{record.corpus} ({record.part}): {ranking.n_questions} questions{left_out}, {ranking.n_pairs} pairs")
