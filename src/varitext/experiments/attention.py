@@ -16,6 +16,7 @@ SEEDS = 10
 TWINS = ("lstm_attention", "nasm")
 SHOWN = 5  # answers in the figure: the first right ones of the test part of at most so many words
 LONGEST_SHOWN = 16
+LEFT, GAP = 90.0, 3.0  # pixels: where words begin, and between two of them
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -77,7 +78,8 @@ def figure(records: list[Record]) -> str:
         if record["settings"] == {"model": model, "seed": 0}
     }
     number = min(map(len, examples.values()), default=0)
-    drawing = Drawing(900, 20 + number * 110, "Attention of LSTM + Att and NASM")
+    width = max((_width_of(one["words"]) for one in examples.get(TWINS[0], [])[:number]), default=0.0)
+    drawing = Drawing(LEFT + width, 20 + number * 110, "Attention of LSTM + Att and NASM")
     for place in range(number):
         top = 25 + place * 110
         drawing.text(10, top, examples[TWINS[0]][place]["question"], 14, "bold")
@@ -88,14 +90,19 @@ def figure(records: list[Record]) -> str:
 
 def _draw_words(drawing: Drawing, example: dict[str, Any], name: str, top: float) -> None:
     drawing.text(10, top + 17, name, 11)
-    x, highest = 90.0, max(example["mean"])
+    x, highest = LEFT, max(example["mean"])
     for word, weight, spread in zip(example["words"], example["mean"], example["std"], strict=True):
-        width = 8 + 7.2 * len(word)
+        width = _width_of([word]) - GAP
         drawing.rectangle(x, top, width, 24, "#1f6feb", weight / highest * 0.75)
         drawing.text(x + 4, top + 17, word)
         if spread > 0:
             drawing.rectangle(x, top + 26, width * min(1.0, spread / max(weight, 1e-9)), 4, "#d29922")
-        x += width + 3
+        x += width + GAP
+
+
+def _width_of(words: list[str]) -> float:
+    """Pixels that a row of words takes, gaps included."""
+    return sum(8 + 7.2 * len(word) + GAP for word in words)
 
 
 EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)
