@@ -1,12 +1,12 @@
-"""A corpus of RCV1's size drawn from a known model: peak memory of a fit from shards, and how far from the best it ends.
+"""A corpus of RCV1's size from a known model: peak memory of a fit from shards, and how far from the best it ends.
 
     python benchmarks/large_corpus.py [--documents 794414] [--epochs 1] [--json results/large_corpus.json]
 
-The model is NVDM's own: h ~ N(0, I), words from softmax(h R + b), with b falling as in Zipf's law and R random. Since it
-is known, so is the best perplexity that any model can reach: -log p(X) / N of held-out documents under the model that
-made them, by importance sampling from a Gaussian around the mode of log p(h | X). Its mean never lies above log p(X),
-so the best is at most the figure given. Documents go straight to shards. Drawing, fitting and judging are each a child
-process, whose peak memory is the operating system's figure. One thread.
+The model is NVDM's own: h ~ N(0, I), words from softmax(h R + b), b falling as in Zipf's law and R random. Since it is
+known, so is the best perplexity that any model can reach: -log p(X) / N of held-out documents under the model that made
+them, by importance sampling from a Gaussian around the mode of log p(h | X). On average the estimate lies below log
+p(X), so the best is at most the figure given. Documents go straight to shards. Each step is a child process, whose peak
+memory is the operating system's figure. One thread.
 """
 
 import argparse
