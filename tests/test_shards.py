@@ -378,24 +378,24 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 path, out = sys.argv[1:]
 before = peak()
-prepare([path], out, sizes=ShardSizes(documents=2000))
+prepare([path], out, sizes=ShardSizes(documents=1000))
 prepared = peak() - before
 shards = load(out)
-view = ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=4000)
+view = ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=2000)
 model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(view)
 for block in model.posterior_blocks(view):
     pass
-model.perplexity_record(view, 2)
+model.score(view, samples=2)
 print(prepared, peak() - before, len(shards))
 """
 
 
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
-    """Eight times the corpus takes at most a few megabytes more; held whole, it would take many times that."""
+    """Six times the corpus takes at most a little more; its counts alone, held whole, would take 14 MB more."""
     generator = np.random.default_rng(0)
     words = np.array([a + b + c for a in "bdfgklmn" for b in "aeiou" for c in "nrstvwxz"])
     peaks = {}
-    for documents in (8000, 64000):
+    for documents in (6000, 36000):
         path = tmp_path / f"{documents}.jsonl"
         chosen = words[generator.integers(len(words), size=(documents, 60))]
         write_jsonl(path, [" ".join(row) for row in chosen])
@@ -405,4 +405,4 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path):
         assert read == documents
         peaks[documents] = prepared, fitted
     for small, large in zip(*peaks.values(), strict=True):
-        assert large < 1.35 * small + 8_000, peaks  # kilobytes
+        assert large < small + 10_000, peaks  # kilobytes
