@@ -3,13 +3,15 @@
 Nothing here is ever V wide: a batch of documents holds its non-zero counts, document by document.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
+
+from varitext.corpora.sharded_counts import Counts, shuffled_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,10 @@ class CountBatch:
 class CountBatches:
     """Documents as batches: shuffled for training, in order for evaluation.
 
-    `counts` may be memory-mapped: a batch copies its own rows and nothing else.
+    `counts` may lie in shards on disk: a batch copies its own rows and nothing else.
     """
 
-    def __init__(self, counts: scipy.sparse.csr_matrix, device: torch.device | str = "cpu"):
+    def __init__(self, counts: Counts, device: torch.device | str = "cpu"):
         self.counts = counts
         self.device = device
 
@@ -64,9 +66,8 @@ class CountBatches:
     def shuffled(self, batch_size: int, seed: Sequence[int], thinning: float = 0.0) -> Iterator[CountBatch]:
         """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
         generator = np.random.default_rng(seed)
-        order = generator.permutation(len(self))
-        for start in range(0, len(self), batch_size):
-            rows = self.counts[np.sort(order[start : start + batch_size])]
+        for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
+            rows = self.counts[np.sort(chosen)]
             yield CountBatch.from_rows(thin(rows, thinning, generator) if thinning else rows, self.device)
 
     def in_order(self, batch_size: int) -> Iterator[CountBatch]:
@@ -85,6 +86,18 @@ class CountBatches:
             indptr = np.pad(rows.indptr, (0, block_size - real), mode="edge")
             filled = scipy.sparse.csr_matrix((rows.data, rows.indices, indptr), shape=(block_size, rows.shape[1]))
             yield CountBatch.from_rows(filled, self.device), real
+
+
+def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """The numbers of all arrays, one after the other, `size` at a time."""
+    rest = np.zeros(0, np.int64)
+    for array in arrays:
+        rest = np.concatenate([rest, array])
+        whole = len(rest) - len(rest) % size
+        yield from (rest[start : start + size] for start in range(0, whole, size))
+        rest = rest[whole:]
+    if len(rest):
+        yield rest
 
 
 def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 import torch
 
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
 from varitext.direct_training import DirectTrainer
 from varitext.document_task import DocumentTask, Recipe
 from varitext.errors import InputError
@@ -21,33 +21,36 @@ if TYPE_CHECKING:
 OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
 
 
-def without_empty(counts: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+def without_empty(counts: Counts) -> Counts:
+    if isinstance(counts, ShardedCounts):
+        return counts.without_empty()
     kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
     if not len(kept):
         raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
     return counts[kept] if len(kept) < counts.shape[0] else counts
 
 
-def hold_out(
-    counts: scipy.sparse.csr_matrix, share: float, seed: int
-) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
+def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
     """Training and held-out documents, at random: `share` of them, at least 20 if that leaves enough, at most 2,000."""
     if not 0 < share < 1:
         raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {share}")
     size = counts.shape[0]
     held_out = max(1, min(max(round(share * size), min(20, size // 5)), 2000, size // 2))
-    order = np.random.default_rng((seed, 1)).permutation(size)
-    return counts[np.sort(order[held_out:])], counts[np.sort(order[:held_out])]
+    rows = some_rows(np.random.default_rng((seed, 1)), size, held_out)
+    if isinstance(counts, ShardedCounts):
+        return counts.without(rows), counts[rows]
+    return counts[np.delete(np.arange(size), rows)], counts[rows]
 
 
-def choose_recipe(chosen: "DocumentModel", counts: scipy.sparse.csr_matrix) -> Recipe:
+def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
     if chosen.model not in MODELS:
         raise InputError(f"no model is called {chosen.model!r}; there are: {', '.join(MODELS)}")
     if chosen.fractional_counts and MODELS[chosen.model].whole_counts:
         raise InputError(f"{chosen.model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
-    recipe = MODELS[chosen.model].recipe(chosen.preset, documents, float(counts.sum() / documents))
+    words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
+    recipe = MODELS[chosen.model].recipe(chosen.preset, documents, words_per_document)
     overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}
     architecture = {"vocabulary_size": words, "latent_dim": chosen.latent_dim} | recipe.architecture
     if chosen.estimator is not None:
@@ -60,26 +63,28 @@ def choose_recipe(chosen: "DocumentModel", counts: scipy.sparse.csr_matrix) -> R
     return Recipe(architecture, settings, objective)
 
 
-def build_network(name: str, recipe: Recipe, train: scipy.sparse.csr_matrix, seed: int, device: str) -> DocumentNetwork:
+def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         network = MODELS[name](**recipe.architecture)
-    network.learn_frequencies(torch.from_numpy(np.asarray(train.sum(0), np.float64).ravel()))
+    word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
+    network.learn_frequencies(torch.from_numpy(word_counts))
     return network.to(device)
 
 
 def choose_trainer(
     network: DocumentNetwork,
     recipe: Recipe,
-    train: scipy.sparse.csr_matrix,
-    held_out: scipy.sparse.csr_matrix,
+    train: Counts,
+    held_out: Counts,
     device: str,
     checkpoint: Path | None = None,
     progress: Progress | None = None,
 ) -> Trainer | DirectTrainer:
     """Gradients, unless the model has a way of its own."""
-    task = DocumentTask(train, held_out, recipe.training, recipe.objective, device)
-    if hasattr(network, "fit_directly"):
+    direct = hasattr(network, "fit_directly")  # such a model holds all documents itself
+    task = DocumentTask(in_memory(train) if direct else train, held_out, recipe.training, recipe.objective, device)
+    if direct:
         return DirectTrainer(network, task, recipe.training, progress)
     return Trainer(network, task, recipe.training, checkpoint, progress)
 

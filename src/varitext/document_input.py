@@ -7,13 +7,14 @@ import numpy as np
 import scipy.sparse
 
 from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.errors import InputError
 from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
 
 Texts = Sequence[str]
 TokenLists = Sequence[Sequence[str]]
 Counts = scipy.sparse.spmatrix | np.ndarray
-DocumentInput = Texts | TokenLists | Counts | Documents
+DocumentInput = Texts | TokenLists | Counts | ShardedCounts | Documents
 
 
 def learn_from_words(
@@ -49,7 +50,9 @@ def kind_of(X: Any) -> str:
     """texts, tokens or counts."""
     if isinstance(X, str):
         raise InputError("expected a list of documents, not one string: put the text into a list")
-    if scipy.sparse.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
+    if scipy.sparse.issparse(X) or isinstance(X, ShardedCounts):
+        return "counts"
+    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
         return "counts"
     first = next(iter(X))
     if isinstance(first, str):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from varitext.batches import CountBatches
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.sharded_counts import ShardedCounts, blocks_of, some_rows
 from varitext.document_fitting import (
     build_network,
     choose_recipe,
@@ -34,7 +36,7 @@ from varitext.document_input import (
 )
 from varitext.document_task import Recipe
 from varitext.errors import InputError, TrainingDiverged
-from varitext.evaluation.perplexity import PerplexityRecord, perplexity_record
+from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
 from varitext.inspection import Neighbour, Topic, nearest, rank_topics
 from varitext.models.document_network import DocumentVectors
 from varitext.store import load_as
@@ -57,8 +59,9 @@ class Posterior(NamedTuple):
 class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A latent-variable model of documents, with scikit-learn's manners.
 
-    Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record. Settings left at None are
-    chosen from the preset and the size of the corpus.
+    Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
+    on disk: memory then does not grow with the corpus. Settings left at None are chosen from the preset and the size of
+    the corpus.
 
     >>> model = DocumentModel(latent_dim=50).fit(texts)          # doctest: +SKIP
     >>> model.topics()[0].words, model.similar_words("space")    # doctest: +SKIP
@@ -161,12 +164,14 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Using what was learned
 
-    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
-        """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out."""
+    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
+        """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out. Shards stay on disk."""
         check_is_fitted(self)
         if (counts := count_known_words(X, self.vocabulary_, self.token_rules_, self.processes)) is not None:
             return counts
         X, given = unwrap(X)
+        if isinstance(X, ShardedCounts):
+            return X.over(self.vocabulary_)
         if given is not None and given.words != self.vocabulary_.words:
             return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
         return self._checked(X, reset=False)
@@ -180,20 +185,23 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
-        counts = self.count(X)
-        blocks = []
-        with running_on(self.threads), torch.no_grad():
-            for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
-                blocks.append(torch.stack(self.network_.document_vectors(batch))[:, :real].cpu())
+        blocks = list(self.posterior_blocks(X))
         if not blocks:
             return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))
-        return Posterior(*torch.cat(blocks, 1).numpy())
+        return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+    def posterior_blocks(self, X: DocumentInput) -> Iterator[Posterior]:
+        """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
+        for batch, real in CountBatches(self.count(X), self.device).in_equal_blocks(BLOCK):
+            with running_on(self.threads), torch.no_grad():
+                vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
+            yield Posterior(*vectors)
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
         """Held-out perplexity in full: which kind of figure it is, bounds, KL apart, unigram, interval."""
-        counts = self.count(X)
+        blocks = enumerate(blocks_of(self.count(X)), self.seed)  # with noise of its own for each
         with running_on(self.threads):
-            return perplexity_record(self.network_, counts, samples, self.seed)
+            return merge_records([perplexity_record(self.network_, block, samples, seed) for seed, block in blocks])
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
         """Per-document perplexity, the paper's figure; of the bound, unless the model has better. Lower is better."""
@@ -202,9 +210,12 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
         counts = without_empty(self.count(X))
+        score = 0.0
         with running_on(self.threads):
-            bounds = self.network_.judge(counts, samples, self.seed)
-        return float((bounds.elbo / bounds.lengths).mean())
+            for seed, block in enumerate(blocks_of(counts), self.seed):
+                bounds = self.network_.judge(block, samples, seed)
+                score += block.shape[0] / counts.shape[0] * float((bounds.elbo / bounds.lengths).mean())
+        return score
 
     def topics(self, words: int = 10) -> list[Topic]:
         """The latent dimensions as ranked words, those that carry most first.
@@ -254,7 +265,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # Inside
 
-    def _learn_vocabulary(self, X: DocumentInput) -> scipy.sparse.csr_matrix:
+    def _learn_vocabulary(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Counts for fitting, without empty documents; sets `vocabulary_`."""
         self.token_rules_ = self.token_rules or TokenRules()
         self.vocabulary_rules_ = self.vocabulary_rules or VocabularyRules()
@@ -265,6 +276,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             X, given = unwrap(X)
             counts = self._checked(X, reset=True)
             names = getattr(self, "feature_names_in_", None)
+            given = X.vocabulary if isinstance(X, ShardedCounts) else given
             self.vocabulary_ = given or (numbered_words(counts.shape[1]) if names is None else Vocabulary(tuple(names)))
         if counts.shape[1] < 2:
             raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
@@ -283,8 +295,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         return counts
 
-    def _checked(self, X: Counts, reset: bool | None) -> scipy.sparse.csr_matrix:
+    def _checked(self, X: Counts | ShardedCounts, reset: bool | None) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
+        if isinstance(X, ShardedCounts):  # which checks itself
+            self.n_features_in_ = X.shape[1]
+            return X
         if reset is not None:
             X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
             check_non_negative(X, "DocumentModel")
@@ -302,10 +317,9 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.dev_perplexity_ = state.best
         self._look_at_dimensions(train)
 
-    def _look_at_dimensions(self, train: scipy.sparse.csr_matrix) -> None:
+    def _look_at_dimensions(self, train: scipy.sparse.csr_matrix | ShardedCounts) -> None:
         """Choose the axes that topics and vectors are shown on, if the model leaves a choice; see what each carries."""
-        chosen = np.random.default_rng((self.seed, 2)).permutation(train.shape[0])[:AXES_FROM]
-        sample = train[np.sort(chosen)]
+        sample = train[some_rows(np.random.default_rng((self.seed, 2)), train.shape[0], AXES_FROM)]
         if self.network_.free_axes:
             self.network_.turn_axes(self.posterior(sample).mean)
         vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(sample)))

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 import torch
 
 from varitext.batches import CountBatch, CountBatches
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.training import Score, StepLoss, TrainingSettings
 
@@ -47,8 +47,8 @@ class DocumentTask:
 
     def __init__(
         self,
-        train: scipy.sparse.csr_matrix,
-        dev: scipy.sparse.csr_matrix,
+        train: Counts,
+        dev: Counts,
         settings: TrainingSettings,
         objective: DocumentObjective,
         device: str = "cpu",
@@ -56,12 +56,13 @@ class DocumentTask:
         self.train, self.dev, self.settings, self.device = train, dev, settings, device
         self.objective = objective
         self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
-        lengths = np.asarray(train.sum(1)).ravel()
         # the loss in nats per word of an ordinary document: one learning rate then fits titles and long articles
-        self.loss_scale = 1 / float((lengths ** (1 - objective.length_exponent)).mean())
+        self.loss_scale = 1 / _mean_power_of_lengths(train, 1 - objective.length_exponent)
 
     @cached_property
     def fingerprint(self) -> str:
+        if isinstance(self.train, ShardedCounts):
+            return self.train.sha256
         digest = hashlib.sha256()
         for part in (self.train.indptr, self.train.indices, self.train.data):
             digest.update(np.ascontiguousarray(part))
@@ -86,3 +87,12 @@ class DocumentTask:
             active = int((bounds.kl_by_dimension > ACTIVE).sum())
             metrics |= {"dev_kl": float(bounds.kl.mean()), "active_units": active}
         return Score(perplexity, metrics)
+
+
+def _mean_power_of_lengths(counts: Counts, exponent: float) -> float:
+    """The mean over documents of a power of their length."""
+    mean = 0.0
+    for block in blocks_of(counts):
+        lengths = np.asarray(block.sum(1)).ravel()
+        mean += block.shape[0] / counts.shape[0] * float((lengths**exponent).mean())
+    return mean

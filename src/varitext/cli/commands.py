@@ -14,6 +14,7 @@ from varitext.cli.document_commands import demo, report, similar, topics, transf
 from varitext.cli.evaluating import evaluate
 from varitext.cli.fitting import fit
 from varitext.cli.options import AsJson, DataDir
+from varitext.cli.preparing import prepare
 from varitext.cli.printing import print_corpus, print_json
 from varitext.cli.reproducing import reproduce
 
@@ -29,7 +30,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (fit, evaluate, transform, topics, similar, report, rank, compare, reproduce, demo):
+for command in (prepare, fit, evaluate, transform, topics, similar, report, rank, compare, reproduce, demo):
     app.command()(command)
 
 

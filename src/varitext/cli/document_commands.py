@@ -32,16 +32,17 @@ def transform(
     Example:
       varitext transform models/mine articles.csv --text-column body --with-std --out vectors.parquet
     """
+    from varitext.corpora.sharded_counts import blocks_of
     from varitext.export import check_vector_file, write_vectors
 
     check_vector_file(out)
     model = load_model(folder, threads)
     counts = model.count(load_documents(file, part, data_dir, text_column))
-    posterior = model.posterior(counts)
-    write_vectors(out, posterior.mean, posterior.std if with_std else None)
-    if unknown := int((counts.getnnz(1) == 0).sum()):
+    documents, width = counts.shape[0], model.network_.vector_dim
+    write_vectors(out, model.posterior_blocks(counts), documents, width, with_std)
+    if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
         say(f"note: {unknown} documents have no known word: they get the prior")
-    say(f"{len(posterior.mean)} vectors of {posterior.mean.shape[1]} dimensions in {out}")
+    say(f"{documents} vectors of {width} dimensions in {out}")
 
 
 def topics(

@@ -25,10 +25,10 @@ class LabelledCounts(NamedTuple):
     labels: tuple[str, ...]
 
 
-def parse_feat(content: bytes, where: str, words: int | None) -> LabelledCounts:
+def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 1) -> LabelledCounts:
     """Lines `label id:count id:count ...`; ids run from 1 to `words`, or to the largest there is."""
     labels, entries = [], []
-    for number, line in enumerate(content.splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=first_line):
         label, *rest = line.split(maxsplit=1) or [b""]
         rest = rest[0] if rest else b""
         if b":" in label or not _ENTRIES.fullmatch(rest):

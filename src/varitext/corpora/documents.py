@@ -4,13 +4,16 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from varitext.errors import InputError
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.corpora.sharded_counts import ShardedCounts
 
 LARGEST_COUNT = 1 << 24  # from here on float32 skips whole numbers
 
@@ -31,7 +34,7 @@ class Documents:
     part: str
     files: tuple[SourceFile, ...]
     texts: Sequence[str] | None = None
-    counts: sparse.csr_matrix | None = None  # [documents, V]
+    counts: "sparse.csr_matrix | ShardedCounts | None" = None  # [documents, V]
     vocabulary: Vocabulary | None = None
     labels: Sequence[str] | None = None
 

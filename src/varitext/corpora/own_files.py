@@ -1,7 +1,7 @@
 """The user's own files: a file of texts or counts, or a folder of them.
 
 A folder is a `train` and a `test` part (sub-folders, or files such as train.jsonl), or .txt files, of which those in
-sub-folders have the sub-folder's name for a label.
+sub-folders have the sub-folder's name for a label; or the shards that `varitext prepare` wrote.
 """
 
 import hashlib
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
 from varitext.corpora.documents import Documents, SourceFile, combined_sha256
+from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
+from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.corpora.sources import read_bytes, source_file
 from varitext.corpora.text_files import PARSERS, decode, suffix_of
 from varitext.errors import InputError
@@ -26,14 +28,19 @@ def parts(path: Path) -> tuple[str, ...]:
 
 def load(path: Path, part: str, text_column: str | None = None) -> Documents:
     """The part of `path`; a path that is not divided is loaded whole when asked for its training part."""
+    return load_whole(*folder_or_file(path, part), text_column)
+
+
+def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
+    """Where that part of `path` is, and its name."""
     known = parts(path)
     if known == (WHOLE,):
         if part not in ("train", WHOLE):
             raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
-        return _load_whole(path, WHOLE, text_column)
+        return path, WHOLE
     if part not in known:
         raise InputError(f"{path} has no part {part!r}; it has {', '.join(known)}")
-    return _load_whole(_part_of_folder(path, part), part, text_column)
+    return _part_of_folder(path, part), part
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:
@@ -45,8 +52,11 @@ def _part_of_folder(folder: Path, part: str) -> Path | None:
     return files[0] if files else None
 
 
-def _load_whole(path: Path, part: str, text_column: str | None) -> Documents:
-    if path.is_dir():
+def load_whole(path: Path, part: str, text_column: str | None) -> Documents:
+    """A file or folder that is not divided."""
+    if is_shard_folder(path):
+        documents = _open_shards(path, part)
+    elif path.is_dir():
         documents = _load_folder(path, part)
     elif suffix_of(path) == ".npz":
         documents = _load_npz(path, part)
@@ -86,6 +96,14 @@ def _load_npz(path: Path, part: str) -> Documents:
     vocabulary = vocabulary_beside(path, words) or numbered_words(words)
     file = SourceFile(path.name, sha256_of(path))
     return Documents(str(path), part, (file,), counts=counts, vocabulary=vocabulary)
+
+
+def _open_shards(folder: Path, part: str) -> Documents:
+    """Nothing is read but the list of shards: the counts stay on disk."""
+    shards = ShardFolder.open(folder)
+    file = SourceFile("config.json", shards.sha256)
+    counts = ShardedCounts(shards, shards.vocabulary)
+    return Documents(str(folder), part, (file,), counts=counts, vocabulary=shards.vocabulary)
 
 
 def _load_folder(folder: Path, part: str) -> Documents:

@@ -4,14 +4,15 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from varitext.errors import InputError
 
 DEFAULT_COLUMN = "text"
 LABEL_COLUMN = "label"
+ROWS = 1000  # of .parquet at a time
 
 
 class LabelledTexts(NamedTuple):
@@ -23,8 +24,11 @@ def decode(content: bytes, where: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{where}, line {line}: byte {error.start} is not UTF-8 text; convert it first") from None
+        raise _not_utf8(where, content.count(b"\n", 0, error.start) + 1, error.start) from None
+
+
+def _not_utf8(where: str, line: int, byte: int) -> InputError:
+    return InputError(f"{where}, line {line}: byte {byte} is not UTF-8 text; convert it first")
 
 
 def parse_txt(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
@@ -34,17 +38,25 @@ def parse_txt(content: bytes, where: str, text_column: str | None) -> LabelledTe
 
 def parse_jsonl(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
     """One object a line; blank lines are skipped."""
-    column = text_column or DEFAULT_COLUMN
-    texts, labels = [], []
-    for number, line in enumerate(decode(content, where).split("\n"), start=1):
-        if line.strip():
-            row = _json_object(line, f"{where}, line {number}")
+    rows = list(jsonl_rows(io.BytesIO(content), where, text_column))
+    return LabelledTexts(tuple(text for text, _ in rows), _complete([label for _, label in rows]))
+
+
+def jsonl_rows(lines: Iterable[bytes], where: str, text_column: str | None) -> Iterator[tuple[str, Any]]:
+    """Text and label of each line, as lines come."""
+    column, before = text_column or DEFAULT_COLUMN, 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise _not_utf8(where, number, before + error.start) from None
+        before += len(line)
+        if text.strip():
+            row = _json_object(text, f"{where}, line {number}")
             if not isinstance(row.get(column), str):
                 problem = f"has no text in {column!r}" if column in row else f"has no field {column!r}"
                 raise InputError(f"{where}, line {number}: {problem}; its fields are {_listed(row)}")
-            texts.append(row[column])
-            labels.append(row.get(LABEL_COLUMN))
-    return LabelledTexts(tuple(texts), _complete(labels))
+            yield row[column], row.get(LABEL_COLUMN)
 
 
 def _json_object(line: str, where: str) -> dict:
@@ -58,29 +70,49 @@ def _json_object(line: str, where: str) -> dict:
 
 
 def parse_csv(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a document may be longer than the 131,072 of the default
-    rows = csv.reader(io.StringIO(decode(content, where), newline=""), strict=True)
-    table = []
-    try:
-        for row in filter(None, rows):
-            table.append(row)
-            if len(row) != len(table[0]):
-                raise InputError(f"{where}, line {rows.line_num}: {len(row)} columns, not {len(table[0])} as above")
-    except csv.Error as error:
-        raise InputError(f"{where}, line {rows.line_num}: {error}") from None
+    table = list(csv_rows(io.StringIO(decode(content, where), newline=""), where))
     if not table:
         return LabelledTexts((), None)
     header, *rows = table
-    place = header.index(choose_column(header, lambda name: _has_words(rows, header.index(name)), text_column, where))
+    place = place_of_text(header, rows, where, text_column)
     labels = tuple(row[header.index(LABEL_COLUMN)] for row in rows) if LABEL_COLUMN in header else None
     return LabelledTexts(tuple(row[place] for row in rows), labels)
 
 
-def _has_words(rows: list[list[str]], place: int) -> bool:
-    return any(any(character.isalpha() for character in row[place]) for row in rows)
+def csv_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
+    """The rows as they come, the header first; all of one width."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a document may be longer than the 131,072 of the default
+    rows, width = csv.reader(lines, strict=True), None
+    try:
+        for row in filter(None, rows):
+            width = width or len(row)
+            if len(row) != width:
+                raise InputError(f"{where}, line {rows.line_num}: {len(row)} columns, not {width} as above")
+            yield row
+    except csv.Error as error:
+        raise InputError(f"{where}, line {rows.line_num}: {error}") from None
+
+
+def place_of_text(header: list[str], rows: list[list[str]], where: str, text_column: str | None) -> int:
+    """Which column of a .csv has the text; `rows` show what the columns hold."""
+
+    def has_words(name: str) -> bool:
+        place = header.index(name)
+        return any(any(character.isalpha() for character in row[place]) for row in rows)
+
+    return header.index(choose_column(header, has_words, text_column, where))
 
 
 def parse_parquet(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
+    texts, labels = [], []
+    for some_texts, some_labels in parquet_batches(io.BytesIO(content), where, text_column):
+        texts += some_texts
+        labels += some_labels
+    return LabelledTexts(tuple(texts), _complete(labels))
+
+
+def parquet_batches(source: Any, where: str, text_column: str | None) -> Iterator[tuple[list[str], list[Any]]]:
+    """Texts and labels, some rows at a time; `source` is a path or an open file."""
     try:
         import pyarrow
         from pyarrow import parquet, types
@@ -93,17 +125,20 @@ def parse_parquet(content: bytes, where: str, text_column: str | None) -> Labell
         return types.is_string(kind) or types.is_large_string(kind)
 
     try:
-        file = parquet.ParquetFile(io.BytesIO(content))
+        file = parquet.ParquetFile(source)
         column = choose_column(file.schema_arrow.names, is_text, text_column, where)
         if not is_text(column):
             raise InputError(f"{where}: the column {column!r} is {file.schema_arrow.field(column).type}, not text")
         wanted = [name for name in dict.fromkeys((column, LABEL_COLUMN)) if name in file.schema_arrow.names]
-        table = file.read(columns=wanted).to_pydict()
+        before = 0
+        for batch in file.iter_batches(ROWS, columns=wanted):
+            table = batch.to_pydict()
+            if None in table[column]:
+                raise InputError(f"{where}, row {before + table[column].index(None) + 1}: no text in {column!r}")
+            before += batch.num_rows
+            yield table[column], table.get(LABEL_COLUMN, [])
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{where} is not a parquet file that can be read ({str(error).splitlines()[0]})") from None
-    if None in table[column]:
-        raise InputError(f"{where}, row {table[column].index(None) + 1}: no text in {column!r}")
-    return LabelledTexts(tuple(table[column]), _complete(table.get(LABEL_COLUMN, [])))
 
 
 def choose_column(names: Sequence[str], is_text: Callable[[str], bool], wanted: str | None, where: str) -> str:

@@ -5,7 +5,8 @@ per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the s
 """
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -144,6 +145,47 @@ def perplexity_record(
         kind=model.figure.kind,
         figure=model.figure.words,
         standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),
+    )
+
+
+def merge_records(records: Sequence[PerplexityRecord]) -> PerplexityRecord:
+    """The record of all documents from those of its parts; of a single part it is that part's.
+
+    The interval is that of a normal distribution whose variance adds up over the parts: bootstrapping millions of
+    documents would hold them all, to find the same.
+    """
+    if len(records) == 1:
+        return records[0]
+    documents, tokens = (np.array([getattr(part, name) for part in records]) for name in ("n_documents", "n_tokens"))
+
+    def mean(name: str) -> float:
+        return float(np.average([getattr(part, name) for part in records], weights=documents))
+
+    def perplexity(name: str, weights: np.ndarray) -> float:
+        return _exp(float(np.average([math.log(getattr(part, name)) for part in records], weights=weights)))
+
+    per_document = perplexity("per_document_perplexity", documents)
+    unigram = perplexity("unigram_per_document_perplexity", documents)
+    widths = [math.log(part.per_document_interval_95[1] / part.per_document_interval_95[0]) for part in records]
+    half_width = math.hypot(*(documents * widths)) / int(documents.sum()) / 2
+    relative_errors = [part.standard_error / part.per_document_perplexity for part in records]  # they err together
+    return replace(
+        records[0],
+        per_document_perplexity=per_document,
+        per_document_interval_95=(per_document * math.exp(-half_width), per_document * math.exp(half_width)),
+        corpus_perplexity=perplexity("corpus_perplexity", tokens),
+        iwae_per_document_perplexity=perplexity("iwae_per_document_perplexity", documents),
+        iwae_corpus_perplexity=perplexity("iwae_corpus_perplexity", tokens),
+        unigram_per_document_perplexity=unigram,
+        unigram_corpus_perplexity=perplexity("unigram_corpus_perplexity", tokens),
+        ratio_to_unigram=per_document / unigram,
+        reconstruction_per_word=mean("reconstruction_per_word"),
+        kl_per_word=mean("kl_per_word"),
+        kl_per_document=mean("kl_per_document"),
+        n_documents=int(documents.sum()),
+        n_empty_documents=sum(part.n_empty_documents for part in records),
+        n_tokens=int(tokens.sum()),
+        standard_error=per_document * float(np.average(relative_errors, weights=documents)),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from varitext.corpora.sharded_counts import blocks_of
 from varitext.document_model import DocumentModel
 from varitext.errors import InputError
 from varitext.report.escaping import one_line
@@ -44,7 +45,8 @@ def choose_documents(
     for name, column in (("labels", labels), ("titles", titles)):
         if column is not None and len(column) != counts.shape[0]:
             raise InputError(f"there are {len(column)} {name} for {counts.shape[0]} documents")
-    rows = _sample(np.flatnonzero(counts.sum(1)), most, model.seed)
+    has_words = np.concatenate([block.getnnz(1) > 0 for block in blocks_of(counts)])
+    rows = _sample(np.flatnonzero(has_words), most, model.seed)
     sample = counts[rows]
     posterior = model.posterior(sample)
     return ShownDocuments(

@@ -1,0 +1,216 @@
+"""Shards: the counts of a corpus as plain files that are mapped into memory, never read whole.
+
+A shard folder has `config.json`, `vocabulary.txt` and, for every shard, the three arrays of a CSR matrix as .npy:
+
+    00000.starts.npy   [documents + 1]   where the entries of each document begin, and where the last one ends
+    00000.words.npy    [entries]         column of each entry, ascending within a document
+    00000.counts.npy   [entries]         how often
+
+`config.json` says how many documents, empty documents, words and entries each shard has, with the hashes of its files.
+Documents stand in the order of the corpus, one shard after the other. No pickle: `np.load` never runs anything here.
+"""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import varitext
+from varitext.corpora.documents import LARGEST_COUNT, SourceFile
+from varitext.errors import InputError
+from varitext.files import read_json, sha256_of, write_json
+from varitext.records import record_from_dict
+from varitext.text import Vocabulary
+
+FORMAT = "varitext-shards"
+FORMAT_VERSION = 1
+SHARD_DOCUMENTS = 1 << 15
+SHARD_ENTRIES = 1 << 21  # three to eight bytes each
+ARRAYS = ("starts", "words", "counts")
+
+
+class ShardArrays(NamedTuple):
+    starts: np.ndarray  # [documents + 1]
+    words: np.ndarray  # [entries]
+    counts: np.ndarray  # [entries]
+
+
+@dataclass(frozen=True)
+class ShardRecord:
+    """What `config.json` says about one shard."""
+
+    documents: int
+    empty_documents: int
+    words: int  # counted with repetition
+    entries: int
+    sha256: dict[str, str]  # of its files, by array
+
+
+@dataclass(frozen=True)
+class ShardFolder:
+    """A shard folder whose `config.json` and file sizes have been checked; a shard itself when it is first opened."""
+
+    path: Path
+    shards: tuple[ShardRecord, ...]
+    vocabulary: Vocabulary
+    sha256: str  # of config.json, which has the hashes of all other files
+
+    @classmethod
+    def open(cls, path: Path) -> "ShardFolder":
+        config = _read_config(path)
+        try:
+            shards = tuple(record_from_dict(ShardRecord, entry) for entry in config["shards"])
+            for number, shard in enumerate(shards):
+                _check_record(shard)
+                _check_sizes(path, number, shard)
+            words = config["sha256"]["vocabulary.txt"]
+        except InputError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path / 'config.json'} does not describe shards ({error!r})") from None
+        _check_file(path / "vocabulary.txt", words)
+        return cls(path, shards, Vocabulary.load(path / "vocabulary.txt"), sha256_of(path / "config.json"))
+
+    @cached_property
+    def _checked(self) -> set[int]:
+        return set()
+
+    def map_shard(self, number: int) -> ShardArrays:
+        """The arrays of a shard, mapped into memory; hashes and values are checked the first time."""
+        if number not in self._checked:
+            for array in ARRAYS:
+                _check_file(array_path(self.path, number, array), self.shards[number].sha256[array])
+        try:
+            starts, words, counts = (
+                np.load(array_path(self.path, number, array), mmap_mode="r", allow_pickle=False) for array in ARRAYS
+            )
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"shard {number} of {self.path} cannot be read ({error})") from None
+        shard = ShardArrays(np.array(starts), words, counts)
+        if number not in self._checked:
+            self._check_values(number, shard)
+            self._checked.add(number)
+        return shard
+
+    def _check_values(self, number: int, shard: ShardArrays) -> None:
+        """A wrong place would crash compiled code, or read another document, and not raise."""
+        record, (starts, words, counts) = self.shards[number], shard
+        whole = all(array.ndim == 1 and array.dtype.kind in "ui" for array in shard)
+        whole = whole and len(starts) == record.documents + 1 and len(words) == len(counts) == record.entries
+        whole = whole and starts[0] == 0 and starts[-1] == record.entries and (np.diff(starts) >= 0).all()
+        if whole and record.entries:
+            whole = words.min() >= 0 and words.max() < len(self.vocabulary) and counts.min() >= 1
+            whole = whole and counts.max() <= LARGEST_COUNT
+        if not whole:
+            raise InputError(f"shard {number} of {self.path} does not hold what its config.json says")
+
+
+def is_shard_folder(path: Path) -> bool:
+    """Whether a folder holds shards, damaged or not; a model folder has a config.json too."""
+    config = path / "config.json"
+    return path.is_dir() and config.is_file() and _says_shards(config)
+
+
+def array_path(folder: Path, number: int, array: str) -> Path:
+    return folder / f"{number:05}.{array}.npy"
+
+
+def write_shard(folder: Path, number: int, shard: ShardArrays, vocabulary_size: int) -> ShardRecord:
+    """Write one shard in the smallest whole numbers that hold it."""
+    words = shard.words.astype(np.min_scalar_type(max(vocabulary_size - 1, 0)))
+    counts = shard.counts.astype(np.min_scalar_type(int(shard.counts.max(initial=1))))
+    arrays = ShardArrays(shard.starts.astype(np.int64), words, counts)
+    for name, array in zip(ARRAYS, arrays, strict=True):
+        write_array(array_path(folder, number, name), array)
+    return ShardRecord(
+        documents=len(arrays.starts) - 1,
+        empty_documents=int((np.diff(arrays.starts) == 0).sum()),
+        words=int(counts.sum(dtype=np.int64)),
+        entries=len(counts),
+        sha256={name: sha256_of(array_path(folder, number, name)) for name in ARRAYS},
+    )
+
+
+def write_array(path: Path, array: np.ndarray) -> None:
+    """Like np.save, which does not notice when the last few kilobytes do not fit on the disk."""
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+        stream.write(array.data)
+
+
+def finish_folder(
+    folder: Path,
+    shards: list[ShardRecord],
+    vocabulary: Vocabulary,
+    sources: list[SourceFile],
+    details: dict[str, Any],
+) -> None:
+    """Write what makes a folder of shards a shard folder; `details` say how the counts were made."""
+    vocabulary.save(folder / "vocabulary.txt")
+    header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
+    totals = {
+        "documents": sum(shard.documents for shard in shards),
+        "empty_documents": sum(shard.empty_documents for shard in shards),
+        "words": sum(shard.words for shard in shards),
+        "entries": sum(shard.entries for shard in shards),
+        "vocabulary_size": len(vocabulary),
+    }
+    listed = {
+        "sources": [asdict(source) for source in sources],
+        "sha256": {"vocabulary.txt": sha256_of(folder / "vocabulary.txt")},
+        "shards": [asdict(shard) for shard in shards],
+    }
+    write_json(folder / "config.json", header | totals | details | listed)
+
+
+# Inside
+
+
+def _says_shards(config: Path) -> bool:
+    """Looks at the first lines only: whatever else is wrong has a line of its own later."""
+    with config.open("rb") as stream:
+        return f'"{FORMAT}"'.encode() in stream.read(200)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_dir() or not (path / "config.json").is_file():
+        raise InputError(f"{path} is not a shard folder, as `varitext prepare --out` writes it: it has no config.json")
+    config = read_json(path / "config.json")
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise InputError(f"{path / 'config.json'} is not that of a shard folder")
+    version = config.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise InputError(f"{path / 'config.json'} has no valid format_version")
+    if version > FORMAT_VERSION:
+        raise InputError(
+            f"{path} was written by a newer varitext (format {version}; this one reads up to {FORMAT_VERSION}): "
+            "upgrade with pip install -U varitext"
+        )
+    return config
+
+
+def _check_record(shard: ShardRecord) -> None:
+    numbers = (shard.documents, shard.empty_documents, shard.words, shard.entries)
+    if not all(type(number) is int and number >= 0 for number in numbers) or set(shard.sha256) != set(ARRAYS):
+        raise ValueError(f"a shard of {numbers} documents, empty documents, words and entries")
+
+
+def _check_sizes(path: Path, number: int, shard: ShardRecord) -> None:
+    """A file that is missing or cut short is told before an hour of work, without reading any."""
+    lengths = (shard.documents + 1, shard.entries, shard.entries)
+    for array, length in zip(ARRAYS, lengths, strict=True):
+        file = array_path(path, number, array)
+        if not file.is_file():
+            raise InputError(f"{file} is missing: the shard folder is incomplete")
+        if file.stat().st_size < length:
+            raise InputError(f"{file} is cut short: make the shards again")
+
+
+def _check_file(path: Path, expected: str) -> None:
+    if not path.is_file():
+        raise InputError(f"{path} is missing: the shard folder is incomplete")
+    found = sha256_of(path)
+    if found != expected:
+        raise InputError(f"{path} is damaged or was changed (sha256 {found[:12]}..., expected {str(expected)[:12]}...)")

@@ -1,0 +1,239 @@
+"""Counts that lie in shards on disk, used like a matrix: asked for rows, they give those rows and hold little else.
+
+Everything that goes through a corpus goes through it in windows: as many shards as fit into a fixed number of documents
+and entries. What is in memory is a window, so it does not grow with the corpus. A corpus that fits into one window is
+treated exactly as one in memory: the same order of documents, the same results, to the bit.
+"""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from varitext.corpora.shard_folder import ShardArrays, ShardFolder
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+
+WINDOW_DOCUMENTS = 1 << 17
+WINDOW_ENTRIES = 1 << 23
+MOST_OPEN = 64  # shards mapped at once; each holds three open files
+PERMUTED = 1 << 20  # rows that may be put in order all at once: 8 MB
+
+
+class OpenShard(NamedTuple):
+    arrays: ShardArrays
+    rows: np.ndarray | None  # the documents that count, if not all do
+
+
+class Rows(NamedTuple):
+    lengths: np.ndarray  # entries of each document
+    words: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedCounts:
+    """A matrix [documents, V] over a shard folder; `without_empty`, `without` and `over` give other views of it."""
+
+    folder: ShardFolder
+    vocabulary: Vocabulary  # the columns
+    skip_empty: bool = False
+    left_out: np.ndarray | None = None  # rows, ascending, of the view that has them
+    window_documents: int = WINDOW_DOCUMENTS
+    window_entries: int = WINDOW_ENTRIES
+
+    # Views
+
+    def without_empty(self) -> "ShardedCounts":
+        kept = replace(self, skip_empty=True)
+        if not kept.shape[0]:
+            raise InputError(f"none of the {self.shape[0]} documents has a word of the vocabulary")
+        return kept
+
+    def without(self, rows: np.ndarray) -> "ShardedCounts":
+        if self.left_out is not None:
+            raise ValueError("rows were left out already")
+        return replace(self, left_out=np.sort(rows))
+
+    def over(self, vocabulary: Vocabulary) -> "ShardedCounts":
+        """The same documents over another vocabulary; words that it does not have are left out."""
+        return replace(self, vocabulary=vocabulary)
+
+    # What a matrix says
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        return int(self._ends[-1]) if len(self._ends) else 0, len(self.vocabulary)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | np.ndarray) -> csr_matrix:
+        """These rows, in memory; ascending."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        rows = self._before_leaving_out(rows)
+        shards = np.searchsorted(self._all_ends, rows, side="right")
+        pieces = []
+        for number in np.unique(shards).tolist():
+            start = int(self._all_ends[number - 1]) if number else 0
+            pieces.append(self._take(number, rows[shards == number] - start))
+        return _stack(pieces, len(self.vocabulary))
+
+    @cached_property
+    def sha256(self) -> str:
+        """Tells this view from any other: the folder's own hash, the columns, and which rows are left out."""
+        left_out = b"" if self.left_out is None else self.left_out.tobytes()
+        columns = "\n".join(self.vocabulary.words)
+        said = f"{self.folder.sha256} {self.skip_empty} {columns} ".encode() + left_out
+        return hashlib.sha256(said).hexdigest()
+
+    # Windows
+
+    @cached_property
+    def is_one_window(self) -> bool:
+        return len(list(self._windows(range(len(self.folder.shards))))) <= 1
+
+    def blocks(self) -> Iterator[csr_matrix]:
+        """All rows in order, a window at a time."""
+        for shards in self._windows(range(len(self.folder.shards))):
+            yield self[self._start(shards[0]) : int(self._ends[shards[-1]])]
+
+    def shuffled_rows(self, generator: np.random.Generator) -> Iterator[np.ndarray]:
+        """Every row once: shards in a random order, and within each window of them all rows in a random order."""
+        if self.is_one_window:
+            yield generator.permutation(len(self))
+            return
+        generator = generator.spawn(1)[0]  # so that the order does not depend on what else is drawn meanwhile
+        for shards in self._windows(generator.permutation(len(self.folder.shards)).tolist()):
+            rows = np.concatenate([np.arange(self._start(number), self._ends[number]) for number in shards])
+            yield generator.permutation(rows)
+
+    def _windows(self, shards: Iterator[int] | list[int] | range) -> Iterator[list[int]]:
+        window, documents, entries = [], 0, 0
+        for number in shards:
+            record = self.folder.shards[number]
+            documents, entries = documents + record.documents, entries + record.entries
+            if window and (documents > self.window_documents or entries > self.window_entries):
+                yield window
+                window, documents, entries = [], record.documents, record.entries
+            window.append(number)
+        if window:
+            yield window
+
+    def _start(self, shard: int) -> int:
+        return int(self._ends[shard - 1]) if shard else 0
+
+    # Rows
+
+    @cached_property
+    def _all_ends(self) -> np.ndarray:
+        """Where each shard's rows end, before any is left out."""
+        shards = self.folder.shards
+        if not self.skip_empty:
+            sizes = [shard.documents for shard in shards]
+        elif self._columns is None:
+            sizes = [shard.documents - shard.empty_documents for shard in shards]
+        else:  # only a look shows which documents have a word of the other vocabulary
+            sizes = [len(self._open(number).rows) for number in range(len(shards))]
+        return np.cumsum(sizes, dtype=np.int64)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where each shard's rows end."""
+        if self.left_out is None:
+            return self._all_ends
+        return self._all_ends - np.searchsorted(self.left_out, self._all_ends)
+
+    def _before_leaving_out(self, rows: np.ndarray) -> np.ndarray:
+        if self.left_out is None:
+            return rows
+        return rows + np.searchsorted(self.left_out - np.arange(len(self.left_out)), rows, side="right")
+
+    @cached_property
+    def _columns(self) -> np.ndarray | None:
+        """The column of each word of the folder, -1 for none; None if they are the same."""
+        own = self.folder.vocabulary.words
+        if own == self.vocabulary.words:
+            return None
+        return np.array([self.vocabulary.index.get(word, -1) for word in own], np.int64)
+
+    @cached_property
+    def _opened(self) -> OrderedDict[int, OpenShard]:
+        return OrderedDict()
+
+    def _open(self, number: int) -> OpenShard:
+        """A shard, mapped; those used longest ago are let go, and with them their pages."""
+        if number in self._opened:
+            self._opened.move_to_end(number)
+            return self._opened[number]
+        arrays = self.folder.map_shard(number)
+        if self._columns is not None:
+            arrays = _translated(arrays, self._columns)
+        shard = OpenShard(arrays, np.flatnonzero(np.diff(arrays.starts)) if self.skip_empty else None)
+        entries = len(arrays.words) + sum(len(other.arrays.words) for other in self._opened.values())
+        while self._opened and (entries > 2 * self.window_entries or len(self._opened) >= MOST_OPEN):
+            _, gone = self._opened.popitem(last=False)
+            entries -= len(gone.arrays.words)
+        self._opened[number] = shard
+        return shard
+
+    def _take(self, number: int, rows: np.ndarray) -> Rows:
+        (starts, words, counts), known = self._open(number)
+        rows = rows if known is None else known[rows]
+        first, lengths = starts[rows], starts[rows + 1] - starts[rows]
+        ends = np.cumsum(lengths)
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # neighbours
+            places = slice(first[0], first[0] + ends[-1])
+        else:
+            places = np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
+        return Rows(lengths, words[places].astype(np.int32), counts[places].astype(np.float32))
+
+
+Counts = csr_matrix | ShardedCounts
+
+
+def blocks_of(counts: Counts) -> Iterator[csr_matrix]:
+    """All documents in order, as matrices in memory: one if the counts are there already."""
+    return counts.blocks() if isinstance(counts, ShardedCounts) else iter([counts])
+
+
+def shuffled_rows(counts: Counts, generator: np.random.Generator) -> Iterator[np.ndarray]:
+    """The rows in random order, in one piece or several."""
+    if isinstance(counts, ShardedCounts):
+        return counts.shuffled_rows(generator)
+    return iter([generator.permutation(counts.shape[0])])
+
+
+def some_rows(generator: np.random.Generator, size: int, wanted: int) -> np.ndarray:
+    """So many of `size` rows, ascending; the memory that it takes does not grow with `size`."""
+    if size <= PERMUTED:
+        return np.sort(generator.permutation(size)[:wanted])
+    return np.sort(generator.choice(size, min(wanted, size), replace=False))
+
+
+def in_memory(counts: Counts) -> csr_matrix:
+    return counts[:] if isinstance(counts, ShardedCounts) else counts
+
+
+def _translated(arrays: ShardArrays, columns: np.ndarray) -> ShardArrays:
+    words = columns[arrays.words]
+    kept = words >= 0
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[arrays.starts]
+    documents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    words, counts = words[kept], arrays.counts[kept]
+    order = np.lexsort((words, documents))
+    return ShardArrays(starts, words[order], counts[order])
+
+
+def _stack(pieces: list[Rows], width: int) -> csr_matrix:
+    """One below the other."""
+    if not pieces:
+        return csr_matrix((0, width), dtype=np.float32)
+    lengths, words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    return csr_matrix((counts, words, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), width))
