@@ -16,6 +16,7 @@ from varitext.cli.fitting import fit
 from varitext.cli.options import AsJson, DataDir
 from varitext.cli.printing import print_corpus, print_json
 from varitext.cli.reproducing import reproduce
+from varitext.cli.serving import serve
 
 app = typer.Typer(
     name="varitext",
@@ -29,7 +30,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (fit, evaluate, transform, topics, similar, report, rank, compare, reproduce, demo):
+for command in (fit, evaluate, transform, topics, similar, report, rank, compare, serve, reproduce, demo):
     app.command()(command)
 
 
