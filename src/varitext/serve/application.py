@@ -19,7 +19,7 @@ from varitext.serve.batch_queue import serving
 from varitext.serve.bodies import Problem
 from varitext.serve.document_routes import document_routes
 from varitext.serve.guards import LOOPBACK, Guard
-from varitext.serve.limits import Limits, Refusal
+from varitext.serve.limits import Limits
 from varitext.serve.metrics import Metrics
 from varitext.serve.page_routes import OPEN_PATHS, page_routes
 from varitext.serve.served_models import ServedModels
@@ -101,6 +101,3 @@ async def _input_problem(_: Request, error: InputError) -> JSONResponse:
 
 def _problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
-
-
-__all__ = ["Refusal", "create_application"]

@@ -1,5 +1,6 @@
 """What is asked of a model of documents, as jobs for its queue; all of this runs in the worker thread."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,13 @@ import scipy.sparse
 from varitext.document_model import DocumentModel, Posterior
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
-from varitext.inspection import nearest
+from varitext.inspection import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.limits import Refusal
 
 MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
 NO_KNOWN_WORD = "the text has no word that the model knows"
+WORDS_OF_A_TOPIC = 6
 STILL_READING = 2  # seconds until it is worth asking again
 
 
@@ -140,7 +142,8 @@ def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -
         raise InputError("no text has a word that the model knows")
     bounds = model.network_.judge(known, samples, model.seed)
     unigram = known @ model.network_.word_log_frequencies.double().cpu().numpy()
-    each = iter(np.exp(-np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]).tolist())
+    nats = -np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]
+    each = iter(np.exp(np.minimum(nats, 700.0)).tolist())  # JSON knows no infinity
     rows = [(*(next(each) if words else (None, None)), int(words)) for words in lengths]
     return {
         "texts": [dict(zip(("perplexity", "unigram_perplexity", "known_words"), row, strict=True)) for row in rows],
@@ -151,6 +154,12 @@ def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -
         "figure": model.network_.figure.words,
         "samples": samples if bounds.drawn is None else bounds.drawn,
     }
+
+
+@functools.lru_cache(maxsize=64)
+def topics_by_number(model: DocumentModel) -> dict[int, Topic]:
+    """A served model never changes, and ranking its whole vocabulary takes longer than placing a text."""
+    return {topic.number: topic for topic in model.topics(WORDS_OF_A_TOPIC)}
 
 
 def all_topics(model: DocumentModel, words: int) -> dict[str, Any]:
@@ -164,7 +173,7 @@ def _without_kl(topic: dict[str, Any]) -> dict[str, Any]:
 
 
 def _topics_of_text(model: DocumentModel, shown: np.ndarray, posterior: Posterior) -> list[dict[str, Any]]:
-    by_number = {topic.number: topic for topic in model.topics(6)}
+    by_number = topics_by_number(model)
     return [
         {
             "number": int(k),

@@ -1,5 +1,6 @@
 """Routes about the service itself: which models there are, whether it is well, what it did."""
 
+from itertools import islice
 from typing import Any
 
 from fastapi import APIRouter
@@ -7,6 +8,7 @@ from fastapi.responses import PlainTextResponse
 
 import varitext
 from varitext.serve import bodies
+from varitext.serve.document_jobs import topics_by_number
 from varitext.serve.metrics import Metrics
 from varitext.serve.served_models import ServedModel, ServedModels
 
@@ -54,5 +56,5 @@ def _example(served: ServedModel) -> bodies.Example:
         return bodies.Example(question=QUESTION, candidates=CANDIDATES)
     if served.index.example:
         return bodies.Example(text=served.index.example)
-    topics = served.model.topics()[:TOPICS_IN_EXAMPLE]
-    return bodies.Example(text=" ".join(word for topic in topics[:1] for word in topic.words))
+    topics = islice(topics_by_number(served.model).values(), TOPICS_IN_EXAMPLE)
+    return bodies.Example(text=" ".join(word for topic in topics for word in topic.words))
