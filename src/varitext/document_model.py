@@ -175,15 +175,17 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """One vector per document: the posterior mean."""
         return self.posterior(X).mean
 
-    def posterior(self, X: DocumentInput) -> Posterior:
+    def posterior(self, X: DocumentInput, block: int = BLOCK) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
+
+        `block` documents go through the model at a time, filled up if there are fewer; a smaller one answers sooner.
 
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
         counts = self.count(X)
         blocks = []
         with running_on(self.threads), torch.no_grad():
-            for batch, real in CountBatches(counts, self.device).in_equal_blocks(BLOCK):
+            for batch, real in CountBatches(counts, self.device).in_equal_blocks(block):
                 blocks.append(torch.stack(self.network_.document_vectors(batch))[:, :real].cpu())
         if not blocks:
             return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))

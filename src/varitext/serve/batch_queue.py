@@ -16,6 +16,7 @@ from varitext.serve.worker import Worker
 COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others; while the model is busy they gather anyway
 MOST_TOGETHER = 64  # requests in one batch
 MOST_CHARACTERS = 200_000  # of text in one batch: bounds memory
+SERVED_BLOCK = 16  # documents per matrix product: a single text must not pay for 256, and all are treated alike
 RETRY_AFTER = 1  # seconds
 
 
@@ -74,11 +75,18 @@ class BatchQueue:
             await asyncio.sleep(COLLECT_SECONDS)
             if batch := self._next_batch():
                 self._metrics.batch(self.name, len(batch))
-                outcomes = await self._worker.run(lambda jobs=[one.job for one in batch]: run_batch(self._model, jobs))
+                outcomes = await self._outcomes([one.job for one in batch])
                 for waiting, outcome in zip(batch, outcomes, strict=True):
                     _answer(waiting.answer, outcome)
             if not self._waiting:
                 self._arrived.clear()
+
+    async def _outcomes(self, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
+        """Whatever goes wrong is told to those who asked, and the queue goes on."""
+        try:
+            return await self._worker.run(lambda: run_batch(self._model, jobs))
+        except Exception as error:
+            return [error] * len(jobs)
 
     def _next_batch(self) -> list[_Waiting]:
         """The first that waits, and if it can share, all that can too, as far as they fit; the others keep their order.
@@ -110,7 +118,7 @@ def run_batch(model: Any, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
     rows = [one for one in counted if not isinstance(one, Exception)]
     if not rows:
         return counted
-    together = model.posterior(scipy.sparse.vstack(rows, format="csr"))
+    together = model.posterior(scipy.sparse.vstack(rows, format="csr"), SERVED_BLOCK)
     outcomes, start = [], 0
     for job, counts in zip(jobs, counted, strict=True):
         if isinstance(counts, Exception):
