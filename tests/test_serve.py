@@ -342,7 +342,8 @@ def test_stop_with_answers_in_flight_and_a_kill(folders):
         stopped = time.monotonic()
         assert [one.result().status_code for one in answers] == [200] * 8
     assert server.wait(10) == 0 and time.monotonic() - stopped < 5
-    assert server.stderr.read() == ""
+    with server.stderr:
+        assert server.stderr.read() == ""
     server = started(folders, port)  # the port is free again
     server.kill()
     server.wait()
