@@ -180,19 +180,21 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """One vector per document: the posterior mean."""
         return self.posterior(X).mean
 
-    def posterior(self, X: DocumentInput) -> Posterior:
+    def posterior(self, X: DocumentInput, block: int = BLOCK) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
+
+        `block` documents go through the model at a time, filled up if there are fewer; a smaller one answers sooner.
 
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
-        blocks = list(self.posterior_blocks(X))
+        blocks = list(self.posterior_blocks(X, block))
         if not blocks:
             return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))
         return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def posterior_blocks(self, X: DocumentInput) -> Iterator[Posterior]:
+    def posterior_blocks(self, X: DocumentInput, block: int = BLOCK) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
-        for batch, real in CountBatches(self.count(X), self.device).in_equal_blocks(BLOCK):
+        for batch, real in CountBatches(self.count(X), self.device).in_equal_blocks(block):
             with running_on(self.threads), torch.no_grad():
                 vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
             yield Posterior(*vectors)

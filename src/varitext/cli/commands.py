@@ -17,6 +17,7 @@ from varitext.cli.options import AsJson, DataDir
 from varitext.cli.preparing import prepare
 from varitext.cli.printing import print_corpus, print_json
 from varitext.cli.reproducing import reproduce
+from varitext.cli.serving import serve
 
 app = typer.Typer(
     name="varitext",
@@ -30,7 +31,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (prepare, fit, evaluate, transform, topics, similar, report, rank, compare, reproduce, demo):
+for command in (prepare, fit, evaluate, transform, topics, similar, report, rank, compare, serve, reproduce, demo):
     app.command()(command)
 
 

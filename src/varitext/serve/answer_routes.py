@@ -1,0 +1,28 @@
+"""Routes for rankers of answers."""
+
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter
+
+from varitext.answer_ranker import AnswerRanker
+from varitext.serve import bodies
+from varitext.serve.batch_queue import AloneJob
+from varitext.serve.served_models import ServedModels
+
+
+def answer_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
+    routes = APIRouter(prefix="/api/models/{model}", tags=["answers"], responses=problems)
+
+    @routes.post("/rank", response_model=bodies.RankingShown)
+    async def rank(model: str, asked: bodies.RankAsked) -> Any:
+        """The candidates, best first, with how sure that is and what the model looked at."""
+        served = models.of_answers(model)
+        return await served.queue.ask(AloneJob(partial(_rank, served.model, asked)))
+
+    return routes
+
+
+def _rank(ranker: AnswerRanker, asked: bodies.RankAsked) -> dict[str, Any]:
+    positions = range(len(asked.candidates)) if asked.ordered else None
+    return ranker.rank(asked.question, asked.candidates, asked.samples, positions).as_dict()

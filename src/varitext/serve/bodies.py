@@ -1,0 +1,190 @@
+"""What goes into the API and what comes out: the schema, with its limits."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from varitext.serve.limits import (
+    CANDIDATE_CHARACTERS,
+    CANDIDATES,
+    QUESTION_CHARACTERS,
+    SAMPLES,
+    TEXT_CHARACTERS,
+    TEXTS,
+)
+
+Text = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
+Candidate = Annotated[str, StringConstraints(max_length=CANDIDATE_CHARACTERS)]
+
+
+class Asked(BaseModel):
+    """A request: nothing is guessed from what has another type, and nothing unknown is passed over."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TransformAsked(Asked):
+    texts: list[Text] = Field(min_length=1, max_length=TEXTS, examples=[["the shuttle is in orbit"]])
+
+
+class PerplexityAsked(TransformAsked):
+    samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same figures.")
+
+
+class ExplainAsked(Asked):
+    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
+    topics: int = Field(8, ge=1, le=50, description="How many of its strongest topics.")
+    words: int = Field(20, ge=1, le=100, description="How many of the words that moved it most.")
+
+
+class SimilarDocumentsAsked(Asked):
+    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
+    among: list[Text] | None = Field(
+        None, min_length=1, max_length=TEXTS, description="Documents to choose from; else those it was fitted on."
+    )
+    n: int = Field(5, ge=1, le=50)
+
+
+class RankAsked(Asked):
+    question: str = Field(min_length=1, max_length=QUESTION_CHARACTERS, examples=["who wrote Ulysses ?"])
+    candidates: list[Candidate] = Field(
+        min_length=1, max_length=CANDIDATES, examples=[["James Joyce wrote Ulysses .", "Dublin lies on the Liffey ."]]
+    )
+    samples: int | None = Field(None, ge=1, le=SAMPLES, description="Rankings to draw; else as fitted.")
+    ordered: bool = Field(
+        False, description="The candidates are the sentences of one document, in their order; some models use that."
+    )
+
+
+class ModelInfo(BaseModel):
+    id: str
+    kind: Literal["documents", "answers"]
+    model: str
+    corpus: str | None
+    words: int = Field(description="Size of the vocabulary.")
+    latent_dim: int
+    documents: Literal["none", "reading", "ready"] = Field(
+        description="Whether the documents it was fitted on are here, to find similar ones among."
+    )
+
+
+class Models(BaseModel):
+    models: list[ModelInfo]
+    version: str
+
+
+class TopicShown(BaseModel):
+    number: int
+    words: list[str]
+    weights: list[float]
+    opposite_words: list[str]
+    share: float = Field(description="Of the information (KL) that all topics carry.")
+
+
+class Topics(BaseModel):
+    topics: list[TopicShown] = Field(description="Those that carry most first.")
+
+
+class SimilarWord(BaseModel):
+    word: str
+    similarity: float
+
+
+class SimilarWords(BaseModel):
+    word: str = Field(description="As the model knows it.")
+    similar: list[SimilarWord]
+
+
+class Vector(BaseModel):
+    mean: list[float]
+    std: list[float] = Field(description="How unsure each mean is; 0 where a model knows no doubt.")
+    known_words: int = Field(description="Words of the text that the model knows; with none the vector is the prior's.")
+
+
+class Vectors(BaseModel):
+    vectors: list[Vector]
+
+
+class TextPerplexity(BaseModel):
+    perplexity: float | None = Field(description="Null for a text without a known word.")
+    unigram_perplexity: float | None
+    known_words: int
+
+
+class Perplexity(BaseModel):
+    texts: list[TextPerplexity]
+    per_document_perplexity: float
+    corpus_perplexity: float
+    unigram_per_document_perplexity: float
+    kind: str
+    figure: str = Field(description="What kind of figure it is, in a sentence.")
+    samples: int
+
+
+class TopicOfText(BaseModel):
+    number: int
+    mean: float
+    std: float
+    words: list[str] = Field(description="On the side that the text leans to.")
+
+
+class MovingWord(BaseModel):
+    word: str
+    count: int
+    moved: float = Field(description="Length of the step that the mean makes when the word is left out.")
+    along: float = Field(description="How much of it points to where the text lies; below 0 the word pulls away.")
+    by_topic: list[float] = Field(description="The same for each of the topics shown, towards their words.")
+
+
+class Explanation(BaseModel):
+    known_words: int
+    distinct_words: int
+    tried_words: int = Field(description="Distinct words that were left out in turn: the most telling ones.")
+    topics: list[TopicOfText]
+    words: list[MovingWord] = Field(description="Those that moved it most first.")
+
+
+class SimilarDocument(BaseModel):
+    index: int
+    similarity: float
+    label: str | None
+    text: str = Field(description="Its beginning; empty if the corpus has only counts.")
+
+
+class SimilarDocuments(BaseModel):
+    among: int
+    similar: list[SimilarDocument]
+
+
+class RankedCandidateShown(BaseModel):
+    text: str
+    place: int
+    rank: int
+    probability: float = Field(description="Of being a right answer.")
+    probability_best: float = Field(description="Share of sampled rankings in which it comes first.")
+    rank_interval: tuple[int, int] = Field(description="Holds 90 % of its ranks over samples.")
+    words: list[str]
+    attention_mean: list[float] | None
+    attention_std: list[float] | None
+
+
+class RankingShown(BaseModel):
+    question: str
+    candidates: list[RankedCandidateShown]
+    n_samples: int
+
+
+class Example(BaseModel):
+    text: str | None = None
+    question: str | None = None
+    candidates: list[str] | None = None
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+    models: int
+    version: str
+
+
+class Problem(BaseModel):
+    error: str = Field(description="What is wrong, in one line.")

@@ -1,0 +1,103 @@
+"""The documents that a model was fitted on, read in the background, to find similar ones among."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from varitext.document_model import BLOCK, DocumentModel
+from varitext.errors import InputError
+from varitext.inspection import nearest
+
+if TYPE_CHECKING:
+    from varitext.corpora import Documents
+
+MOST_DOCUMENTS = 100_000  # the first so many; a vector and a beginning of each are kept
+BEGINNING = 280  # characters
+EXAMPLE = 1_500  # characters
+
+
+def beginning(text: str, length: int = BEGINNING) -> str:
+    """The first words on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0] + " …"
+
+
+class CorpusIndex:
+    """Vectors and beginnings of the training documents; `state` says whether they are there."""
+
+    def __init__(self, model: DocumentModel | None):
+        self.state: Literal["none", "reading", "ready"] = "none"
+        self.example: str | None = None
+        self._model = model
+        self._stop = threading.Event()
+        self._vectors = np.zeros((0, 1), np.float32)
+        self._beginnings: list[str] = []
+        self._labels: list[str | None] = []
+
+    def start(self, data_dir: Path | None) -> None:
+        """Begin to read, if the corpus is on this machine; nothing is fetched."""
+        if self._model is not None and is_here(self._model.corpus_, data_dir):
+            self.state = "reading"
+            threading.Thread(target=self._read, args=(data_dir,), name="varitext-corpus", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def similar(self, vector: np.ndarray, n: int) -> dict[str, Any]:
+        similar = [
+            {"index": i, "similarity": cosine, "label": self._labels[i], "text": self._beginnings[i]}
+            for i, cosine in nearest(self._vectors, vector, n)
+        ]
+        return {"among": len(self._vectors), "similar": similar}
+
+    def _read(self, data_dir: Path | None) -> None:
+        try:
+            documents = load_training_documents(self._model.corpus_, data_dir)
+            self._take(documents)
+        except (InputError, OSError, MemoryError):  # then there are no similar documents, and the page says so
+            self.state = "none"
+
+    def _take(self, documents: "Documents") -> None:
+        n = min(len(documents), MOST_DOCUMENTS)
+        content = documents.counts if documents.texts is None else documents.texts
+        if documents.texts is None:  # over the model's own words, which need not be all of the corpus's
+            content = self._model.count(documents)
+        vectors = []
+        for start in range(0, n, BLOCK):
+            if self._stop.is_set():
+                return
+            vectors.append(self._model.posterior(content[start : min(start + BLOCK, n)]).mean)
+        self._vectors = np.concatenate(vectors)
+        self._beginnings = [""] * n if documents.texts is None else [beginning(text) for text in documents.texts[:n]]
+        self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
+        self.example = None if documents.texts is None else _typical(documents.texts[:n])
+        self.state = "ready"
+
+
+def is_here(corpus: dict[str, str] | None, data_dir: Path | None) -> bool:
+    """Whether the corpus can be read without any network."""
+    from varitext.corpora import CORPORA
+
+    if not corpus:
+        return False
+    if spec := CORPORA.get(corpus["name"]):
+        return bool(spec.locate(data_dir))
+    return Path(corpus["name"]).exists()
+
+
+def load_training_documents(corpus: dict[str, str], data_dir: Path | None) -> "Documents":
+    """Those very documents: a model folder could name any file, and only one with the same fingerprint is shown."""
+    from varitext.corpora import Documents, load
+
+    documents = load(corpus["name"], corpus["part"], data_dir, corpus.get("text_column"))
+    if not isinstance(documents, Documents) or documents.sha256 != corpus["sha256"]:
+        raise InputError(f"{corpus['name']} is not what the model was fitted on")
+    return documents
+
+
+def _typical(texts: Any) -> str:
+    """One of middling length among the first, to try the page with."""
+    some = sorted(texts[:200], key=len)
+    return beginning(some[len(some) // 2], EXAMPLE)

@@ -1,0 +1,185 @@
+"""What is asked of a model of documents, as jobs for its queue; all of this runs in the worker thread."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from varitext.document_model import DocumentModel, Posterior
+from varitext.errors import InputError
+from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
+from varitext.inspection import Topic, nearest
+from varitext.serve.corpus_index import CorpusIndex, beginning
+from varitext.serve.limits import Refusal
+
+MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
+NO_KNOWN_WORD = "the text has no word that the model knows"
+WORDS_OF_A_TOPIC = 6
+STILL_READING = 2  # seconds until it is worth asking again
+
+
+@dataclass(frozen=True)
+class Transform:
+    texts: Sequence[str]
+
+    @property
+    def characters(self) -> int:
+        return sum(map(len, self.texts))
+
+    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
+        return model.count(self.texts)
+
+    def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
+        lengths = np.asarray(counts.sum(1)).ravel()
+        rows = zip(posterior.mean.tolist(), posterior.std.tolist(), lengths.tolist(), strict=True)
+        return {"vectors": [{"mean": mean, "std": std, "known_words": int(words)} for mean, std, words in rows]}
+
+
+@dataclass(frozen=True)
+class Explain:
+    """Where a text lies, and which of its words moved it there: the mean with all words less that without one."""
+
+    text: str
+    topics: int
+    words: int
+
+    @property
+    def characters(self) -> int:
+        return len(self.text)
+
+    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
+        """The text, and below it the same once more without each of its most telling words."""
+        whole = model.count([self.text])
+        if not whole.nnz:
+            raise InputError(NO_KNOWN_WORD)
+        return leave_one_out(whole, most_telling(whole, model)[:MOST_LEFT_OUT])
+
+    def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
+        whole = counts[0]
+        mean, steps = posterior.mean[0], posterior.mean[0] - posterior.mean[1:]  # [K], [W, K]
+        shown = np.argsort(-np.abs(mean), kind="stable")[: self.topics]
+        sides = np.where(mean[shown] < 0, -1.0, 1.0)
+        moved = np.linalg.norm(steps, axis=1)
+        along = steps @ mean / max(float(np.linalg.norm(mean)), 1e-12)
+        columns = most_telling(whole, model)[:MOST_LEFT_OUT]
+        order = np.argsort(-moved, kind="stable")[: self.words]
+        return {
+            "known_words": int(whole.sum()),
+            "distinct_words": int(whole.nnz),
+            "tried_words": len(columns),
+            "topics": _topics_of_text(model, shown, posterior),
+            "words": [
+                {
+                    "word": model.vocabulary_.words[columns[row]],
+                    "count": int(whole[0, columns[row]]),
+                    "moved": float(moved[row]),
+                    "along": float(along[row]),
+                    "by_topic": (steps[row, shown] * sides).tolist(),
+                }
+                for row in order
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class FindSimilar:
+    """The nearest of the documents in the request, or else of those that the model was fitted on."""
+
+    text: str
+    among: Sequence[str] | None
+    n: int
+    index: CorpusIndex
+
+    @property
+    def characters(self) -> int:
+        return len(self.text) + sum(map(len, self.among or ()))
+
+    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
+        if self.among is None and self.index.state == "reading":
+            raise Refusal(503, "the documents of the corpus are still being read: try again shortly", STILL_READING)
+        if self.among is None and self.index.state == "none":
+            raise InputError("the documents that the model was fitted on are not here: give some, as `among`")
+        counts = model.count([self.text, *(self.among or ())])
+        if not counts[0].nnz:
+            raise InputError(NO_KNOWN_WORD)
+        return counts
+
+    def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
+        if self.among is None:
+            return self.index.similar(posterior.mean[0], self.n)
+        found = nearest(posterior.mean[1:], posterior.mean[0], self.n)
+        similar = [
+            {"index": i, "similarity": cosine, "label": None, "text": beginning(self.among[i])} for i, cosine in found
+        ]
+        return {"among": len(self.among), "similar": similar}
+
+
+def leave_one_out(whole: scipy.sparse.csr_matrix, columns: np.ndarray) -> scipy.sparse.csr_matrix:
+    """One row of counts, and below it for each of the columns the same without it, [1 + W, V]."""
+    rows = np.repeat(np.arange(1 + len(columns)), whole.nnz)
+    words = np.tile(whole.indices, 1 + len(columns))
+    kept = words != np.concatenate(([-1], columns))[rows]
+    values = np.tile(whole.data, 1 + len(columns))[kept]
+    return scipy.sparse.csr_matrix((values, (rows[kept], words[kept])), shape=(1 + len(columns), whole.shape[1]))
+
+
+def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.ndarray:
+    """The columns of one document's words, those first that set it apart most: n log(p(word | document) / p(word))."""
+    frequencies = model.network_.word_log_frequencies.cpu().numpy()
+    surprise = whole.data * (np.log(whole.data / whole.data.sum()) - frequencies[whole.indices])
+    return whole.indices[np.argsort(-surprise, kind="stable")]
+
+
+def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
+    """The perplexity of each text, of all, and of the unigram model; by the model's own kind of figure."""
+    counts = model.count(texts)
+    lengths = np.asarray(counts.sum(1)).ravel()
+    known = counts[lengths > 0]
+    if not known.shape[0]:
+        raise InputError("no text has a word that the model knows")
+    bounds = model.network_.judge(known, samples, model.seed)
+    unigram = known @ model.network_.word_log_frequencies.double().cpu().numpy()
+    nats = -np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]
+    each = iter(np.exp(np.minimum(nats, 700.0)).tolist())  # JSON knows no infinity
+    rows = [(*(next(each) if words else (None, None)), int(words)) for words in lengths]
+    return {
+        "texts": [dict(zip(("perplexity", "unigram_perplexity", "known_words"), row, strict=True)) for row in rows],
+        "per_document_perplexity": per_document_perplexity(bounds.elbo, bounds.lengths),
+        "corpus_perplexity": per_corpus_perplexity(bounds.elbo, bounds.lengths),
+        "unigram_per_document_perplexity": per_document_perplexity(unigram, bounds.lengths),
+        "kind": model.network_.figure.kind,
+        "figure": model.network_.figure.words,
+        "samples": samples if bounds.drawn is None else bounds.drawn,
+    }
+
+
+@functools.lru_cache(maxsize=64)
+def topics_by_number(model: DocumentModel) -> dict[int, Topic]:
+    """A served model never changes, and ranking its whole vocabulary takes longer than placing a text."""
+    return {topic.number: topic for topic in model.topics(WORDS_OF_A_TOPIC)}
+
+
+def all_topics(model: DocumentModel, words: int) -> dict[str, Any]:
+    topics = model.topics(words)
+    total = max(sum(topic.kl for topic in topics), 1e-12)
+    return {"topics": [_without_kl(topic._asdict()) | {"share": max(topic.kl, 0.0) / total} for topic in topics]}
+
+
+def _without_kl(topic: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in topic.items() if name != "kl"}
+
+
+def _topics_of_text(model: DocumentModel, shown: np.ndarray, posterior: Posterior) -> list[dict[str, Any]]:
+    by_number = topics_by_number(model)
+    return [
+        {
+            "number": int(k),
+            "mean": float(posterior.mean[0, k]),
+            "std": float(posterior.std[0, k]),
+            "words": by_number[k].opposite_words if posterior.mean[0, k] < 0 else by_number[k].words,
+        }
+        for k in shown
+    ]

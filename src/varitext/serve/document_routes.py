@@ -1,0 +1,67 @@
+"""Routes for models of documents."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from varitext.cli.asking import known_word
+from varitext.document_model import DocumentModel
+from varitext.serve import bodies
+from varitext.serve.batch_queue import AloneJob
+from varitext.serve.document_jobs import Explain, FindSimilar, Transform, all_topics, judge_perplexity
+from varitext.serve.limits import WORD_CHARACTERS
+from varitext.serve.served_models import ServedModels
+
+
+def document_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
+    routes = APIRouter(prefix="/api/models/{model}", tags=["documents"], responses=problems)
+
+    @routes.get("/topics", response_model=bodies.Topics)
+    async def topics(model: str, words: Annotated[int, Query(ge=1, le=50)] = 10) -> Any:
+        """The topics as ranked words."""
+        served = models.of_documents(model)
+        return await served.queue.ask(AloneJob(partial(all_topics, served.model, words)))
+
+    @routes.get("/similar-words", response_model=bodies.SimilarWords)
+    async def similar_words(
+        model: str,
+        word: Annotated[str, Query(min_length=1, max_length=WORD_CHARACTERS, examples=["space"])],
+        n: Annotated[int, Query(ge=1, le=50)] = 10,
+    ) -> Any:
+        """The words nearest to a word, by the cosine of their vectors."""
+        served = models.of_documents(model)
+        return await served.queue.ask(AloneJob(partial(_similar_words, served.model, word, n)))
+
+    @routes.post("/transform", response_model=bodies.Vectors)
+    async def transform(model: str, asked: bodies.TransformAsked) -> Any:
+        """One vector per text, with how unsure it is: mean and standard deviation of q(h | X)."""
+        return await models.of_documents(model).queue.ask(Transform(asked.texts))
+
+    @routes.post("/perplexity", response_model=bodies.Perplexity)
+    async def perplexity(model: str, asked: bodies.PerplexityAsked) -> Any:
+        """How surprised the model is by each text, per word; lower is better."""
+        served = models.of_documents(model)
+        return await served.queue.ask(AloneJob(partial(judge_perplexity, served.model, asked.texts, asked.samples)))
+
+    @routes.post("/explain", response_model=bodies.Explanation)
+    async def explain(model: str, asked: bodies.ExplainAsked) -> Any:
+        """The strongest topics of a text, and the words that moved it there.
+
+        A word's step is the posterior mean with all words less the mean without that word.
+        """
+        return await models.of_documents(model).queue.ask(Explain(asked.text, asked.topics, asked.words))
+
+    @routes.post("/similar-documents", response_model=bodies.SimilarDocuments)
+    async def similar_documents(model: str, asked: bodies.SimilarDocumentsAsked) -> Any:
+        """The documents nearest to a text, by the cosine of their vectors."""
+        served = models.of_documents(model)
+        return await served.queue.ask(FindSimilar(asked.text, asked.among, asked.n, served.index))
+
+    return routes
+
+
+def _similar_words(model: DocumentModel, word: str, n: int) -> dict[str, Any]:
+    known = known_word(model, word)
+    similar = [{"word": other, "similarity": cosine} for other, cosine in model.similar_words(known, n)]
+    return {"word": known, "similar": similar}

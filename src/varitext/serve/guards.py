@@ -1,0 +1,151 @@
+"""What every request passes before it is looked at, and the headers that every answer gets."""
+
+import asyncio
+import json
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from varitext.serve.limits import Limits, Refusal
+from varitext.serve.metrics import Metrics
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+READ_ON = 8  # a body that is too large is read up to so many times the limit, so that the answer arrives
+
+logger = logging.getLogger("varitext.serve")
+
+
+class Guard:
+    """The outermost layer. `open_paths` are the page's own files: they hold no data, and ask for the token."""
+
+    def __init__(
+        self,
+        app: Any,
+        token: str | None,
+        open_paths: frozenset[str],
+        hosts: frozenset[str],
+        limits: Limits,
+        metrics: Metrics,
+    ):
+        self._app = app
+        self._token = token
+        self._open_paths = open_paths
+        self._hosts = hosts
+        self._limits = limits
+        self._metrics = metrics
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        started, status = time.perf_counter(), None
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", []), *HEADERS]
+            await send(message)
+
+        try:
+            self._check(scope)
+            body = await self._read(receive)
+            await self._app(scope, _replay(body, receive), send_with_headers)
+        except Refusal as refusal:
+            await _refuse(refusal, send_with_headers)
+        except Exception:
+            logger.exception("an answer failed")
+            if status is None:
+                await _refuse(Refusal(500, "something went wrong here; the server's log says what"), send_with_headers)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            self._metrics.request(route, status or 499, time.perf_counter() - started)
+
+    def _check(self, scope: Message) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        if self._token is None:
+            if _name_of(host) not in self._hosts:  # another name that leads here is how a foreign page would get in
+                raise Refusal(421, "this server does not go by that name: use the address that it printed")
+        elif scope["path"] not in self._open_paths:
+            self._check_token(headers.get(b"authorization", ""))
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            raise Refusal(403, "pages from elsewhere may not use this server")
+
+    def _check_token(self, authorization: str) -> None:
+        scheme, _, given = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), self._token.encode()):
+            raise Refusal(401, "this server needs its token: Authorization: Bearer TOKEN")
+
+    async def _read(self, receive: Receive) -> bytes:
+        """The whole body: it is small, or refused."""
+        parts, size, limit = [], 0, self._limits.body_bytes
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                more = True
+                while more and size <= READ_ON * limit:
+                    message = await receive()
+                    part, more = message.get("body", b""), message.get("more_body", False)
+                    size += len(part)
+                    if size <= limit:
+                        parts.append(part)
+        except TimeoutError:
+            raise Refusal(408, f"the request did not arrive within {self._limits.seconds:g} s") from None
+        if size > limit:
+            raise Refusal(413, f"the request is larger than {limit:,} bytes: send fewer or shorter texts")
+        return b"".join(parts)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body as one message; then whatever comes, which is that the client has gone."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
+def _name_of(host: str) -> str:
+    """The host without its port; the empty name for what is none."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "") if host else ""
+    except ValueError:
+        return ""
+
+
+async def _refuse(refusal: Refusal, send: Send) -> None:
+    body = json.dumps({"error": refusal.message}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

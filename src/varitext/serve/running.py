@@ -1,0 +1,87 @@
+"""From the command to a server that listens, and to its clean end."""
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from varitext.errors import InputError
+
+SHORTEST_TOKEN = 16
+GRACE_SECONDS = 4  # for answers in flight when asked to stop; with the rest the process ends within five
+
+
+def run_service(
+    folders: Sequence[Path], host: str, port: int, token: str | None, threads: int | None, data_dir: Path | None
+) -> None:
+    """Serve the models in the folders until asked to stop."""
+    try:
+        import uvicorn
+
+        from varitext.serve.application import create_application
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "uvicorn", "starlette"):
+            raise
+        raise InputError(f"serving needs {error.name}: pip install 'varitext[serve]'") from None
+    from varitext.serve.served_models import load_models
+
+    token = _token_for(host, token)
+    listening = _listen(host, port)  # before the models: a port that is taken should not cost a minute
+    with listening:
+        models = load_models(folders, threads)
+        application = create_application(models, token, host=host, data_dir=data_dir)
+        logging.getLogger("varitext.serve").addHandler(logging.StreamHandler(sys.stderr))
+        config = uvicorn.Config(
+            application,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        _announce(models, listening, token)
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn hands on the signal that ended it; it was obeyed
+            asyncio.run(uvicorn.Server(config).serve([listening]))
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _token_for(host: str, token: str | None) -> str | None:
+    """The token that was given; a new one where others could reach the server and none was."""
+    if token is None:
+        return None if is_loopback(host) else secrets.token_urlsafe(24)
+    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+        raise InputError(f"--token must have at least {SHORTEST_TOKEN} letters, digits or signs, and no space")
+    return token
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family, backlog=1024)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot listen on {host} port {port}: {reason}; --port can name another") from None
+
+
+def _announce(models: dict[str, object], listening: socket.socket, token: str | None) -> None:
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    count = "1 model" if len(models) == 1 else f"{len(models)} models"
+    print(f"{count} at http://{shown}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
+    if token is not None:
+        print(f"token: {token}", file=sys.stderr, flush=True)

@@ -1,0 +1,88 @@
+"""The models that are served, by name."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from varitext.answer_ranker import AnswerRanker
+from varitext.cli.asking import load_any
+from varitext.document_model import DocumentModel
+from varitext.serve.batch_queue import BatchQueue
+from varitext.serve.bodies import ModelInfo
+from varitext.serve.corpus_index import CorpusIndex
+from varitext.serve.limits import Limits, Refusal
+from varitext.serve.metrics import Metrics
+from varitext.serve.worker import Worker
+
+
+class ServedModel:
+    """A model, the queue before it, and the documents that it was fitted on if they are here."""
+
+    def __init__(
+        self, name: str, model: DocumentModel | AnswerRanker, worker: Worker, limits: Limits, metrics: Metrics
+    ):
+        self.name = name
+        self.model = model
+        self.is_ranker = isinstance(model, AnswerRanker)
+        self.queue = BatchQueue(name, model, worker, limits, metrics)
+        self.index = CorpusIndex(None if self.is_ranker else model)
+
+    def info(self) -> ModelInfo:
+        return ModelInfo(
+            id=self.name,
+            kind="answers" if self.is_ranker else "documents",
+            model=self.model.model,
+            corpus=_last_part((self.model.corpus_ or {}).get("name")),
+            words=len(self.model.vocabulary_),
+            latent_dim=self.model.latent_dim,
+            documents=self.index.state,
+        )
+
+
+class ServedModels:
+    """What clients name is looked up here and nowhere else: a name is never part of a path."""
+
+    def __init__(self, models: dict[str, DocumentModel | AnswerRanker], limits: Limits, metrics: Metrics):
+        worker = Worker()
+        self._models = {name: ServedModel(name, model, worker, limits, metrics) for name, model in models.items()}
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self._models.values())
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def named(self, name: str) -> ServedModel:
+        if name not in self._models:
+            raise Refusal(404, "there is no model of that name; /api/models lists those there are")
+        return self._models[name]
+
+    def of_documents(self, name: str) -> ServedModel:
+        if (found := self.named(name)).is_ranker:
+            raise Refusal(404, "that model ranks answers: it has rank, and nothing for documents")
+        return found
+
+    def of_answers(self, name: str) -> ServedModel:
+        if not (found := self.named(name)).is_ranker:
+            raise Refusal(404, "that is a model of documents: it does not rank answers")
+        return found
+
+
+def load_models(folders: Sequence[Path], threads: int | None) -> dict[str, DocumentModel | AnswerRanker]:
+    """The models by the names of their folders; a name that comes again gets a number."""
+    models: dict[str, DocumentModel | AnswerRanker] = {}
+    for folder in folders:
+        model = load_any(folder, threads)
+        if isinstance(model, DocumentModel):
+            model.set_params(processes=1)  # a request is small, and must not start processes
+        base = name = folder.resolve().name or "model"
+        number = 1
+        while name in models:
+            number += 1
+            name = f"{base}-{number}"
+        models[name] = model
+    return models
+
+
+def _last_part(corpus: str | None) -> str | None:
+    """Of a path only the name: where a user keeps files is nobody else's business."""
+    return None if corpus is None else Path(corpus).name

@@ -1,0 +1,60 @@
+"""Routes about the service itself: which models there are, whether it is well, what it did."""
+
+from itertools import islice
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+import varitext
+from varitext.serve import bodies
+from varitext.serve.document_jobs import topics_by_number
+from varitext.serve.metrics import Metrics
+from varitext.serve.served_models import ServedModel, ServedModels
+
+TOPICS_IN_EXAMPLE = 3
+QUESTION = "Who discovered penicillin ?"
+CANDIDATES = [
+    "Penicillin is taken by mouth or given as an injection .",
+    "Penicillin was discovered in 1928 by the Scottish scientist Alexander Fleming .",
+    "It was the first of a group of antibiotics that are still widely used today .",
+    "The first patient was treated in 1941 in Oxford , England .",
+    "Fleming shared the Nobel Prize in Medicine with Howard Florey and Ernst Chain .",
+]
+
+
+def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
+    routes = APIRouter(tags=["service"])
+    needs_token = {401: problems[401]}
+
+    @routes.get("/api/models", responses=needs_token)
+    async def list_models() -> bodies.Models:
+        """The models that are served."""
+        return bodies.Models(models=[served.info() for served in models], version=varitext.__version__)
+
+    @routes.get("/api/models/{model}/example", responses={name: problems[name] for name in (401, 404, 422)})
+    async def example(model: str) -> bodies.Example:
+        """Something to try the model with."""
+        return _example(models.named(model))
+
+    @routes.get("/health", responses=needs_token)
+    async def health() -> bodies.Health:
+        """Whether the service answers."""
+        return bodies.Health(status="ok", models=len(models), version=varitext.__version__)
+
+    @routes.get("/metrics", response_class=PlainTextResponse, responses=needs_token)
+    async def prometheus_metrics() -> str:
+        """Requests, times, batches and queues, in Prometheus' text form."""
+        return metrics.text({served.name: len(served.queue) for served in models})
+
+    return routes
+
+
+def _example(served: ServedModel) -> bodies.Example:
+    """A document that the model was fitted on, if these are here; else words of its first topics."""
+    if served.is_ranker:
+        return bodies.Example(question=QUESTION, candidates=CANDIDATES)
+    if served.index.example:
+        return bodies.Example(text=served.index.example)
+    topics = islice(topics_by_number(served.model).values(), TOPICS_IN_EXAMPLE)
+    return bodies.Example(text=" ".join(word for topic in topics for word in topic.words))

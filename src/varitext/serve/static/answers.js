@@ -1,0 +1,96 @@
+"use strict";
+// A question and candidates: the ranking, how sure it is, and what the model looked at.
+
+import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
+
+let address;
+let round = 0;
+
+export function prepare() {
+  byId("rank-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    rank();
+  });
+  onCtrlEnter(byId("rank-form"));
+  byId("rank-example").addEventListener("click", example);
+}
+
+export function open(_, addressOf) {
+  address = addressOf;
+  round += 1;
+  show("ranking", [], "The candidates, best first, will stand here.");
+}
+
+async function example() {
+  try {
+    const { question, candidates } = await ask(address("example"));
+    byId("question").value = question;
+    byId("candidates").value = candidates.join("\n");
+    await rank();
+  } catch (error) {
+    status("rank-status", error.message, true);
+  }
+}
+
+async function rank() {
+  const question = byId("question").value.trim();
+  const candidates = byId("candidates").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (!question || !candidates.length) {
+    status("rank-status", question ? "There are no candidates yet: one a line." : "There is no question yet.", true);
+    return byId(question ? "candidates" : "question").focus();
+  }
+  const mine = ++round;
+  const started = performance.now();
+  waiting(["ranking"], true);
+  try {
+    const ranking = await ask(address("rank"), { question, candidates, ordered: byId("ordered").checked, samples: 100 });
+    if (mine !== round) return;
+    show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
+    const took = Math.round(performance.now() - started);
+    status("rank-status", `${plural(candidates.length, "candidate")}, ${plural(ranking.n_samples, "sampled ranking")}. ${took} ms.`);
+  } catch (error) {
+    if (mine !== round) return;
+    status("rank-status", error.message, true);
+    show("ranking", [], "Nothing to rank.");
+  } finally {
+    if (mine === round) waiting(["ranking"], false);
+  }
+}
+
+function row(candidate, of) {
+  const head = element("div", { class: "head" },
+    element("span", { class: "rank", "aria-label": `rank ${candidate.rank}` }, String(candidate.rank)),
+    share("right", candidate.probability),
+    share("best", candidate.probability_best),
+    interval(candidate, of));
+  return element("li", {}, head, sentence(candidate));
+}
+
+function share(name, value) {
+  return element("span", { class: "figure" },
+    element("span", { class: "name" }, `${name} `), element("b", {}, percent(value)),
+    element("span", { class: "track" }, element("i", { style: { "--share": value } })));
+}
+
+// Ranks lie on a line from 1 to the last, each in the middle of its own stretch.
+function interval(candidate, of) {
+  const [low, high] = candidate.rank_interval;
+  const said = low === high ? `${low}` : `${low} to ${high}`;
+  const style = { "--low": (low - 1) / of, "--high": high / of, "--at": (candidate.rank - 0.5) / of };
+  return element("span", { class: "figure" },
+    element("span", { class: "name" }, "ranks "), element("b", {}, said), element("span", { class: "name" }, ` of ${of}`),
+    element("span", { class: "ranks", role: "img", "aria-label": `90 % of its ranks: ${said} of ${of}`, style }, element("i"), element("s")));
+}
+
+function sentence(candidate) {
+  const { words, attention_mean: mean, attention_std: std } = candidate;
+  if (!mean) return element("p", { class: "sentence", dir: "auto" }, candidate.text);
+  const most = Math.max(...mean, 1e-9);
+  const widest = Math.max(...std, 1e-9, 0.25 * most);
+  return element("p", { class: "sentence", dir: "auto" }, ...words.flatMap((word, place) => [
+    element("span", {
+      class: "word",
+      title: `attention ${mean[place].toFixed(3)} ± ${std[place].toFixed(3)}`,
+      style: { "--attention": mean[place] / most, "--spread": std[place] / widest },
+    }, word), " "]));
+}
