@@ -35,6 +35,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "one layer": {"layers": 1},
     "dropout .2": {"dropout": 0.2},
     "averaged weights": {"averaging": 0.95},
+    "batches of 128 pairs": {"batch_size": 128},
+    "batches of 128 pairs, averaged weights": {"batch_size": 128, "averaging": 0.95},
     "NASM": {"model": "nasm"},
     "NASM, 2 free nats": {"model": "nasm", "free_bits": 2.0},
 }
