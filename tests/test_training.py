@@ -87,14 +87,14 @@ def kill():
     raise Killed
 
 
-@pytest.mark.parametrize("updates", ["joint", "alternating"])
-def test_a_killed_run_resumes_to_the_same_bits(tmp_path, updates):
-    whole = trainer(updates=updates)
+@pytest.mark.parametrize("settings", [{"updates": "joint"}, {"updates": "alternating"}, {"averaging": 0.9}])
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, settings):
+    whole = trainer(**settings)
     whole_state = whole.train()
     path = tmp_path / "checkpoint.safetensors"
     with pytest.raises(Killed):
-        trainer(checkpoint=path, progress=Watcher(4, kill), updates=updates).train()
-    resumed = trainer(checkpoint=path, updates=updates)
+        trainer(checkpoint=path, progress=Watcher(4, kill), **settings).train()
+    resumed = trainer(checkpoint=path, **settings)
     resumed_state = resumed.train(resume=True)
     assert torch.equal(weights(whole), weights(resumed))
     timeless = [{key: value for key, value in record.items() if key != "seconds"} for record in whole_state.history]

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
 SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
+UPDATES = 1500  # by then dev MAP has levelled off, on WikiQA and on QASent
+MOST_EPOCHS = 30  # for a few dozen questions
 TRAINING = (
-    "epochs",
     "batch_size",
     "learning_rate",
     "weight_decay",
@@ -104,9 +105,20 @@ def architecture_for(chosen: "AnswerRanker", words: AnswerWords) -> dict[str, An
     return {"vocabulary_size": len(words.vocabulary)} | known
 
 
+def epochs_for(chosen: "AnswerRanker", train: QuestionAnswers) -> int:
+    """Those asked for, or enough for `UPDATES`; the networks of the folds, with fewer pairs, make as many passes."""
+    if chosen.epochs is not None:
+        return chosen.epochs
+    right = np.bincount(train.groups, train.labels, train.n_questions)
+    wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
+    pairs = int(np.sum(right + np.minimum(wrong, chosen.most_wrong or np.inf)))
+    return max(1, min(MOST_EPOCHS, round(UPDATES * chosen.batch_size / pairs)))
+
+
 def training_settings(chosen: "AnswerRanker") -> TrainingSettings:
     """Those of one network; the time is shared with the networks of the folds."""
-    settings = TrainingSettings(**{name: getattr(chosen, name) for name in TRAINING}, time_limit=chosen.time_limit)
+    named = {name: getattr(chosen, name) for name in TRAINING}
+    settings = TrainingSettings(epochs=chosen.epochs_, time_limit=chosen.time_limit, **named)
     if chosen.time_limit is None or not joined_columns(chosen):
         return settings
     return dataclasses.replace(settings, time_limit=chosen.time_limit / (1 + chosen.folds))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answer_fitting import Lesson, Unseen, architecture_for, check_settings, divide, joined_columns
+from varitext.answer_fitting import Lesson, Unseen, architecture_for, check_settings, divide, epochs_for, joined_columns
 from varitext.answer_folder import KIND, restore_answer_ranker, save_answer_ranker
 from varitext.answer_folds import check_positions, fold_progress, out_of_fold, question_folds
 from varitext.answer_task import PREDICTION_SAMPLES, arrange
@@ -37,6 +37,8 @@ class AnswerRanker(BaseEstimator):
     where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
     or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
     one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
+
+    Training makes about 1,500 updates of `batch_size` pairs, in as many passes as that takes, unless `epochs` are given.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are
@@ -66,11 +68,11 @@ class AnswerRanker(BaseEstimator):
         dropout: float = 0.4,
         vectors: VectorSource = None,
         tune_word_vectors: bool = False,
-        epochs: int = 15,
-        batch_size: int = 256,
+        epochs: int | None = None,
+        batch_size: int = 64,
         learning_rate: float = 3e-3,
         weight_decay: float = 0.0,
-        averaging: float = 0.0,
+        averaging: float = 0.97,
         most_wrong: int | None = 10,
         kl_warm_up: float = 0.2,
         free_bits: float = 0.0,
@@ -135,7 +137,7 @@ class AnswerRanker(BaseEstimator):
         train, dev = divide(self, question_answers, dev)
         self.corpus_ = {name: getattr(question_answers, name) for name in ("name", "part", "sha256")}
         self.n_training_questions_, self.n_training_pairs_ = train.n_questions, train.n_pairs
-        self.n_dev_questions_ = dev.n_questions
+        self.n_dev_questions_, self.epochs_ = dev.n_questions, epochs_for(self, train)
         lesson = Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
         with running_on(self.threads):
@@ -147,6 +149,7 @@ class AnswerRanker(BaseEstimator):
     def trainer_for(self, train: QuestionAnswers, dev: QuestionAnswers) -> Trainer | OneGo:
         """The training of the first stage as `fit` runs it, before its first step: for benchmarks."""
         check_settings(self)
+        self.epochs_ = epochs_for(self, train)
         lesson = Lesson(train, dev, self._learn_words(train))
         return self._build_stage(lesson.words).trainer(self, lesson)
 
