@@ -15,7 +15,7 @@ from varitext.checkpoint import load_checkpoint
 from varitext.document_task import DocumentObjective, DocumentTask
 from varitext.errors import InputError, TrainingDiverged
 from varitext.models.nvdm import NVDM
-from varitext.training import Trainer, TrainingSettings
+from varitext.training import Score, StepLoss, Trainer, TrainingSettings
 
 SETTINGS = TrainingSettings(epochs=6, batch_size=32, learning_rate=5e-3)
 
@@ -209,3 +209,31 @@ def test_extreme_documents_do_not_break_training():
 def test_impossible_settings_are_refused(change):
     with pytest.raises(InputError, match=next(iter(change))):
         dataclasses.replace(SETTINGS, **change)
+
+
+class ScoresByHand:
+    """One parameter that grows by steps; held-out scores as given."""
+
+    steps_per_epoch, fingerprint = 1, "by hand"
+
+    def __init__(self, losses: list[float]):
+        self.losses = iter(losses)
+
+    def batches(self, epoch: int):
+        return iter([None])
+
+    def loss(self, model, batch, kl_weight: float) -> StepLoss:
+        loss = -model.weight.sum()
+        return StepLoss(loss, loss.detach(), torch.zeros(()))
+
+    def score(self, model) -> Score:
+        return Score(next(self.losses), {})
+
+
+@pytest.mark.parametrize(("smoothing", "kept"), [(1, 2), (3, 6)])
+def test_a_lucky_round_is_not_kept_when_scores_are_smoothed(smoothing, kept):
+    losses = [9.0, 8.0, 1.0, 8.0, 5.0, 2.0, 3.0, 6.0]  # round 2 is lucky; rounds 4 to 6 have the lowest mean of three
+    settings = TrainingSettings(epochs=7, patience=9, smoothing=smoothing, kl_warm_up=0.0)
+    state = Trainer(torch.nn.Linear(1, 1, bias=False), ScoresByHand(losses), settings).train()
+    assert state.best_step == kept and state.best_record["step"] == kept
+    assert state.best == pytest.approx(sum(losses[kept - smoothing + 1 : kept + 1]) / smoothing)

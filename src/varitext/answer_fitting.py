@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
 SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
-UPDATES = 1500  # by then dev MAP has levelled off, on WikiQA and on QASent
+UPDATES = 900  # by then dev MAP has levelled off, on WikiQA and on QASent
 MOST_EPOCHS = 30  # for a few dozen questions
 TRAINING = (
     "batch_size",
@@ -31,6 +31,7 @@ TRAINING = (
     "averaging",
     "kl_warm_up",
     "patience",
+    "smoothing",
     "samples",
     "seed",
 )

@@ -38,7 +38,7 @@ class AnswerRanker(BaseEstimator):
     or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
     one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
 
-    Training makes about 1,500 updates of `batch_size` pairs, in as many passes as it takes, unless `epochs` are given.
+    Training makes about 900 updates of `batch_size` pairs, in as many passes as it takes, unless `epochs` are given.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are
@@ -69,7 +69,7 @@ class AnswerRanker(BaseEstimator):
         vectors: VectorSource = None,
         tune_word_vectors: bool = False,
         epochs: int | None = None,
-        batch_size: int = 64,
+        batch_size: int = 128,
         learning_rate: float = 3e-3,
         weight_decay: float = 0.0,
         averaging: float = 0.97,
@@ -77,6 +77,7 @@ class AnswerRanker(BaseEstimator):
         kl_warm_up: float = 0.2,
         free_bits: float = 0.0,
         patience: int = 5,
+        smoothing: int = 3,
         samples: int = 1,
         prediction_samples: int = PREDICTION_SAMPLES,
         time_limit: float | None = None,
@@ -107,6 +108,7 @@ class AnswerRanker(BaseEstimator):
         self.kl_warm_up = kl_warm_up
         self.free_bits = free_bits
         self.patience = patience
+        self.smoothing = smoothing
         self.samples = samples
         self.prediction_samples = prediction_samples
         self.time_limit = time_limit
@@ -277,7 +279,7 @@ class AnswerRanker(BaseEstimator):
         """Keep what the fit learned about itself."""
         self.network_.eval().requires_grad_(False)
         self.history_, self.stopped_ = state.history, state.stopped
-        self.fit_seconds_, self.dev_map_ = state.seconds, -state.best
+        self.fit_seconds_, self.dev_map_ = state.seconds, state.best_record["dev_map"]
 
     def _fit_second_stage(self, lesson: Lesson) -> None:
         """Judge every training pair by a model that never saw its question, and learn how far to trust that."""

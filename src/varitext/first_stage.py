@@ -156,6 +156,6 @@ class OneGo:
             seconds=time.monotonic() - started,
             best=-ranking.map,
             stopped="fitted",
-            history=[{"dev_map": ranking.map, "dev_mrr": ranking.mrr}],
+            history=[{"step": 0, "dev_map": ranking.map, "dev_mrr": ranking.mrr}],
         )
         return self.state

@@ -46,6 +46,8 @@ class TrainingSettings:
     """Decay per step of a moving average of the weights, which then is what is scored and kept; 0 is without."""
     patience: int = 5
     """Rounds without a better held-out score before training stops; counted once the KL has its full weight."""
+    smoothing: int = 1
+    """Rounds whose mean held-out score chooses what is kept: above 1 where one score is noisy, against lucky rounds."""
     rounds_per_epoch: int = 1
     """How often per epoch the held-out score is taken and a checkpoint written."""
     time_limit: float | None = None
@@ -53,8 +55,8 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        positive = ("epochs", "batch_size", "learning_rate", "samples", "gradient_clip", "patience", "rounds_per_epoch")
-        for name in positive:
+        positive = ("epochs", "batch_size", "learning_rate", "samples", "gradient_clip")
+        for name in (*positive, "patience", "smoothing", "rounds_per_epoch"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be above zero, not {getattr(self, name)}")
         for name in ("learning_rate_warm_up", "kl_warm_up"):
@@ -130,14 +132,20 @@ class TrainingState:
 
     step: int = 0
     seconds: float = 0.0
-    best: float = math.inf
+    best: float = math.inf  # the mean of as many scores as `smoothing` says
     best_step: int = 0
+    last_scores: list[float] = field(default_factory=list)
     rounds_without_gain: int = 0
     rescues: int = 0
     learning_rate_scale: float = 1.0
     first_score: float | None = None
     stopped: str = ""  # empty while running; then: finished, early, time, interrupted
     history: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def best_record(self) -> dict[str, float]:
+        """The metrics of the weights that were kept."""
+        return next(record for record in self.history if record["step"] == self.best_step)
 
 
 class Trainer:
@@ -291,8 +299,10 @@ class Trainer:
 
     def _keep(self, score: Score) -> None:
         state, full_kl = self.state, self._kl_weight(self._share_done()) == 1
-        if score.loss < state.best or state.step == 0:
-            state.best, state.best_step, state.rounds_without_gain = score.loss, state.step, 0
+        state.last_scores = [*state.last_scores, score.loss][-self.settings.smoothing :]
+        mean = sum(state.last_scores) / len(state.last_scores)
+        if mean < state.best or state.step == 0:
+            state.best, state.best_step, state.rounds_without_gain = mean, state.step, 0
             with self._averaged():
                 self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         elif full_kl:
@@ -355,7 +365,8 @@ class Trainer:
                 index, moment = name.split(".", 1)
                 moments.setdefault(int(index), {})[moment] = tensor.clone()
             optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-        self.state = TrainingState(**snapshot.state | {"history": list(snapshot.state["history"])})
+        lists = {name: list(snapshot.state[name]) for name in ("history", "last_scores")}
+        self.state = TrainingState(**snapshot.state | lists)
         self.safe = snapshot
 
     def _refuse_another_run(self, settings: dict[str, Any]) -> None:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from varitext.answer_ranker import AnswerRanker
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
@@ -77,7 +75,7 @@ def _short(value: Any) -> Any:
 
 def latent_of(ranker: AnswerRanker) -> dict[str, float]:
     """Is the latent alive? Of the round that was kept."""
-    best = max(ranker.history_, key=lambda record: record.get("dev_map", -np.inf))
+    best = next(record for record in ranker.history_ if record["dev_map"] == ranker.dev_map_)
     names = ("epoch", "dev_map", "dev_kl", "active_units", "leak", "dev_map_exchanged")
     return {name: _short(best[name]) for name in names}
 

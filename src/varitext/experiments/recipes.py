@@ -34,9 +34,11 @@ CHANGES: dict[str, dict[str, Any]] = {
     "at most 3 wrong answers a pass": {"most_wrong": 3},
     "one layer": {"layers": 1},
     "dropout .2": {"dropout": 0.2},
-    "averaged weights": {"averaging": 0.95},
-    "batches of 128 pairs": {"batch_size": 128},
-    "batches of 128 pairs, averaged weights": {"batch_size": 128, "averaging": 0.95},
+    "weights not averaged": {"averaging": 0.0},
+    "the best single round": {"smoothing": 1},
+    "neither": {"averaging": 0.0, "smoothing": 1},
+    "batches of 256 pairs, as many passes": {"batch_size": 256, "epochs": 16},
+    "batches of 64 pairs, as many passes": {"batch_size": 64, "epochs": 16},
     "NASM": {"model": "nasm"},
     "NASM, 2 free nats": {"model": "nasm", "free_bits": 2.0},
 }
@@ -76,9 +78,8 @@ class Judged:
     def judge(self, seen: QuestionAnswers, unseen: QuestionAnswers, *_: object) -> np.ndarray:
         trainer = self.ranker.trainer_for(seen, self.dev)
         state = trainer.train()
-        best = max(state.history, key=lambda record: record["dev_map"])
-        self.dev_maps.append(best["dev_map"])
-        self.kl = max(self.kl, best["dev_kl"])
+        self.dev_maps.append(state.best_record["dev_map"])
+        self.kl = max(self.kl, state.best_record["dev_kl"])
         batches = PairBatches(unseen, self.ranker.vocabulary_, 512)
         return sampled_probabilities(trainer.model.eval(), batches, self.ranker.prediction_samples, seed=0).mean(0)
 
