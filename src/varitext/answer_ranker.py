@@ -38,7 +38,7 @@ class AnswerRanker(BaseEstimator):
     or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
     one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
 
-    Training makes about 900 updates of `batch_size` pairs, in as many passes as it takes, unless `epochs` are given.
+    Training makes about 700 updates of `batch_size` pairs, in as many passes as it takes, unless `epochs` are given.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are

@@ -37,8 +37,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "weights not averaged": {"averaging": 0.0},
     "the best single round": {"smoothing": 1},
     "neither": {"averaging": 0.0, "smoothing": 1},
-    "batches of 256 pairs, as many passes": {"batch_size": 256, "epochs": 16},
-    "batches of 64 pairs, as many passes": {"batch_size": 64, "epochs": 16},
+    "batches of 256 pairs, as many passes": {"batch_size": 256, "epochs": 12},
+    "batches of 64 pairs, as many passes": {"batch_size": 64, "epochs": 12},
     "NASM": {"model": "nasm"},
     "NASM, 2 free nats": {"model": "nasm", "free_bits": 2.0},
 }
