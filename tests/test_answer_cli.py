@@ -331,8 +331,11 @@ def test_compare(fitted, placed, divided, tmp_path):
 @pytest.mark.parametrize(
     "typed, said",
     [
-        ("topics model", "model holds a ranker of answers: evaluate, rank and compare take it, this does not"),
-        ("report model --out report.html", "holds a ranker of answers"),
+        (
+            "topics model",
+            "model holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not",
+        ),
+        ("report model --out report.html --text-column body", "holds a ranker of answers"),
         ("transform model asked --out vectors.npy", "holds a ranker of answers"),
         ("evaluate model --text-column answer", "--text-column does not apply: model holds a ranker of answers"),
         ("evaluate model --protocol most", "no protocol is called 'most'; there are answerable, both"),

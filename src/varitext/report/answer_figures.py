@@ -9,7 +9,7 @@ from varitext.report.drawing import Drawing
 from varitext.report.hinton_diagram import hinton_drawing, shown_log_std
 from varitext.report.judged_answers import JudgedAnswers
 from varitext.report.plotting import plot
-from varitext.report.question_word_bars import question_word_bars, results_by_word
+from varitext.report.question_word_results import question_word_plot, results_by_word
 from varitext.report.training_curves import answer_measures, training_curves
 
 WIDE = 760.0
@@ -29,7 +29,7 @@ def _risk_coverage(judged: JudgedAnswers) -> Drawing:
 
 
 def _question_words(judged: JudgedAnswers) -> Drawing:
-    return plot(f"By question word, {_questions(judged)}", [question_word_bars(results_by_word(judged))], WIDE)
+    return plot(f"By question word, {_questions(judged)}", [question_word_plot(results_by_word(judged))], WIDE)
 
 
 def _attention(judged: JudgedAnswers) -> Drawing | None:

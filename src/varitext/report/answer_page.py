@@ -11,7 +11,7 @@ from varitext.report.facts import folded_table
 from varitext.report.hinton_diagram import PER_GROUP, hinton_drawing, shown_log_std
 from varitext.report.judged_answers import JudgedAnswers
 from varitext.report.page import beside_each_other, drawn, report_page, section
-from varitext.report.question_word_bars import question_word_bars, results_by_word
+from varitext.report.question_word_results import question_word_plot, results_by_word
 from varitext.report.training_curves import answer_measures, training_curves
 
 
@@ -47,9 +47,9 @@ def _comparison_section(judged: JudgedAnswers) -> str:
 
 def _calibration_section(judged: JudgedAnswers) -> str:
     reading = (
-        "Candidates in ten groups of equal number, by the probability that the model gave them; on the dashed line "
-        "a probability is what it says. Lines are 95 % intervals. Left, of being a right answer; right, of being the "
-        "best one of its question."
+        "Candidates by the probability that the model gave them, a tenth at a time; on the dashed line a probability "
+        "is what it says. Lines are 95 % intervals. First, of being a right answer; second, of being the best one of "
+        "its question."
     )
     pictures = [
         (reliability_of_right(judged), "Calibration of the probability of being right"),
@@ -73,7 +73,7 @@ def _question_words_section(judged: JudgedAnswers) -> str:
         "MAP by the first question word of the question, the most frequent first; in brackets, how many there are. "
         "Lines are 95 % intervals: with few questions they are wide."
     )
-    picture = drawn(question_word_bars(results_by_word(judged)), "MAP by question word")
+    picture = drawn(question_word_plot(results_by_word(judged)), "MAP by question word")
     return section("By question word", reading, picture)
 
 

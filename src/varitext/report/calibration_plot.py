@@ -8,29 +8,31 @@ from varitext.report.judged_answers import JudgedAnswers, is_best
 from varitext.report.style import ACCENT, MIDDLE_INK, WARM, quiet_figure
 
 BINS = 10
+FEWEST_ANSWERS = 10  # of a curve's first point: below, a single answer decides
 HEIGHT = 380
 NORMAL_95 = 1.96
 
 
 def reliability_of_right(judged: JudgedAnswers) -> go.Figure:
-    """Of the probability of being right: all pairs in ten groups of equal number."""
-    curve = reliability_curve(judged.probability, judged.questions.labels, BINS)
+    """Of the probability of being right: all pairs, by tenths of the probability."""
+    curve = reliability_curve(judged.probability, judged.questions.labels, BINS, "equal-width")
     return _reliability(curve, "probability of being right", "share that is right", ACCENT)
 
 
 def reliability_of_best(judged: JudgedAnswers) -> go.Figure:
     """Of the probability of being best, which is given that an answer is right: questions without one are left out."""
     has_right = (np.bincount(judged.questions.groups, judged.questions.labels) > 0)[judged.questions.groups]
-    curve = reliability_curve(judged.best[has_right], is_best(judged)[has_right], BINS)
+    curve = reliability_curve(judged.best[has_right], is_best(judged)[has_right], BINS, "equal-width")
     return _reliability(curve, "probability of being best", "share that is best", WARM)
 
 
 def risk_curve(judged: JudgedAnswers) -> go.Figure:
     """Wrong first answers among those that are kept, when the questions with the least sure ones are withheld."""
     curve = risk_coverage(judged.top.confidence, judged.top.right)
+    first = min(FEWEST_ANSWERS, len(curve.risk)) - 1
     line = go.Scatter(
-        x=curve.coverage,
-        y=curve.risk,
+        x=curve.coverage[first:],
+        y=curve.risk[first:],
         mode="lines",
         line={"color": ACCENT, "width": 2},
         hovertemplate="surest %{x:.0%} of the questions: %{y:.1%} wrong<extra></extra>",
@@ -54,7 +56,8 @@ def wilson_interval(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, n
 
 def _reliability(curve: ReliabilityCurve, said: str, found: str, colour: str) -> go.Figure:
     low, high = wilson_interval(curve.share_right, curve.count)
-    honest = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", hoverinfo="skip")
+    edge = min(1.05 * float(max(curve.mean_probability.max(), high.max())), 1.03)
+    honest = go.Scatter(x=[0, edge], y=[0, edge], mode="lines", hoverinfo="skip")
     honest.update(line={"color": MIDDLE_INK, "width": 1, "dash": "dash"})
     points = go.Scatter(
         x=curve.mean_probability,
@@ -73,8 +76,7 @@ def _reliability(curve: ReliabilityCurve, said: str, found: str, colour: str) ->
         hovertemplate="said %{x:.3f}, found %{y:.3f} in %{customdata} pairs<extra></extra>",
     )
     figure = quiet_figure([honest, points], HEIGHT)
-    reach = 1.05 * float(max(curve.mean_probability.max(), high.max()))
-    around = [-0.03 * reach, min(reach, 1.03)]
+    around = [-0.03 * edge, edge]
     figure.update_layout(
         xaxis={"title": {"text": said}, "range": around}, yaxis={"title": {"text": found}, "range": around}
     )

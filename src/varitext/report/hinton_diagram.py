@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 GROUPS = ("how", "what", "who", "when", "where")
 PER_GROUP = 10  # questions of each, as in the paper: 50 distributions
 CELL = 9  # pixels
+LARGEST = 0.9  # of a cell: the ground shows between two squares
 
 
 def prior_log_std(ranker: "AnswerRanker", question_answers: QuestionAnswers) -> np.ndarray:
@@ -52,7 +53,7 @@ def hinton_drawing(values: Mapping[str, np.ndarray]) -> Drawing:
         drawing.text(8, top + len(array) * CELL / 2, group, 13)
         drawing.rectangle(60, top, dims * CELL, len(array) * CELL, "#8b949e")
         for (row, column), value in np.ndenumerate(array):
-            side = CELL * np.sqrt(abs(value) / largest) if largest > 0 else 0.0
+            side = LARGEST * CELL * np.sqrt(abs(value) / largest) if largest > 0 else 0.0
             x, y = 60 + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
             drawing.rectangle(x, y, side, side, "white" if value > 0 else "black")
         top += len(array) * CELL + 22

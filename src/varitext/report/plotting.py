@@ -174,7 +174,7 @@ def _draw_note(drawing: Drawing, note: go.layout.Annotation, x: Axis, y: Axis) -
     words, size = unescape(note.text), note.font.size or 12
     if note.showarrow:
         drawing.line([(left, top), (left + note.ax, top + note.ay)], MIDDLE_INK)
-        left, top = left + note.ax, top + note.ay - 4
+        left, top = left + note.ax, top + note.ay + (-4 if note.ay < 0 else size)
     half = width_of(words, size) / 2
     left = min(max(left, x.start + half), x.end - half)
     drawing.rectangle(left - half, top - size, 2 * half, 1.35 * size, "white", 0.72)
