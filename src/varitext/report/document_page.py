@@ -111,7 +111,7 @@ def _example_card(example: Example, shown: ShownDocuments, topics: list[Topic], 
 def _training_section(model: DocumentModel) -> str:
     curves = training_curves(model.history_, OF_DOCUMENTS)
     reading = (
-        "Documents held out from the fit, after each round: their perplexity, whose lowest was kept, and the bound."
+        "Documents held out from the fit, after each round: their perplexity, whose lowest was kept, and log p(X)."
     )
     if len(curves) == len(OF_DOCUMENTS):
         reading += (

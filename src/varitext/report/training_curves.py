@@ -26,7 +26,7 @@ class Measure(NamedTuple):
 
 OF_DOCUMENTS = (
     Measure("dev_perplexity", "held-out perplexity", ACCENT, ",.1f", kept="min"),
-    Measure("dev_elbo_per_word", "held-out bound, nats per word", ACCENT, ".3f"),
+    Measure("dev_elbo_per_word", "log p(X) or its bound, nats per word", ACCENT, ".3f"),
     Measure("dev_kl", "KL, nats per document", WARM, ".2f", from_zero=True, of_kl=True),
 )
 OF_ANSWERS = (
