@@ -139,16 +139,20 @@ def test_the_help_names_every_figure():
     assert f"Answers: {', '.join(ANSWER_FIGURES)}." in shown
 
 
-def test_the_command_saves_what_is_named(model, tmp_path):
-    model.save(tmp_path / "model")
-    stories = tmp_path / "stories.txt"
-    stories.write_text("".join(f"word{row} word{row + 1} word2\n" for row in range(14)))
+def test_the_command_saves_what_is_named(tmp_path):
+    texts = ["the cat sat on the warm mat", "a dog ran in the green park", "cats like warm mats"] * 6
+    DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts).save(tmp_path / "model")
+    stories, strange = tmp_path / "stories.txt", tmp_path / "strange.txt"
+    stories.write_text("\n".join(texts))
+    strange.write_text("zzz\nqqq\n")
     typed = ("figures", tmp_path / "model", "--corpus", stories, "--threads", 1)
     outcome = varitext_command(*typed, "units", "topics", "--out", tmp_path / "figures")
     assert (outcome.code, outcome.out) == (0, "")
     assert outcome.err.splitlines()[-2:] == [f"figure in {tmp_path}/figures/{name}.svg" for name in ("units", "topics")]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["topics.svg", "units.svg"]
     assert "no figure is called 'hinton'" in refused(tmp_path, *typed, "hinton", "--out", tmp_path / "figures")
+    unknown = refused(tmp_path, *typed, "--corpus", strange, "--out", tmp_path / "figures")
+    assert "no document has a word that the model knows" in unknown
 
 
 # Plots

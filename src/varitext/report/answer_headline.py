@@ -1,13 +1,10 @@
 """The figures at the top of a report on answers: how good the ranking is, how honest, and where it comes from."""
 
-from pathlib import Path
-from typing import Any
-
 from varitext.answer_ranker import AnswerRanker
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.ranked_answers import AnswerEvaluation
 from varitext.report.escaping import for_html
-from varitext.report.facts import Tile, duration, facts, fingerprints, headline, model_fingerprints, why_stopped
+from varitext.report.facts import Tile, duration, facts, fingerprint, headline, why_stopped
 
 
 def answer_headline(evaluation: AnswerEvaluation) -> str:
@@ -29,32 +26,24 @@ def answer_headline(evaluation: AnswerEvaluation) -> str:
     return headline(hero, tiles)
 
 
-def answer_facts(
-    ranker: AnswerRanker, evaluation: AnswerEvaluation, source: QuestionAnswers, folder: Path | None
-) -> str:
+def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: QuestionAnswers) -> str:
     """What was fitted on what, and which questions count."""
     ranking = evaluation.ranking
+    samples = [("samples", f"{evaluation.n_samples:,} of h per question")] if ranker.network_.has_latent else []
     return facts(
         [
             ("corpus", for_html(f"{evaluation.corpus} ({evaluation.part})")),
-            *fingerprints(source),
+            *fingerprint(source),
             (
                 "protocol",
                 f"{for_html(ranking.protocol)}: {for_html(ranking.questions)}; ties: {for_html(ranking.ties)}",
             ),
             ("model", for_html(_model_in_words(ranker))),
-            *model_fingerprints(folder),
             ("fitted", for_html(_fit_in_words(ranker))),
             ("stopped", why_stopped(ranker.stopped_, "dev MAP")),
-            ("samples", for_html(f"{evaluation.n_samples:,} of h per question")),
+            *samples,
         ]
     )
-
-
-def settings_of(ranker: AnswerRanker) -> dict[str, Any]:
-    """All that was set, and what training and the network were given in the end."""
-    named = {"setting": ranker.get_params(deep=False), "training": ranker.training_, "network": ranker.architecture_}
-    return {f"{kind}: {name}": value for kind, values in named.items() for name, value in values.items()}
 
 
 def _model_in_words(ranker: AnswerRanker) -> str:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.report.answer_headline import answer_facts, answer_headline, settings_of
+from varitext.report.answer_headline import answer_facts, answer_headline
 from varitext.report.attention_heat import RULE, attention_heat, heat_cards
 from varitext.report.calibration_plot import reliability_of_best, reliability_of_right, risk_curve
 from varitext.report.comparison import MEASURES, compared, comparison, paper_rows
-from varitext.report.facts import folded_table
+from varitext.report.facts import file_hashes, folded_table, settings_of
 from varitext.report.hinton_diagram import PER_GROUP, hinton_drawing, shown_log_std
 from varitext.report.judged_answers import JudgedAnswers
 from varitext.report.page import beside_each_other, drawn, report_page, section
@@ -18,9 +18,10 @@ from varitext.report.training_curves import answer_measures, training_curves
 def answer_page(judged: JudgedAnswers, source: QuestionAnswers, folder: Path | None = None) -> str:
     """The report as one HTML text; `folder` is where the model comes from, if known."""
     evaluation = judged.evaluation
-    top = answer_headline(evaluation) + answer_facts(judged.ranker, evaluation, source, folder)
+    top = answer_headline(evaluation) + answer_facts(judged.ranker, evaluation, source)
     top += folded_table("The whole record", evaluation.as_dict())
     top += folded_table("All settings", settings_of(judged.ranker))
+    top += folded_table("Files (SHA-256)", file_hashes(source, folder))
     sections = [
         _comparison_section(judged),
         _calibration_section(judged),
@@ -37,10 +38,10 @@ def _comparison_section(judged: JudgedAnswers) -> str:
     ranking, rows = judged.evaluation.ranking, compared(judged)
     reading = (
         f"On the {ranking.n_questions:,} questions of the protocol <b>{ranking.protocol}</b>, lines are 95 % intervals "
-        "over questions. The grey rankings read no sentence: they count shared words, or take the document's order."
+        "over questions. The grey rankings understand nothing: what a model learned is what it has beyond them."
     )
     if paper_rows(judged):
-        reading += " The paper gives one figure of one run."
+        reading += " The paper gives no intervals; where its scale is another, its figures are converted to this one."
     pictures = [(comparison(rows, measure), f"{measure} beside the floors and the paper") for measure in MEASURES]
     return section("Beside others", reading, beside_each_other(pictures))
 

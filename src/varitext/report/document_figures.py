@@ -33,7 +33,7 @@ def _topics(judged: JudgedDocuments) -> Drawing:
     return topic_drawing(judged.model.topics())
 
 
-def _posteriors(judged: JudgedDocuments) -> Drawing | None:
+def _posteriors(judged: JudgedDocuments) -> Drawing:
     model, shown = judged
     topics, examples = model.topics(), choose_examples(shown)
     reach = common_reach(examples, shown)
@@ -42,7 +42,7 @@ def _posteriors(judged: JudgedDocuments) -> Drawing | None:
         figure = posterior_spread(example, shown, topics, reach)
         title = {"text": f"a document of {example.words:,} words", "standoff": 10}
         figures.append(figure.update_layout(height=figure.layout.height + 24, xaxis={"title": title}))
-    return plot("Where documents lie, and how surely", figures) if figures else None
+    return plot("Where documents lie, and how surely", figures)
 
 
 def _training(judged: JudgedDocuments) -> Drawing | None:

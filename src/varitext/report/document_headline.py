@@ -1,12 +1,10 @@
 """The figures at the top of a report on documents: what the model is worth on these, and where it comes from."""
 
-from pathlib import Path
-
 from varitext.corpora.documents import Documents
 from varitext.document_model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.escaping import for_html
-from varitext.report.facts import Tile, duration, facts, fingerprints, headline, model_fingerprints, why_stopped
+from varitext.report.facts import Tile, duration, facts, fingerprint, headline, why_stopped
 
 
 def document_headline(record: PerplexityRecord, paper: int | None = None) -> str:
@@ -21,8 +19,10 @@ def document_headline(record: PerplexityRecord, paper: int | None = None) -> str
         tighter = f"{record.iwae_per_document_perplexity:,.1f}"
         first = Tile("importance-weighted", tighter, "a tighter bound, per document")
         kl = Tile("KL per word", f"{record.kl_per_word:.3f}", "nats that the latent vector costs")
-        samples = Tile("samples", f"{record.n_samples:,}", "draws of h per document")
-        tiles = [first, unigram, *published, ratio, corpus, kl, documents, words, samples]
+        samples = (
+            [] if published else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]
+        )  # eight fit
+        tiles = [first, unigram, *published, ratio, corpus, kl, documents, words, *samples]
     else:  # nothing is tighter, and there is no KL
         first = Tile("kind", for_html(record.kind), for_html(record.figure))
         tiles = [first, unigram, *published, ratio, corpus, documents, words]
@@ -30,18 +30,17 @@ def document_headline(record: PerplexityRecord, paper: int | None = None) -> str
     return headline(Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval), tiles)
 
 
-def document_facts(model: DocumentModel, corpus_name: str, source: Documents | None, folder: Path | None) -> str:
+def document_facts(model: DocumentModel, corpus_name: str, source: Documents | None) -> str:
     """What was fitted on what."""
     seconds = duration(model.fit_seconds_)
     return facts(
         [
             ("corpus", for_html(corpus_name)),
-            *fingerprints(source),
+            *fingerprint(source),
             (
                 "model",
                 f"{for_html(model.model)}, {model.latent_dim} latent units, {len(model.vocabulary_.words):,} words",
             ),
-            *model_fingerprints(folder),
             ("fitted", f"on {model.n_training_documents_:,} documents in {seconds}, seed {model.seed}"),
             ("stopped", why_stopped(model.stopped_, "the held-out perplexity")),
         ]

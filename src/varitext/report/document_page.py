@@ -11,7 +11,7 @@ from varitext.report.document_headline import document_facts, document_headline,
 from varitext.report.document_map import FEWEST_FOR_NEIGHBOURS, document_map
 from varitext.report.escaping import for_html
 from varitext.report.examples import Example, choose_examples, common_reach, posterior_spread
-from varitext.report.facts import folded_table
+from varitext.report.facts import file_hashes, folded_table, settings_of
 from varitext.report.latent_units import active_units, latent_units
 from varitext.report.nearest_words import nearest_words
 from varitext.report.page import beside_each_other, drawn, report_page, section
@@ -31,7 +31,10 @@ def document_page(
     """The report as one HTML text; `source` and `folder` are where the documents and the model come from, if known."""
     topics = model.topics()
     top = document_headline(record, paper_perplexity(model, source))
-    top += document_facts(model, corpus_name, source, folder) + folded_table("The whole record", record.as_dict())
+    top += document_facts(model, corpus_name, source) + folded_table("The whole record", record.as_dict())
+    top += folded_table("All settings", settings_of(model)) + folded_table(
+        "Files (SHA-256)", file_hashes(source, folder)
+    )
     sections = [
         _map_section(model, shown, topics),
         _topics_section(topics),
@@ -83,8 +86,6 @@ def _words_section(model: DocumentModel, topics: list[Topic]) -> str:
 
 def _examples_section(shown: ShownDocuments, topics: list[Topic]) -> str:
     examples = choose_examples(shown)
-    if not examples:
-        return section("How sure the model is", "No document here has a word that the model knows.", "")
     reading = "Documents from short to long. A dot says how far the document leans towards these words"
     if shown.std.any():
         reading += (

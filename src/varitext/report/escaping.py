@@ -22,9 +22,9 @@ def one_line(text: object, longest: int = 160) -> str:
     return (start if space else line[: longest - 1]) + "…"
 
 
-def for_html(text: object) -> str:
+def for_html(text: object, longest: int = 160) -> str:
     """Safe between tags and inside quoted attributes."""
-    return html.escape(one_line(text))
+    return html.escape(one_line(text, longest))
 
 
 def for_plotly(text: object) -> str:

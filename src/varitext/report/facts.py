@@ -2,14 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from varitext.corpora.documents import Documents
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.files import sha256_of
 from varitext.report.escaping import for_html
 
-MOST_FILES = 4
+if TYPE_CHECKING:
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.document_model import DocumentModel
+
+MOST_FILES = 20
+LONGEST_VALUE = 2000  # characters of a value in a table
 MODEL_FILES = ("config.json", "weights.safetensors", "vocabulary.txt")
 
 
@@ -36,25 +41,33 @@ def facts(named: Iterable[tuple[str, str]]) -> str:
 
 
 def folded_table(summary: str, values: Mapping[str, Any]) -> str:
-    """Every value to the last digit, for those who compare."""
+    """Every value to the last digit, for those who compare; nothing where there are none."""
+    if not values:
+        return ""
     rows = "".join(
-        f'<tr><th scope="row">{for_html(name)}</th><td>{for_html(value)}</td></tr>' for name, value in values.items()
+        f'<tr><th scope="row">{for_html(name)}</th><td>{for_html(value, LONGEST_VALUE)}</td></tr>'
+        for name, value in values.items()
     )
     return f"<details><summary>{for_html(summary)}</summary><table>{rows}</table></details>"
 
 
-def fingerprints(source: Documents | QuestionAnswers | None) -> list[tuple[str, str]]:
-    """The SHA-256 of the corpus, as `varitext evaluate` gives it, and of its files if they are few."""
-    if source is None:
-        return []
-    files = [("file", f"{for_html(file.name)} {_hash(file.sha256)}") for file in source.files]
-    return [("SHA-256", _hash(source.sha256)), *(files if len(files) <= MOST_FILES else [])]
+def fingerprint(source: Documents | QuestionAnswers | None) -> list[tuple[str, str]]:
+    """The SHA-256 of the corpus, as `varitext evaluate` gives it."""
+    return [] if source is None else [("SHA-256", f'<span class="hash">{for_html(source.sha256)}</span>')]
 
 
-def model_fingerprints(folder: Path | None) -> list[tuple[str, str]]:
-    """The SHA-256 of what the model folder holds."""
+def file_hashes(source: Documents | QuestionAnswers | None, folder: Path | None) -> dict[str, str]:
+    """The SHA-256 of every file that the corpus was read from, if they are few, and of the model's own."""
+    files = [] if source is None or len(source.files) > MOST_FILES else source.files
     paths = [folder / name for name in MODEL_FILES] if folder else []
-    return [("model file", f"{path.name} {_hash(sha256_of(path))}") for path in paths if path.is_file()]
+    hashes = {f"corpus: {file.name}": file.sha256 for file in files}
+    return hashes | {f"model: {path.name}": sha256_of(path) for path in paths if path.is_file()}
+
+
+def settings_of(model: "DocumentModel | AnswerRanker") -> dict[str, Any]:
+    """All that was set, and what training and the network were given in the end."""
+    named = {"setting": model.get_params(deep=False), "training": model.training_, "network": model.architecture_}
+    return {f"{kind}: {name}": value for kind, values in named.items() for name, value in values.items()}
 
 
 def duration(seconds: float) -> str:
@@ -77,7 +90,3 @@ def why_stopped(stopped: str, measure: str) -> str:
 
 def _tile(tile: Tile) -> str:
     return f'<div><dt>{tile.name}</dt><dd><b>{tile.figure}</b><span class="note">{tile.note}</span></dd></div>'
-
-
-def _hash(sha256: str) -> str:
-    return f'<span class="hash">{for_html(sha256)}</span>'
