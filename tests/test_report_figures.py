@@ -4,7 +4,6 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from command_line import refused
 from command_line import varitext as varitext_command
@@ -16,6 +15,7 @@ pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 pytest.importorskip("matplotlib")
 
+import plotly.graph_objects as go
 import test_report
 import test_report_answers
 from PIL import Image
