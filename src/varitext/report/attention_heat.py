@@ -49,7 +49,10 @@ def heat_cards(heats: Sequence[QuestionHeat]) -> str:
 
 def heat_drawing(heats: Sequence[QuestionHeat]) -> Drawing:
     """The same as a picture."""
-    drawing, top = Drawing(WIDTH, 0, "Attention on the words of answers"), 30.0
+    drawing, top = Drawing(WIDTH, 0, "Attention on the words of answers"), 52.0
+    drawing.text(
+        LEFT, 22, "The darker a word, the more attention; the bar below it is the spread over samples of h", 12
+    )
     for heat in heats:
         drawing.text(LEFT, top, shortened(heat.question, 15, WIDTH - 2 * LEFT), 15, "bold")
         for answer in heat.answers:
