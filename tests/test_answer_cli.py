@@ -325,14 +325,35 @@ def test_compare(fitted, placed, divided, tmp_path):
     assert varitext("compare", fitted, tmp_path / "model", other).code == 0
 
 
+# Report
+
+
+def test_report_and_figures(placed, tmp_path):
+    """Of the test part of its own corpus; questions of that part are not there to be learned from."""
+    pytest.importorskip("plotly")
+    pytest.importorskip("openTSNE")
+    outcome = varitext("report", placed, "--out", tmp_path / "report.html", "--threads", 1)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.splitlines()[-1] == f"report in {tmp_path}/report.html"
+    shown = (tmp_path / "report.html").read_text()
+    record = json.loads(varitext("evaluate", placed, "--json").out)
+    assert f"{record['map']:.4f}" in shown and f"{record['mrr']:.4f}" in shown and record["corpus_sha256"] in shown
+    typed = ("figures", placed, "comparison", "question-words", "--protocol", "both", "--out", tmp_path / "figures")
+    assert varitext(*typed, "--threads", 1).code == 0
+    assert list(contents(tmp_path / "figures")) == ["comparison.svg", "question-words.svg"]
+
+
 # What was typed
 
 
 @pytest.mark.parametrize(
     "typed, said",
     [
-        ("topics model", "model holds a ranker of answers: evaluate, rank and compare take it, this does not"),
-        ("report model --out report.html", "holds a ranker of answers"),
+        (
+            "topics model",
+            "model holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not",
+        ),
+        ("report model --out report.html --text-column body", "holds a ranker of answers"),
         ("transform model asked --out vectors.npy", "holds a ranker of answers"),
         ("evaluate model --text-column answer", "--text-column does not apply: model holds a ranker of answers"),
         ("evaluate model --protocol most", "no protocol is called 'most'; there are answerable, both"),

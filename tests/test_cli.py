@@ -132,7 +132,7 @@ def test_help_comes_without_torch():
 
 
 @pytest.mark.parametrize(
-    "command", ["fit", "evaluate", "transform", "topics", "similar", "report", "rank", "compare", "demo"]
+    "command", ["fit", "evaluate", "transform", "topics", "similar", "report", "figures", "rank", "compare", "demo"]
 )
 def test_every_command_teaches_itself_with_an_example(command):
     outcome = varitext(command, "--help")
@@ -183,6 +183,8 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("similar nowhere", "either --word or --text"),
         ("similar nowhere --word a --text b", "either --word or --text"),
         ("report nowhere --out report.pdf", ".html"),
+        ("figures nowhere --format pdf", "'svg', 'png'"),
+        ("figures nowhere --out stories/train.jsonl", "train.jsonl is a file: figures go to a folder"),
         ("transform nowhere stories --out vectors.txt", ".npy, .csv, .parquet, not .txt"),
         ("transform nowhere stories --out stories", "a file without ending"),
     ],

@@ -22,7 +22,7 @@ from varitext.latent import Bound, Estimate
 from varitext.layers import multinomial_log_likelihood
 from varitext.models import MODELS
 from varitext.models.document_network import DocumentNetwork, DocumentVectors
-from varitext.report.headline import headline
+from varitext.report.document_headline import document_headline
 from varitext.training import TrainingSettings
 
 COUNTS = topic_documents(120)
@@ -129,7 +129,7 @@ def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
 def test_the_command_line_and_the_report_show_no_bound_where_there_is_none(fitted, capsys):
     record = fitted["mixture"].perplexity_record(COUNTS)
     print_record(record, "documents")
-    for shown in (capsys.readouterr().out, headline(record)):
+    for shown in (capsys.readouterr().out, document_headline(record)):
         assert record.figure in shown and "importance-weighted" not in shown and "KL" not in shown
 
 

@@ -1,14 +1,19 @@
 """The report: one file that fetches nothing, shows other people's text as text, and is written whole or not at all."""
 
-import base64
-import hashlib
+import dataclasses
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
+from report_page import (
+    HOSTILE,
+    Page,
+    check_nothing_is_fetched,
+    check_only_our_tags,
+    check_the_policy_allows_exactly_the_scripts,
+)
 
 pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
@@ -17,64 +22,15 @@ import varitext.report
 from varitext.corpora.documents import Documents, SourceFile
 from varitext.document_model import DocumentModel
 from varitext.errors import InputError
+from varitext.models import MODELS
 from varitext.report import write_document_report
+from varitext.report.document_headline import document_headline, paper_perplexity
 from varitext.report.document_map import MOST_GROUPS, OTHERS, colour_groups, lay_out
 from varitext.report.escaping import for_html, for_plotly, for_script, one_line
 from varitext.report.examples import choose_examples
 from varitext.report.shown_documents import choose_documents
-from varitext.report.training_curves import kl_curve, perplexity_curve
+from varitext.report.training_curves import OF_DOCUMENTS, training_curves
 from varitext.text.vocabulary import Vocabulary
-
-HOSTILE = (
-    "</script><script>alert(1)</script>",
-    "<img src=https://evil.example/x.png onerror=alert(1)>",
-    "<a href='https://evil.example/'>click</a>",
-    '"><b onmouseover=alert(1)>',
-    "<!--<script>",
-    "&lt;b&gt; %{x} $x^2$ {{7*7}}",
-    "]]></title></style>",
-)
-# What would make a browser fetch something or leave the page.
-FETCHING = {"src", "href", "srcset", "action", "formaction", "data", "poster", "background", "ping", "xlink:href"}
-OUR_TAGS = {
-    *("html", "head", "meta", "title", "style", "script", "body", "main", "header", "section", "footer", "div", "span"),
-    *("figure", "figcaption", "h1", "h2", "h3", "p", "i", "b", "dl", "dt", "dd", "ol", "li", "button"),
-    *("details", "summary", "table", "tr", "th", "td"),
-}
-
-
-class Page(HTMLParser):
-    """The page as a browser reads it: its tags, attributes, text and scripts."""
-
-    def __init__(self, html: str):
-        super().__init__()
-        self.tags: set[str] = set()
-        self.attributes: list[tuple[str, str | None]] = []
-        self.scripts: list[str] = []
-        self.figures: list[dict] = []
-        self.text = ""
-        self.policy = ""
-        self._inside: tuple[str, str] = ("", "")
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        self.tags.add(tag)
-        self.attributes.extend(attributes)
-        self._inside = (tag, values.get("type", ""))
-        if values.get("http-equiv") == "Content-Security-Policy":
-            self.policy = values["content"]
-
-    def handle_data(self, data):
-        if self._inside == ("script", ""):
-            self.scripts.append(data)
-        elif self._inside == ("script", "application/json"):
-            self.figures.append(json.loads(data))
-        elif self._inside[0] != "style":
-            self.text += data
-
-    def handle_endtag(self, tag):
-        self._inside = ("", "")
 
 
 def counts_of(documents: int, words: int = 40, seed: int = 0) -> scipy.sparse.csr_matrix:
@@ -121,36 +77,17 @@ def write_small(model: DocumentModel, documents, path: Path, **columns) -> Page:
 
 
 def test_nothing_is_fetched(hostile_page):
-    page = Page(hostile_page)
-    assert not FETCHING & {name for name, _ in page.attributes}
-    assert not page.tags & {"link", "iframe", "img", "object", "embed", "base", "form"}
-    assert "url(" not in hostile_page[: hostile_page.index("<body>")] and "@import" not in hostile_page
-    assert "http" not in page.policy and "default-src 'none'" in page.policy
-    assert "unsafe-eval" not in page.policy and "script-src 'unsafe" not in page.policy
-
-
-def test_the_policy_allows_exactly_the_scripts_of_the_page(hostile_page):
-    page = Page(hostile_page)
-    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in page.scripts]
-    allowed = page.policy.split("script-src ")[1].split(";")[0]
-    assert allowed == " ".join(f"'sha256-{value}'" for value in hashes)
-    assert len(hashes) == 2
+    check_nothing_is_fetched(hostile_page)
+    check_the_policy_allows_exactly_the_scripts(hostile_page)
 
 
 def test_hostile_text_stays_text(model, hostile_page):
-    page = Page(hostile_page)
-    assert page.tags <= OUR_TAGS
-    assert not [name for name, _ in page.attributes if name.startswith("on")]
+    check_only_our_tags(hostile_page)
     topic_words = {word for topic in model.topics() for word in topic.words}
     shown_words = topic_words.intersection(HOSTILE)
     assert shown_words
     for text in (*shown_words, HOSTILE[0]):  # the first is in the corpus' name too
-        assert text in page.text
-    for figure in page.figures:  # what plotly would read as a tag is escaped, apart from our own
-        shown = json.dumps(figure).replace("<extra>", "").replace("</extra>", "")
-        for tag in ("<b>", "</b>", "<i>", "</i>", "<br>"):
-            shown = shown.replace(tag, "")
-        assert "<" not in shown
+        assert text in Page(hostile_page).text
 
 
 def test_the_headline_is_there(model, tmp_path):
@@ -170,6 +107,33 @@ def test_the_headline_is_there(model, tmp_path):
 def test_few_documents_are_enough(model, tmp_path, number):
     page = write_small(model, counts_of(number), tmp_path / "report.html", labels=["only"] * number)
     assert sum(len(trace["customdata"]) for trace in page.figures[0]["data"]) == number
+
+
+def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model):
+    documents = dataclasses.replace(corpus(12, model.vocabulary_.words), name="20newsgroups-nvdm")
+    like_the_papers = DocumentModel(latent_dim=50)
+    assert paper_perplexity(like_the_papers, documents) == 836
+    assert paper_perplexity(DocumentModel("docnade", latent_dim=50), documents) == 896
+    assert paper_perplexity(model, documents) is None  # another size
+    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, part="train")) is None
+    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, name="mine")) is None
+    record = model.perplexity_record(documents, samples=2)
+    assert "836" in Page(document_headline(record, 836)).text and "paper" not in document_headline(record)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_of_documents_has_a_report(name, tmp_path):
+    if name == "lda":
+        pytest.importorskip("tomotopy")
+    documents = corpus(40, tuple(f"word{number}" for number in range(20)))
+    fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1).fit(documents)
+    page = write_small(fitted, documents, tmp_path / "report.html", labels=["odd", "even"] * 20, folder=tmp_path)
+    for heading in ("The documents", "Topics", "How the fit went", "Latent units"):
+        assert heading in page.text
+    for figure in page.figures:
+        assert figure["data"], "a figure without anything in it"
+    spread = fitted.posterior(documents).std.any()
+    assert ("it has no spread to show" in page.text) != spread
 
 
 def test_texts_without_labels_and_with_unknown_words(tmp_path):
@@ -195,7 +159,7 @@ def test_an_error_leaves_the_old_file(model, tmp_path):
 def test_a_picture_that_fails_leaves_no_file(model, tmp_path, monkeypatch):
     documents = counts_of(12)
     record = model.perplexity_record(documents, samples=1)
-    monkeypatch.setattr("varitext.report.page.latent_units", lambda topics: 1 / 0)
+    monkeypatch.setattr("varitext.report.document_page.latent_units", lambda topics: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_document_report(model, documents, tmp_path / "new" / "report.html", record=record, corpus_name="toy")
     assert not list(tmp_path.rglob("*.html"))
@@ -243,8 +207,9 @@ def test_curves_go_on_after_partial_fit():
     history = [
         {"epoch": epoch, "dev_perplexity": 9.0 - epoch, "dev_kl": epoch, "kl_weight": 1} for epoch in (0, 1, 2, 1)
     ]
-    assert list(perplexity_curve(history).data[0].x) == [0, 1, 2, 3]
-    assert list(kl_curve([]).data[0].x) == []
+    perplexity, kl = training_curves(history, OF_DOCUMENTS)
+    assert list(perplexity.data[0].x) == list(kl.data[0].x) == [0, 1, 2, 3]
+    assert training_curves([], OF_DOCUMENTS) == training_curves(history[:1], OF_DOCUMENTS) == []
 
 
 def test_text_is_made_plain():

@@ -65,7 +65,7 @@ def _print_perplexity(record: PerplexityRecord) -> None:
 
 def _report(model: DocumentModel, test: Documents, record: PerplexityRecord, path: Path) -> str:
     try:
-        write_corpus_report(model, test, path, record)
+        write_corpus_report(model, test, path, record, folder=path.parent / "model")
     except InputError as error:  # the drawing libraries are an extra; the tour goes on without pictures
         print(error, file=sys.stderr)
         return "and no report"

@@ -158,7 +158,7 @@ def answer_evaluation(
 
     `seed` is of the bootstrap and of drawn labels.
     """
-    labels, ids = question_answers.labels, _question_ids(question_answers)
+    labels, ids = question_answers.labels, question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
     ranking = ranking_record(probability, labels, ids, protocol, seed)
     texts = (question_answers.questions[group].text for group in question_answers.groups)
@@ -174,7 +174,7 @@ def answer_evaluation(
     )
 
 
-def _question_ids(question_answers: QuestionAnswers) -> np.ndarray:
+def question_ids(question_answers: QuestionAnswers) -> np.ndarray:
     """The questions' own ids, to compare models question by question; their places where ids repeat."""
     ids = np.array([question.id for question in question_answers.questions])
     return ids[question_answers.groups] if len(set(ids.tolist())) == len(ids) else question_answers.groups

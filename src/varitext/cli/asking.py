@@ -126,7 +126,9 @@ def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
     from varitext.store import stored_kind
 
     if stored_kind(folder) == KIND:
-        raise InputError(f"{folder} holds a ranker of answers: evaluate, rank and compare take it, this does not")
+        raise InputError(
+            f"{folder} holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
+        )
     return load_any(folder, threads)
 
 

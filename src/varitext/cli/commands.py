@@ -10,12 +10,13 @@ import typer
 
 import varitext
 from varitext.cli.answer_commands import compare, rank
-from varitext.cli.document_commands import demo, report, similar, topics, transform
+from varitext.cli.document_commands import demo, similar, topics, transform
 from varitext.cli.evaluating import evaluate
 from varitext.cli.fitting import fit
 from varitext.cli.options import AsJson, DataDir
 from varitext.cli.preparing import prepare
 from varitext.cli.printing import print_corpus, print_json
+from varitext.cli.reporting import figures, report
 from varitext.cli.reproducing import reproduce
 from varitext.cli.serving import serve
 
@@ -31,7 +32,21 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (prepare, fit, evaluate, transform, topics, similar, report, rank, compare, serve, reproduce, demo):
+for command in (
+    prepare,
+    fit,
+    evaluate,
+    transform,
+    topics,
+    similar,
+    report,
+    figures,
+    rank,
+    compare,
+    serve,
+    reproduce,
+    demo,
+):
     app.command()(command)
 
 

@@ -1,4 +1,4 @@
-"""Commands for models of documents: vectors, topics, neighbours, the report and the tour."""
+"""Commands for models of documents: vectors, topics, neighbours and the tour."""
 
 from pathlib import Path
 from typing import Annotated
@@ -99,40 +99,6 @@ def similar(
     documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")
     neighbours = model.similar_documents([text], documents, n)[0]
     print_neighbours([document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
-
-
-def report(
-    folder: ModelFolder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; an earlier one is replaced.")] = Path(
-        "report.html"
-    ),
-    corpus: Annotated[
-        str | None, typer.Option(metavar="CORPUS", help="Documents to show; else the test part of its corpus.")
-    ] = None,
-    part: Part = None,
-    threads: Threads = None,
-    text_column: TextColumn = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Write a report as one HTML file that opens offline.
-
-    Figures, a map of the documents, topics and training curves. Needs the extra: pip install 'varitext[report]'.
-
-    \b
-    Examples:
-      varitext report models/news --out news.html
-      varitext report models/mine --corpus unseen.csv --text-column body --out mine.html
-    """
-    from varitext.files import check_can_write
-    from varitext.report import write_corpus_report
-
-    if out.suffix not in (".html", ".htm"):
-        raise InputError(f"{out}: a report is an .html file")
-    check_can_write(out)
-    model = load_model(folder, threads)
-    documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-    write_corpus_report(model, documents, out)
-    say(f"report in {out}")
 
 
 def demo(

@@ -7,16 +7,17 @@ import numpy as np
 
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, MODELS, fitted_ranker, load_part
-from varitext.experiments.drawing import Drawing
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
 from varitext.ranked_answers import RankedCandidate
+from varitext.report.attention_heat import draw_words, width_of_words
+from varitext.report.drawing import Drawing
 
 CORPUS = "wikiqa"
 SEEDS = 10
 TWINS = ("lstm_attention", "nasm")
 SHOWN = 5  # answers in the figure: the first right ones of the test part of at most so many words
 LONGEST_SHOWN = 16
-LEFT, GAP = 90.0, 3.0  # pixels: where words begin, and between two of them
+LEFT = 90.0  # pixels: where words begin
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -78,31 +79,16 @@ def figure(records: list[Record]) -> str:
         if record["settings"] == {"model": model, "seed": 0}
     }
     number = min(map(len, examples.values()), default=0)
-    width = max((_width_of(one["words"]) for one in examples.get(TWINS[0], [])[:number]), default=0.0)
+    width = max((width_of_words(one["words"]) for one in examples.get(TWINS[0], [])[:number]), default=0.0)
     drawing = Drawing(LEFT + width, 20 + number * 110, "Attention of LSTM + Att and NASM")
     for place in range(number):
         top = 25 + place * 110
         drawing.text(10, top, examples[TWINS[0]][place]["question"], 14, "bold")
         for row, model in enumerate(TWINS):
-            _draw_words(drawing, examples[model][place], MODELS[model], top + 14 + row * 38)
+            example, line = examples[model][place], top + 14 + row * 38
+            drawing.text(10, line + 17, MODELS[model], 11)
+            draw_words(drawing, example["words"], example["mean"], example["std"], LEFT, line)
     return drawing.svg()
-
-
-def _draw_words(drawing: Drawing, example: dict[str, Any], name: str, top: float) -> None:
-    drawing.text(10, top + 17, name, 11)
-    x, highest = LEFT, max(example["mean"])
-    for word, weight, spread in zip(example["words"], example["mean"], example["std"], strict=True):
-        width = _width_of([word]) - GAP
-        drawing.rectangle(x, top, width, 24, "#1f6feb", weight / highest * 0.75)
-        drawing.text(x + 4, top + 17, word)
-        if spread > 0:
-            drawing.rectangle(x, top + 26, width * min(1.0, spread / max(weight, 1e-9)), 4, "#d29922")
-        x += width + GAP
-
-
-def _width_of(words: list[str]) -> float:
-    """Pixels that a row of words takes, gaps included."""
-    return sum(8 + 7.2 * len(word) + GAP for word in words)
 
 
 EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)

@@ -1,7 +1,9 @@
-"""Reports: what a model learned, as one self-contained HTML file that opens without a network.
+"""Reports: what a model learned, as one HTML file that opens without a network, and its figures as files.
 
-One picture per file; each is a plain function that gives a plotly figure or a piece of HTML. Plotly and openTSNE are
-the extra `report`, so nothing here imports them before a report is asked for.
+`document_page.py` and `answer_page.py` say what a report has, in which order; one picture per file, each a plain
+function that gives a plotly figure, a `Drawing` or a piece of HTML. `document_figures.py` and `answer_figures.py` name
+the pictures that can be saved. Plotly, openTSNE and matplotlib are the extra `report`, so nothing here imports them
+before they are needed.
 """
 
 from collections.abc import Sequence
@@ -13,13 +15,24 @@ from varitext.errors import InputError
 from varitext.files import write_text
 
 if TYPE_CHECKING:
-    from varitext.corpora import Documents
+    from varitext.answer_ranker import AnswerRanker
+    from varitext.corpora import Documents, QuestionAnswers
     from varitext.document_model import DocumentModel
     from varitext.evaluation.perplexity import PerplexityRecord
 
-__all__ = ["write_corpus_report", "write_document_report"]
+__all__ = [
+    "save_answer_figures",
+    "save_document_figures",
+    "write_answer_report",
+    "write_corpus_report",
+    "write_document_report",
+]
 
 DRAWING_PACKAGES = ("plotly", "openTSNE")
+PAINTING_PACKAGES = (*DRAWING_PACKAGES, "matplotlib")
+
+
+# Documents
 
 
 def write_document_report(
@@ -31,29 +44,32 @@ def write_document_report(
     corpus_name: str,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    folder: Path | None = None,
 ) -> None:
     """Write the report of a fitted model on `documents`, whole or not at all.
 
     `documents` is whatever `DocumentModel.posterior` takes, and `record` what `perplexity_record` says of them.
-    `labels` colour the map; `titles` name the documents in it.
+    `labels` colour the map; `titles` name the documents in it. The report names the files of the model's `folder`.
     """
-    path = Path(path)
-    check_drawing_packages()
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
+    path = _checked(path)
     from varitext.corpora.documents import Documents
-    from varitext.report.page import document_page
+    from varitext.report.document_page import document_page
     from varitext.report.shown_documents import choose_documents
 
     shown = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
-    write_text(path, document_page(model, shown, record, corpus_name, source))
+    write_text(path, document_page(model, shown, record, corpus_name, source, folder))
 
 
 def write_corpus_report(
-    model: "DocumentModel", documents: "Documents", path: Path, record: "PerplexityRecord | None" = None
+    model: "DocumentModel",
+    documents: "Documents",
+    path: Path,
+    record: "PerplexityRecord | None" = None,
+    folder: Path | None = None,
 ) -> None:
     """The same for a corpus record, which brings its name, labels and texts."""
+    _checked(path)
     write_document_report(
         model,
         documents,
@@ -62,10 +78,89 @@ def write_corpus_report(
         corpus_name=f"{documents.name} ({documents.part})",
         labels=documents.labels,
         titles=documents.texts,
+        folder=folder,
     )
 
 
-def check_drawing_packages() -> None:
-    missing = [name for name in DRAWING_PACKAGES if find_spec(name) is None]
+def save_document_figures(
+    model: "DocumentModel",
+    documents: Any,
+    folder: Path,
+    names: Sequence[str] = (),
+    file_format: str = "svg",
+    *,
+    labels: Sequence[str] | None = None,
+    titles: Sequence[str] | None = None,
+) -> list[Path]:
+    """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
+    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
+    from varitext.report.document_figures import DOCUMENT_FIGURES, JudgedDocuments
+    from varitext.report.saving import check_figures, save_figures
+    from varitext.report.shown_documents import choose_documents
+
+    check_figures(names, DOCUMENT_FIGURES, file_format)
+    judged = JudgedDocuments(model, choose_documents(model, documents, labels, titles))
+    return save_figures(DOCUMENT_FIGURES, judged, Path(folder), names, file_format)
+
+
+# Answers
+
+
+def write_answer_report(
+    ranker: "AnswerRanker",
+    question_answers: "QuestionAnswers",
+    path: Path,
+    protocol: str | None = None,
+    folder: Path | None = None,
+) -> None:
+    """Write the report of a fitted ranker on these questions, whole or not at all.
+
+    `protocol` says which questions count; without one it is the corpus's own, as for `varitext evaluate`.
+    """
+    path = _checked(path)
+    from varitext.report.answer_page import answer_page
+
+    judged = _judged_answers(ranker, question_answers, protocol)
+    write_text(path, answer_page(judged, question_answers, folder))
+
+
+def save_answer_figures(
+    ranker: "AnswerRanker",
+    question_answers: "QuestionAnswers",
+    folder: Path,
+    names: Sequence[str] = (),
+    file_format: str = "svg",
+    protocol: str | None = None,
+) -> list[Path]:
+    """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
+    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
+    from varitext.report.answer_figures import ANSWER_FIGURES
+    from varitext.report.saving import check_figures, save_figures
+
+    check_figures(names, ANSWER_FIGURES, file_format)
+    judged = _judged_answers(ranker, question_answers, protocol)
+    return save_figures(ANSWER_FIGURES, judged, Path(folder), names, file_format)
+
+
+# Inside
+
+
+def _judged_answers(ranker: "AnswerRanker", question_answers: "QuestionAnswers", protocol: str | None):
+    from varitext.corpora import default_protocol
+    from varitext.report.judged_answers import judge_answers
+
+    return judge_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
+
+
+def _checked(path: Path) -> Path:
+    check_drawing_packages()
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
+    return path
+
+
+def check_drawing_packages(needed: Sequence[str] = DRAWING_PACKAGES) -> None:
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise InputError(f"a report needs {' and '.join(missing)}: pip install 'varitext[report]'")

@@ -8,18 +8,23 @@ import textwrap
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
+def printable(text: str) -> str:
+    """Without what no file can hold or what would turn the direction of the text after it."""
+    return _UNPRINTABLE.sub(" ", text)
+
+
 def one_line(text: object, longest: int = 160) -> str:
     """Printable text on one line, cut at a word if it is long."""
-    line = " ".join(_UNPRINTABLE.sub(" ", str(text)).split())
+    line = " ".join(printable(str(text)).split())
     if len(line) <= longest:
         return line
     start, space, _ = line[:longest].rpartition(" ")
     return (start if space else line[: longest - 1]) + "…"
 
 
-def for_html(text: object) -> str:
+def for_html(text: object, longest: int = 160) -> str:
     """Safe between tags and inside quoted attributes."""
-    return html.escape(one_line(text))
+    return html.escape(one_line(text, longest))
 
 
 def for_plotly(text: object) -> str:

@@ -26,8 +26,6 @@ class Example(NamedTuple):
 
 def choose_examples(shown: ShownDocuments, quantiles: Sequence[float] = LENGTHS) -> list[Example]:
     """The documents at these quantiles of length, shortest first."""
-    if not len(shown):
-        return []
     by_length = np.argsort(shown.lengths, kind="stable")
     places = sorted({round(quantile * (len(shown) - 1)) for quantile in quantiles})
     return [_example(int(by_length[place]), shown) for place in places]

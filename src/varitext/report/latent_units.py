@@ -16,13 +16,13 @@ def latent_units(topics: list[Topic]) -> go.Figure:
         y=[topic.kl for topic in topics],
         marker={"color": [ACCENT if topic.kl > ACTIVE else FAINT for topic in topics]},
         customdata=hover,
-        hovertemplate="%{customdata}<br>%{y:.3f} nats per document<extra></extra>",
+        hovertemplate="%{customdata}<br>%{y:.3f} nats<extra></extra>",
     )
     figure = quiet_figure([bars], height=260)
     figure.update_layout(
         bargap=0.25,
         xaxis={"title": {"text": "latent units, by what they carry"}, "showgrid": False},
-        yaxis={"title": {"text": "KL, nats per document"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": "information (KL), nats"}, "rangemode": "tozero"},
     )
     return figure
 

@@ -46,6 +46,8 @@ def choose_documents(
         if column is not None and len(column) != counts.shape[0]:
             raise InputError(f"there are {len(column)} {name} for {counts.shape[0]} documents")
     has_words = np.concatenate([block.getnnz(1) > 0 for block in blocks_of(counts)])
+    if not has_words.any():
+        raise InputError("no document has a word that the model knows: there is nothing to show")
     rows = _sample(np.flatnonzero(has_words), most, model.seed)
     sample = counts[rows]
     posterior = model.posterior(sample)

@@ -1,0 +1,122 @@
+"""`varitext report` and `varitext figures`: what a model learned, as one page, and its pictures as files."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from varitext.cli.answer_input import questions_for
+from varitext.cli.asking import documents_for, load_any, refuse_options
+from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.printing import say
+from varitext.errors import InputError
+
+Shown = Annotated[
+    str | None,
+    typer.Option(metavar="CORPUS", help="Documents or questions to show; else the test part of its own corpus."),
+]
+
+
+class FileFormat(StrEnum):
+    svg = "svg"
+    png = "png"
+
+
+def report(
+    folder: ModelFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; an earlier one is replaced.")] = Path(
+        "report.html"
+    ),
+    corpus: Shown = None,
+    part: Part = None,
+    threads: Threads = None,
+    text_column: TextColumn = None,
+    protocol: Protocol = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write a report as one HTML file that opens offline.
+
+    Documents: perplexity beside unigram and, where it applies, the paper; a map of the documents, topics, nearest
+    words, examples with their uncertainty, training curves, latent units.
+
+    Answers: MAP and MRR with intervals beside plain rankings and, where it applies, the paper; calibration, risk by
+    coverage, results by question word, attention on questions chosen by rule, Hinton diagram, training curves.
+
+    Needs the extra: pip install 'varitext[report]'. To save its pictures as files, see `varitext figures`.
+
+    \b
+    Examples:
+      varitext report models/news --out news.html
+      varitext report models/mine --corpus unseen.csv --text-column body --out mine.html
+      varitext report models/answers --protocol both --out answers.html
+    """
+    from varitext.document_model import DocumentModel
+    from varitext.files import check_can_write
+    from varitext.report import write_answer_report, write_corpus_report
+
+    if out.suffix not in (".html", ".htm"):
+        raise InputError(f"{out}: a report is an .html file")
+    check_can_write(out)
+    model = load_any(folder, threads)
+    if isinstance(model, DocumentModel):
+        refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
+        documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
+        write_corpus_report(model, documents, out, folder=folder)
+    else:
+        refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+        questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
+        write_answer_report(model, questions, out, protocol, folder=folder)
+    say(f"report in {out}")
+
+
+def figures(
+    folder: ModelFolder,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which figures; all that the model has if none.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; earlier ones are replaced.")] = Path(
+        "figures"
+    ),
+    file_format: Annotated[FileFormat, typer.Option("--format", help="Of the files.")] = FileFormat.svg,
+    corpus: Shown = None,
+    part: Part = None,
+    threads: Threads = None,
+    text_column: TextColumn = None,
+    protocol: Protocol = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Save the figures of a report as SVG or PNG files.
+
+    Documents: map, topics, posteriors, training, units.
+
+    Answers: comparison, calibration, risk-coverage, question-words, attention, hinton, training.
+
+    Each is one file, NAME.svg or NAME.png, with the same data as in `varitext report`. Needs no browser and no network,
+    but the extra: pip install 'varitext[report]'.
+
+    \b
+    Examples:
+      varitext figures models/news --out figures
+      varitext figures models/news map topics --format png --out figures
+      varitext figures models/answers calibration attention --out figures
+    """
+    from varitext.document_model import DocumentModel
+    from varitext.files import check_can_write
+    from varitext.report import save_answer_figures, save_document_figures
+
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file: figures go to a folder")
+    check_can_write(out / "figure")
+    model, names = load_any(folder, threads), names or []
+    if isinstance(model, DocumentModel):
+        refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
+        documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
+        columns = {"labels": documents.labels, "titles": documents.texts}
+        paths = save_document_figures(model, documents, out, names, file_format.value, **columns)
+    else:
+        refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+        questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
+        paths = save_answer_figures(model, questions, out, names, file_format.value, protocol)
+    for path in paths:
+        say(f"figure in {path}")
