@@ -111,7 +111,9 @@ def _training_section(judged: JudgedAnswers) -> str:
     curves = training_curves(judged.ranker.history_, answer_measures(judged.has_latent))
     if not curves:
         return section("How the fit went", f"{judged.ranker.model} learns in one go: there is no curve.", "")
-    reading = "Dev questions after each round. The round with the highest MAP was kept."
+    rounds = judged.ranker.smoothing
+    chosen = "The round" if rounds == 1 else f"The last of the {rounds} rounds in a row"
+    reading = f"Dev questions after each round. {chosen} with the highest {'' if rounds == 1 else 'mean '}MAP was kept."
     if len(curves) > 2:
         reading += (
             " The KL is what the posterior, which sees the label, knows beyond the prior, which does not; where the "
