@@ -41,14 +41,13 @@ def benchmark(
       varitext benchmark --quick --out /tmp/benchmark
       varitext benchmark --growth
     """
-    from varitext.benchmarking.growth import run_growth
     from varitext.benchmarking.measuring import Task
     from varitext.benchmarking.running import choose_systems, read_records, run_benchmark
     from varitext.benchmarking.tables import comparison, targets, targets_list
 
     out = out.with_name(f"{out.name}-quick") if quick else out
     if growth:
-        return _print_growth(run_growth(out, threads, quick, say), as_json)
+        return _measure_growth(out, threads, quick, as_json)
     systems = choose_systems(peers.split(",") if peers else None)
     plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=data_dir and str(data_dir))
     failed = run_benchmark(plan, systems, out, say)
@@ -60,5 +59,16 @@ def benchmark(
     print(f"{comparison(records)}\n\n{targets_list(records)}")
 
 
-def _print_growth(table: str, as_json: bool) -> None:
-    raise NotImplementedError
+def _measure_growth(out: Path, threads: int, quick: bool, as_json: bool) -> None:
+    from varitext.benchmarking.growth import curves, run_growth
+    from varitext.benchmarking.growth_page import growth_figure, growth_table, softmax_table
+    from varitext.files import write_text
+
+    points = run_growth(out, threads, quick, say)
+    drawn = out / "growth" / "growth.svg"
+    write_text(drawn, growth_figure(curves(points)))
+    say(f"growth: drawn in {drawn}")
+    if as_json:
+        slopes = {f"{curve.along}, {curve.softmax} softmax": curve.slope for curve in curves(points)}
+        return print_json({"points": points, "slopes": slopes})
+    print(f"{growth_table(curves(points))}\n\n{softmax_table(points)}")

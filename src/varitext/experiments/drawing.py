@@ -18,6 +18,10 @@ class Drawing:
     def circle(self, x: float, y: float, radius: float, fill: str) -> None:
         self.shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}" fill="{fill}"/>')
 
+    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float = 1.0) -> None:
+        ends = f'x1="{start[0]:.1f}" y1="{start[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}"'
+        self.shapes.append(f'<line {ends} stroke="{colour}" stroke-width="{width:g}"/>')
+
     def text(self, x: float, y: float, words: str, size: float = 12, weight: str = "normal") -> None:
         style = f'font-size="{size:g}" font-weight="{weight}"'
         self.shapes.append(f'<text x="{x:.1f}" y="{y:.1f}" {style} xml:space="preserve">{escape(words)}</text>')
