@@ -1,4 +1,4 @@
-"""The sampled softmax: exact with all words, unbiased with some, its gradient that of the full one; used in training only."""
+"""The sampled softmax: exact with all words, unbiased with some; in training only."""
 
 import dataclasses
 import math

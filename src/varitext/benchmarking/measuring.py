@@ -107,7 +107,7 @@ def conditions(task: Task) -> dict[str, Any]:
         "version": version_of(task.system),
         "versions": {
             "python": platform.python_version(),
-            "torch": version_of("plain"),
+            "torch": torch.__version__,
             "varitext": varitext.__version__,
         },
         "cores": os.cpu_count(),

@@ -54,10 +54,10 @@ def _conditions(records: dict[str, Record]) -> str:
     loads = [record["load_average"] for record in records.values()]
     return (
         f"{task['corpus']}: {ours['documents']:,} training documents, {ours['words']:,} words (SHA-256 {hashes}); "
-        f"K = {task['latent_dim']}, {task['threads']} threads on {ours['cores']} cores, load average at the end of each "
-        f"{min(loads):.1f} to {max(loads):.1f}; Python {versions['python']}, torch {versions['torch']}. One process per "
-        f"system. Peak memory is above the imports, of loading and fitting, worker processes included. Perplexity is per "
-        f"document, of the same test documents; {'; '.join(figures)}."
+        f"K = {task['latent_dim']}, {task['threads']} threads on {ours['cores']} cores, load average at the end of "
+        f"each {min(loads):.1f} to {max(loads):.1f}; Python {versions['python']}, torch {versions['torch']}. One "
+        "process per system. Peak memory is above the imports, of loading and fitting, worker processes included. "
+        f"Perplexity is per document, of the same test documents; {'; '.join(figures)}."
     )
 
 

@@ -32,21 +32,9 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (
-    prepare,
-    fit,
-    evaluate,
-    transform,
-    topics,
-    similar,
-    report,
-    rank,
-    compare,
-    serve,
-    reproduce,
-    benchmark,
-    demo,
-):
+for command in (prepare, fit, evaluate, transform, topics, similar, report, rank, compare, serve):
+    app.command()(command)
+for command in (reproduce, benchmark, demo):
     app.command()(command)
 
 

@@ -1,4 +1,4 @@
-"""A straightforward NVDM in PyTorch, as one would write it from the paper; benchmarks/nvdm.py has it as yardstick too."""
+"""A straightforward NVDM in PyTorch, as one would write it from the paper; benchmarks/nvdm.py measures by it too."""
 
 import numpy as np
 import torch
