@@ -83,13 +83,13 @@ def test_draws_are_unbiased_and_their_logarithm_is_low_by_half_the_variance(deco
     logs, h = log_frequencies(), torch.randn(1, 3, LATENT, dtype=torch.double)
     exact = torch.logsumexp(decoder(h), -1)
     ratios = torch.stack(
-        [(estimated_log_normaliser(decoder, h, sample_words(logs, 5, 20)) - exact).exp() for _ in range(4000)]
+        [(estimated_log_normaliser(decoder, h, sample_words(logs, 5, 300)) - exact).exp() for _ in range(2000)]
     )
     error = ratios.std(0) / math.sqrt(len(ratios))
     assert ((ratios.mean(0) - 1).abs() < 4 * error).all()
     bias, expected = ratios.log().mean(0), -0.5 * ratios.var(0)
     assert (bias < 0).all()
-    torch.testing.assert_close(bias, expected, rtol=0.15, atol=5 * float(error.max()))
+    torch.testing.assert_close(bias, expected, rtol=0.2, atol=4 * float(error.max()))
 
 
 def test_what_is_drawn_are_the_frequent_words_and_others_by_their_frequency():
