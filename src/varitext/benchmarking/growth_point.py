@@ -49,7 +49,7 @@ def measure(point: Point) -> dict[str, Any]:
     chosen = DocumentModel(latent_dim=point.latent_dim, softmax=point.softmax, threads=point.threads)
     with watched() as peak:
         trainer = _trainer(chosen, counts)
-        per_document = _seconds_per_document(trainer, counts.shape[0])
+        per_document = _seconds_per_document(trainer)
     found = {"seconds_per_document": per_document, "peak_memory_mb": peak.above}
     if point.softmax == "sampled":
         found |= normaliser_bias(trainer.model, counts)
@@ -68,7 +68,7 @@ def _trainer(chosen: DocumentModel, counts: Counts) -> Trainer:
     return choose_trainer(network, recipe, counts, counts[:100], "cpu")
 
 
-def _seconds_per_document(trainer: Trainer, documents: int) -> float:
+def _seconds_per_document(trainer: Trainer) -> float:
     """One epoch, cut into slices: the median leaves out what else the machine did."""
     batches = trainer.task.batches(0)
     for batch in itertools.islice(batches, WARM_UP):
