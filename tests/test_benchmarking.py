@@ -39,7 +39,7 @@ def write_parts(folder: Path, words: int = 40) -> Path:
 def test_every_system_fits_transforms_and_bounds(name):
     if not is_installed(name):
         pytest.skip(f"{name} is not installed")
-    counts = topic_documents(60, 40)
+    counts = topic_documents(70, 40)  # more than one batch of the largest
     system = system_class(name)(SMALL)
     system.fit(system.read(counts))
     assert np.asarray(system.transform(system.read(counts[:7]))).shape == (7, 3)

@@ -51,13 +51,14 @@ def measure(point: Point) -> dict[str, Any]:
         trainer = _trainer(chosen, counts)
         per_document = _seconds_per_document(trainer)
     found = {"seconds_per_document": per_document, "peak_memory_mb": peak.above}
-    if point.softmax == "sampled":
-        found |= normaliser_bias(trainer.model, counts)
+    network = trainer.model
     if point.epochs:
         model = chosen.set_params(epochs=point.epochs).fit(load(point.folder))
-        record = model.perplexity_record(load(point.test))
+        network, record = model.network_, model.perplexity_record(load(point.test))
         found |= {"fit_seconds": model.fit_seconds_, "per_document_perplexity": record.per_document_perplexity}
         found |= {"unigram_perplexity": record.unigram_per_document_perplexity}
+    if point.softmax == "sampled":
+        found |= normaliser_bias(network, counts)
     return found
 
 
