@@ -12,18 +12,19 @@ from command_line import refused, varitext
 from synthetic import topic_documents
 from torch.distributions import Normal
 
-from varitext.benchmarking import running
+from varitext.benchmarking import growth, growth_point, running
 from varitext.benchmarking.growth import Curve, curves, sizes
 from varitext.benchmarking.growth_page import growth_figure, growth_table, softmax_table
 from varitext.benchmarking.limits import multiply_operations, speed_limits
 from varitext.benchmarking.measuring import Task, corpus_parts, measure
 from varitext.benchmarking.memory import watched
-from varitext.benchmarking.synthetic import draw_documents
+from varitext.benchmarking.synthetic import draw_documents, write_documents
 from varitext.benchmarking.systems import SYSTEMS, Setting, is_installed, system_class
 from varitext.benchmarking.systems.drawn_bound import drawn_bounds
 from varitext.benchmarking.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers import multinomial_log_likelihood
+from varitext.threads import running_on
 
 SMALL = Setting(latent_dim=3, threads=1, quick=True)
 
@@ -213,3 +214,27 @@ def test_the_command_measures_in_processes_of_their_own(tmp_path):
     found = json.loads(outcome.out)
     assert set(found["systems"]) == {"varitext", "scikit-learn"} and found["failed"] == []
     assert {path.name for path in (tmp_path / "results-quick").iterdir()} == {"varitext.json", "scikit-learn.json"}
+
+
+def in_this_process(module: str, task: dict, threads: int, say: object) -> dict:
+    if module.endswith("growth_point"):
+        with running_on(threads):
+            return growth_point.measure(growth_point.Point(**task))
+    write_documents(Path(task["folder"]), task["documents"], task["words"], task["seed"])
+    return {}
+
+
+def test_the_command_measures_growth_and_draws_it(tmp_path, monkeypatch):
+    small = [growth.Size("words", 100, 30, 3), growth.Size("words", 100, 60, 3, "sampled", epochs=1)]
+    small.append(growth.Size("words", 100, 60, 3, epochs=1))
+    monkeypatch.setattr(growth, "sizes", lambda quick: iter(small))
+    monkeypatch.setattr(growth, "in_child", in_this_process)  # seven imports of torch less
+    outcome = varitext("benchmark", "--growth", "--threads", 1, "--json", "--out", tmp_path / "results")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert len(found["points"]) == 3 and list(found["slopes"]) == ["words, full softmax"]
+    sampled = next(point for point in found["points"] if point["softmax"] == "sampled")
+    assert abs(sampled["log_normaliser_bias"]) < 1e-5  # sixty words are all taken
+    ElementTree.parse(tmp_path / "results" / "growth" / "growth.svg")
+    again = varitext("benchmark", "--growth", "--threads", 1, "--out", tmp_path / "results")
+    assert again.err.count("is there already") == 3 and "| 60 |" in again.out
