@@ -15,6 +15,8 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,dev]'
+	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps contextualized-topic-models
 	touch $@
 
 demo: setup
@@ -36,6 +38,8 @@ benchmark: setup
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
 	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
+	$(BIN)/varitext benchmark
+	$(BIN)/varitext benchmark --growth
 	$(BIN)/varitext reproduce all
 	$(BIN)/python benchmarks/tables.py
 

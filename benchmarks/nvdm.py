@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from dense_nvdm import DenseFit
 
 from varitext import DocumentModel
+from varitext.benchmarking.systems.plain_nvdm import DenseFit
 from varitext.corpora import load
 from varitext.document_task import DocumentTask
 from varitext.files import write_json

@@ -1,4 +1,4 @@
-"""Write docs/results.md, answer-results.md, document-results.md and the short tables in README.md from results/.
+"""Write the pages of results in docs/, and the tables in docs/benchmark.md and README.md, from results/.
 
     python benchmarks/tables.py [--check]
 
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from answer_page import answers_page, short_table
+from benchmark_page import benchmark_parts
 from document_page import documents_page
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,6 +150,13 @@ def readme() -> str:
     return between(page, "answers", short_table(ROOT))
 
 
+def benchmark_page() -> str:
+    page = (ROOT / "docs" / "benchmark.md").read_text()
+    for name, text in benchmark_parts(ROOT).items():
+        page = between(page, name, text)
+    return page
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -161,6 +169,7 @@ def main() -> None:
         ROOT / "docs" / "results.md": results_page(),
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
         ROOT / "docs" / "document-results.md": documents_page(ROOT),
+        ROOT / "docs" / "benchmark.md": benchmark_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

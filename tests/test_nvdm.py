@@ -67,6 +67,19 @@ def test_refinement_goes_uphill_for_every_document_and_reaches_the_top():
     assert slope.abs().max() < 0.05  # concave: where the slope vanishes is the top
 
 
+@pytest.mark.parametrize("scale", [30.0, 3000.0])
+def test_refinement_stays_finite_and_uphill_where_logits_are_huge(scale):
+    """Steps that overflow, or that leave all words behind, are not taken."""
+    model, batch = network(inference="statistics", refinement_steps=30).float(), CountBatch.from_rows(COUNTS)
+    with torch.no_grad():
+        model.decoder.weight *= scale
+    start = torch.randn(40, 3)
+    refined = model.refine(start, batch)
+    assert torch.isfinite(refined).all()
+    heights = [log_joint(model.double(), h.double(), batch_of(COUNTS)) for h in (start, refined)]
+    assert (heights[1] >= heights[0] - 1e-5 * heights[0].abs()).all()
+
+
 def test_refinement_is_for_prediction_only():
     model, batch = network(inference="statistics", refinement_steps=4), batch_of(COUNTS)
     encoding = model.encode(batch)

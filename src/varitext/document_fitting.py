@@ -53,10 +53,11 @@ def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
     recipe = MODELS[chosen.model].recipe(chosen.preset, documents, words_per_document)
     overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}
     architecture = {"vocabulary_size": words, "latent_dim": chosen.latent_dim} | recipe.architecture
-    if chosen.estimator is not None:
-        if "estimator" not in architecture:
-            raise InputError(f"{chosen.model} has no choice of estimator: leave it at None")
-        architecture["estimator"] = chosen.estimator
+    for name in ("estimator", "softmax"):
+        if (value := getattr(chosen, name)) is not None:
+            if name not in architecture:
+                raise InputError(f"{chosen.model} has no choice of {name}: leave it at None")
+            architecture[name] = value
     settings = dataclasses.replace(recipe.training, seed=chosen.seed, **overrides)
     # only whole counts can be thinned
     objective = dataclasses.replace(recipe.objective, thinning=0.0) if chosen.fractional_counts else recipe.objective

@@ -80,6 +80,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         samples: int | None = None,
         updates: str | None = None,
         estimator: str | None = None,
+        softmax: str | None = None,
         time_limit: float | None = None,
         dev_share: float = 0.05,
         token_rules: TokenRules | None = None,
@@ -99,6 +100,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.samples = samples
         self.updates = updates
         self.estimator = estimator
+        self.softmax = softmax
         self.time_limit = time_limit
         self.dev_share = dev_share
         self.token_rules = token_rules

@@ -10,6 +10,7 @@ import typer
 
 import varitext
 from varitext.cli.answer_commands import compare, rank
+from varitext.cli.benchmarking import benchmark
 from varitext.cli.document_commands import demo, similar, topics, transform
 from varitext.cli.evaluating import evaluate
 from varitext.cli.fitting import fit
@@ -32,21 +33,9 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-for command in (
-    prepare,
-    fit,
-    evaluate,
-    transform,
-    topics,
-    similar,
-    report,
-    figures,
-    rank,
-    compare,
-    serve,
-    reproduce,
-    demo,
-):
+OF_MODELS = (prepare, fit, evaluate, transform, topics, similar, rank, compare, report, figures, serve)
+OF_THE_PAPER = (reproduce, benchmark, demo)
+for command in (*OF_MODELS, *OF_THE_PAPER):
     app.command()(command)
 
 

@@ -15,6 +15,9 @@ the length. It has no weight of its own for any word, hence cannot learn rare wo
 
 In prediction the mean may be refined: a few steps uphill on the same formula, which is concave in h, each kept only
 where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
+
+With many words most of the work is the softmax over all of them. Training may then estimate its normaliser from some
+(`sampled_softmax.py`); evaluation always has the exact one.
 """
 
 import math
@@ -37,7 +40,10 @@ from varitext.layers import (
 )
 from varitext.models.document_network import DocumentNetwork
 from varitext.models.log_linear import climb, newton_step
+from varitext.sampled_softmax import sample_words, sampled_log_likelihood
 from varitext.training import TrainingSettings
+
+SAMPLED_ABOVE = 30_000  # words, from which on the full softmax does not pay: docs/benchmark.md
 
 
 class Encoding(NamedTuple):
@@ -58,10 +64,15 @@ class NVDM(DocumentNetwork):
         hidden_layers: int = 2,
         activation: str = "relu",
         refinement_steps: int = 0,
+        softmax: str | None = None,
     ):
+        """`softmax` in training: full, sampled, or None to choose by the size of the vocabulary."""
         super().__init__(vocabulary_size, latent_dim)
         if inference not in ("words", "statistics"):
             raise InputError(f"inference is 'words' or 'statistics', not {inference!r}")
+        if softmax not in ("full", "sampled", None):
+            raise InputError(f"softmax is 'full', 'sampled' or None, not {softmax!r}")
+        self.softmax = softmax or ("sampled" if vocabulary_size > SAMPLED_ABOVE else "full")
         self.inference = inference
         self.refinement_steps = refinement_steps
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
@@ -97,6 +108,8 @@ class NVDM(DocumentNetwork):
         return posterior._replace(mean=self.refine(posterior.mean, encoding.batch))
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        if self.training and self.softmax == "sampled":
+            return sampled_log_likelihood(self.decoder, h, encoding.batch, sample_words(self.word_log_frequencies))
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
@@ -140,7 +153,7 @@ class NVDM(DocumentNetwork):
 def _paper_recipe() -> Recipe:
     """The paper's networks, one sample, Adam. What it does not state (rates, regularisation) is ours."""
     return Recipe(
-        architecture={"inference": "words", "activation": "relu"},
+        architecture={"inference": "words", "activation": "relu", "softmax": None},
         training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15),
         objective=DocumentObjective(length_exponent=0.7, thinning=0.7),
     )
@@ -153,7 +166,13 @@ def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
     # a few thousand articles are learned by heart unless they change; a title of three words has none to spare
     thinning = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
     return Recipe(
-        architecture={"inference": "statistics", "hidden_dim": 256, "activation": "silu", "refinement_steps": 4},
+        architecture={
+            "inference": "statistics",
+            "hidden_dim": 256,
+            "activation": "silu",
+            "refinement_steps": 4,
+            "softmax": None,
+        },
         training=TrainingSettings(
             epochs=epochs,
             batch_size=batch_size,

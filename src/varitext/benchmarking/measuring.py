@@ -1,0 +1,128 @@
+"""One system on one corpus, in this process: time to fit, held-out perplexity, speed of transform, peak memory.
+
+    python -m varitext.benchmarking.measuring '{"system": "tomotopy", "corpus": "20newsgroups-nvdm", ...}'
+
+`running.py` starts it, so that every system has a process, threads and memory of its own. Prints one JSON object.
+"""
+
+import json
+import math
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+
+import varitext
+from varitext.benchmarking.limits import best_seconds, seconds_of, speed_limits
+from varitext.benchmarking.memory import watched
+from varitext.benchmarking.systems import Setting, known_system, system_class, version_of
+from varitext.corpora import load, parts
+from varitext.corpora.documents import Documents
+from varitext.corpora.sharded_counts import in_memory
+from varitext.document_fitting import without_empty
+from varitext.errors import InputError
+from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.text import count_texts
+
+QUICK_DOCUMENTS = 300
+TRANSFORMS = 3  # the best of so many counts
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a measuring process is told."""
+
+    system: str
+    corpus: str
+    latent_dim: int = 50
+    threads: int = 2
+    seed: int = 0
+    quick: bool = False
+    data_dir: str | None = None
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(self.latent_dim, self.threads, self.seed, self.quick)
+
+
+class Parts(NamedTuple):
+    """The same counts for every system."""
+
+    train: csr_matrix  # [D, V]
+    test: csr_matrix
+    sha256: dict[str, str]
+
+
+def corpus_parts(corpus: str, data_dir: str | None, quick: bool) -> Parts:
+    """Train and test documents over the words of train; those without any word are left out."""
+    if not {"train", "test"} <= set(parts(corpus)):
+        raise InputError(f"{corpus} has no train and test parts: a benchmark needs both")
+    documents = {part: load(corpus, part, data_dir=data_dir) for part in ("train", "test")}
+    if not all(isinstance(one, Documents) for one in documents.values()):
+        raise InputError(f"{corpus} is a corpus of questions, not of documents")
+    train, test = (without_empty(counts) for counts in _counts(**documents))
+    if quick:
+        train, test = train[:QUICK_DOCUMENTS], test[:QUICK_DOCUMENTS]
+    return Parts(train, test, {part: one.sha256 for part, one in documents.items()})
+
+
+def _counts(train: Documents, test: Documents) -> tuple[csr_matrix, csr_matrix]:
+    if train.texts is None:
+        return in_memory(train.counts), in_memory(test.counts)
+    counted = count_texts(train.texts)
+    return counted.counts, count_texts(test.texts, vocabulary=counted.vocabulary).counts
+
+
+def measure(task: Task) -> dict[str, Any]:
+    system_module = system_class(task.system)  # imports, which the peak leaves out
+    with watched() as peak:
+        train, test, sha256 = corpus_parts(task.corpus, task.data_dir, task.quick)
+        system = system_module(task.setting)
+        documents = system.read(train)
+        fit_seconds = seconds_of(lambda: system.fit(documents))
+    given = system.read(test)
+    transform_seconds = best_seconds(lambda: system.transform(given), 1 if task.quick else TRANSFORMS)
+    lengths = np.asarray(test.sum(1), np.float64).ravel()
+    perplexity = per_document_perplexity(system.bounds(test), lengths)
+    result = {
+        "fit_seconds": fit_seconds,
+        "per_document_perplexity": perplexity if math.isfinite(perplexity) else None,
+        "figure": known_system(task.system).figure,
+        "transform_documents_per_second": test.shape[0] / transform_seconds,
+        "peak_memory_mb": peak.above,
+    }
+    if known_system(task.system).kind == "ours":
+        result["transform_limits"] = speed_limits(lambda: system.transform(given), transform_seconds)
+    return result | conditions(task) | {"documents": train.shape[0], "words": train.shape[1], "sha256": sha256}
+
+
+def conditions(task: Task) -> dict[str, Any]:
+    return {
+        "task": {name: value for name, value in asdict(task).items() if name != "data_dir"},
+        "version": version_of(task.system),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "varitext": varitext.__version__,
+        },
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    task = Task(**json.loads(sys.argv[1]))
+    torch.set_num_threads(task.threads)
+    torch.optim.AdamW([torch.zeros(1)])  # what torch imports at the first optimiser belongs to the imports
+    printed, sys.stdout = sys.stdout, sys.stderr  # whatever a peer prints is not the result
+    result = measure(task)
+    print(json.dumps(result), file=printed, flush=True)
+
+
+if __name__ == "__main__":
+    main()

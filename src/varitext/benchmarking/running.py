@@ -1,0 +1,67 @@
+"""All systems one after another, each in a process of its own; what is measured already is not measured again."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from varitext.benchmarking.measuring import Task
+from varitext.benchmarking.systems import SYSTEMS, is_installed, known_system
+from varitext.files import read_json, write_json
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+Record = dict[str, Any]
+
+
+def choose_systems(peers: Sequence[str] | None) -> list[str]:
+    """Ours first, then those asked for, or all that there are."""
+    for name in peers or ():
+        known_system(name)
+    return ["varitext", *(name for name in (peers or SYSTEMS) if name != "varitext")]
+
+
+def run_benchmark(plan: Task, systems: Sequence[str], folder: Path, say: Callable[[str], None]) -> list[str]:
+    """Measure what is not measured yet, into `folder`; the names of systems that failed."""
+    failed = []
+    for name in systems:
+        task, path = replace(plan, system=name), folder / f"{name}.json"
+        if _is_there(path, task):
+            say(f"{name}: is there already")
+        elif not is_installed(name):
+            say(f"{name}: not installed; {known_system(name).install}")
+        else:
+            say(f"{name}: measuring")
+            record = in_child("varitext.benchmarking.measuring", asdict(task), task.threads, say)
+            if record is None:
+                failed.append(name)
+            else:
+                write_json(path, record)
+    return failed
+
+
+def in_child(module: str, task: dict[str, Any], threads: int, say: Callable[[str], None]) -> Record | None:
+    """What the module prints in a process of its own; None, with the reason said, if it fails."""
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    command = [sys.executable, "-W", "ignore", "-m", module, json.dumps(task)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return json.loads(done.stdout)
+    reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    say(f"{task.get('system', module)}: failed: {reason[-1]}")
+    return None
+
+
+def read_records(folder: Path) -> dict[str, Record]:
+    """What is in the folder, in the order of `SYSTEMS`."""
+    return {name: read_json(folder / f"{name}.json") for name in SYSTEMS if (folder / f"{name}.json").exists()}
+
+
+def _is_there(path: Path, task: Task) -> bool:
+    """A record of the very same task; one of another corpus, size or number of threads is measured anew."""
+    if not path.exists():
+        return False
+    return read_json(path)["task"] == {name: value for name, value in asdict(task).items() if name != "data_dir"}

@@ -1,0 +1,71 @@
+"""contextualized-topic-models: its ProdLDA, with its own training loop and defaults.
+
+The package wants embeddings of the documents. Given the counts themselves in their place, its `ZeroShotTM` is ProdLDA
+on bags of words: the inference network reads the counts, nothing else. The module that has it needs matplotlib and
+wordcloud, but neither of sentence-transformers nor of the rest that the package depends on.
+"""
+
+import contextlib
+import os
+
+import numpy as np
+import torch
+from contextualized_topic_models.datasets.dataset import CTMDataset
+from contextualized_topic_models.models.ctm import ZeroShotTM
+from scipy.sparse import csr_matrix
+from torch import Tensor
+from torch.distributions import Normal
+
+from varitext.benchmarking.systems import Setting
+from varitext.benchmarking.systems.drawn_bound import drawn_bounds
+
+
+class CTMProdLDA:
+    def __init__(self, setting: Setting):
+        self.setting = setting
+
+    def read(self, counts: csr_matrix) -> CTMDataset:
+        """Counts twice, but in memory once: as words and as what the inference network reads."""
+        rows = counts.toarray().astype(np.float32)
+        return CTMDataset(rows, rows, {number: str(number) for number in range(counts.shape[1])})
+
+    def fit(self, documents: CTMDataset) -> None:
+        torch.manual_seed(self.setting.seed)
+        words = documents.X_bow.shape[1]
+        self.model = ZeroShotTM(
+            bow_size=words,
+            contextual_size=words,
+            n_components=self.setting.latent_dim,
+            num_epochs=1 if self.setting.quick else 100,
+            num_data_loader_workers=0,  # threads do the work; other processes would not count
+        )
+        with _quietly():
+            self.model.fit(documents, do_train_predictions=False)
+
+    def transform(self, documents: CTMDataset) -> np.ndarray:
+        with _quietly():
+            return self.model.get_doc_topic_distribution(documents)
+
+    def bounds(self, counts: csr_matrix) -> np.ndarray:
+        network = self.model.model.eval()
+        with torch.no_grad():
+            prior = Normal(network.prior_mean, network.prior_variance.sqrt())
+        return drawn_bounds(self._posterior, prior, self._log_words, counts)
+
+    def _posterior(self, documents: Tensor) -> Normal:
+        mean, log_variance = self.model.model.get_posterior(documents, documents)
+        return Normal(mean, (0.5 * log_variance).exp())
+
+    def _log_words(self, h: Tensor) -> Tensor:
+        network = self.model.model
+        return torch.log_softmax(network.beta_batchnorm(torch.softmax(h, -1) @ network.beta), -1)
+
+
+@contextlib.contextmanager
+def _quietly():
+    """Without its progress bars."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
+        yield
+
+
+SYSTEM = CTMProdLDA

@@ -1,0 +1,38 @@
+"""scikit-learn: LDA by online variational Bayes."""
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import LatentDirichletAllocation
+
+from varitext.benchmarking.systems import Setting
+from varitext.evaluation.lda_bound import lda_document_bounds
+
+PASSES = 20
+
+
+class SklearnLDA:
+    def __init__(self, setting: Setting):
+        self.setting = setting
+        self.model = LatentDirichletAllocation(
+            n_components=setting.latent_dim,
+            learning_method="online",
+            max_iter=2 if setting.quick else PASSES,
+            n_jobs=setting.threads,
+            random_state=setting.seed,
+        )
+
+    def read(self, counts: csr_matrix) -> csr_matrix:
+        return counts
+
+    def fit(self, documents: csr_matrix) -> None:
+        self.model.fit(documents)
+
+    def transform(self, documents: csr_matrix) -> np.ndarray:
+        return self.model.transform(documents)
+
+    def bounds(self, counts: csr_matrix) -> np.ndarray:
+        topics = self.model.components_ / self.model.components_.sum(1, keepdims=True)
+        return lda_document_bounds(counts, topics, np.full(len(topics), self.model.doc_topic_prior_))
+
+
+SYSTEM = SklearnLDA

@@ -1,0 +1,30 @@
+"""Ourselves: the recommended NVDM, as a user fits it."""
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from varitext.benchmarking.systems import Setting
+from varitext.document_model import PREDICTION_SAMPLES, DocumentModel
+
+
+class VaritextNVDM:
+    def __init__(self, setting: Setting):
+        epochs = 2 if setting.quick else None
+        self.model = DocumentModel(
+            latent_dim=setting.latent_dim, threads=setting.threads, seed=setting.seed, epochs=epochs
+        )
+
+    def read(self, counts: csr_matrix) -> csr_matrix:
+        return counts
+
+    def fit(self, documents: csr_matrix) -> None:
+        self.model.fit(documents)
+
+    def transform(self, documents: csr_matrix) -> np.ndarray:
+        return self.model.transform(documents)
+
+    def bounds(self, counts: csr_matrix) -> np.ndarray:
+        return self.model.network_.judge(counts, PREDICTION_SAMPLES, self.model.seed).elbo
+
+
+SYSTEM = VaritextNVDM
