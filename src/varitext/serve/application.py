@@ -68,6 +68,7 @@ def create_application(
         redoc_url=None,
         redirect_slashes=False,
     )
+    application.state.models = models
     application.include_router(service_routes(models, metrics, PROBLEMS))
     application.include_router(document_routes(models, PROBLEMS))
     application.include_router(answer_routes(models, PROBLEMS))

@@ -51,6 +51,11 @@ class ServedModels:
     def __len__(self) -> int:
         return len(self._models)
 
+    def refuse_all(self) -> None:
+        """Nobody waits any longer: the server stops."""
+        for served in self:
+            served.queue.refuse_all()
+
     def named(self, name: str) -> ServedModel:
         if name not in self._models:
             raise Refusal(404, "there is no model of that name; /api/models lists those there are")
