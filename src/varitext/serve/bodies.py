@@ -45,6 +45,10 @@ class SimilarDocumentsAsked(Asked):
     n: int = Field(5, ge=1, le=50)
 
 
+class PlaceAsked(Asked):
+    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
+
+
 class RankAsked(Asked):
     question: str = Field(min_length=1, max_length=QUESTION_CHARACTERS, examples=["who wrote Ulysses ?"])
     candidates: list[Candidate] = Field(
@@ -154,6 +158,23 @@ class SimilarDocument(BaseModel):
 class SimilarDocuments(BaseModel):
     among: int
     similar: list[SimilarDocument]
+
+
+class Map(BaseModel):
+    """Columns, with one value per document shown."""
+
+    of: int = Field(description="How many documents there are; at most 1,500 are shown.")
+    x: list[float] = Field(description="From 0 to 1; near each other are documents whose vectors point the same way.")
+    y: list[float]
+    group: list[int] = Field(description="A place in `groups`.")
+    groups: list[str] = Field(description="Labels, or words of the strongest topics; the last is of all others.")
+    titles: list[str]
+
+
+class PlaceOnMap(BaseModel):
+    x: float
+    y: float
+    near: list[int] = Field(description="The nearest documents, as places in the columns of the map.")
 
 
 class RankedCandidateShown(BaseModel):

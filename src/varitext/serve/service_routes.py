@@ -33,9 +33,7 @@ def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | 
         """The models that are served."""
         return bodies.Models(models=[served.info() for served in models], version=varitext.__version__)
 
-    @routes.get(
-        "/api/models/{model}/example", responses=of_guards | {status: problems[status] for status in (404, 422)}
-    )
+    @routes.get("/api/models/{model}/example", responses=of_models)
     async def example(model: str) -> bodies.Example:
         """Something to try the model with."""
         return _example(models.named(model))

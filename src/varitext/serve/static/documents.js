@@ -2,6 +2,7 @@
 // A text: its topics with their uncertainty, the words that moved it there, similar documents and words.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
+import * as map from "./map.js";
 
 const RESULTS = ["posterior", "moved", "alike"];
 const SHOWN_WORDS = 12;
@@ -23,6 +24,7 @@ export function prepare() {
     event.preventDefault();
     similarWords(byId("word").value.trim());
   });
+  map.prepare();
 }
 
 export async function open(chosen, addressOf) {
@@ -32,6 +34,7 @@ export async function open(chosen, addressOf) {
   show("moved", [], "Words of your text, the strongest first.");
   show("alike", [], NO_DOCUMENTS[model.documents] ?? "Documents that lie near your text.");
   show("near", [], "Words that are used alike. Type one, or choose one anywhere on this page.");
+  map.open(model, addressOf);
   try {
     const { topics } = await ask(address("topics?words=8"));
     if (mine <= round && address === addressOf) drawTopics(topics);
@@ -62,6 +65,7 @@ async function look() {
   const started = performance.now();
   waiting(RESULTS, true);
   similarDocuments(text, mine);
+  map.place(text, address);
   try {
     const [found, perplexity] = await Promise.all([
       ask(address("explain"), { text, topics: 10, words: 100 }),
@@ -176,7 +180,13 @@ function drawTopics(topics) {
   const most = Math.max(...topics.map((topic) => topic.share), 1e-9);
   show("all-topics", topics.map((topic) => element("li", {},
     element("p", { class: "share" }, element("i", { style: { "--share": topic.share / most } }), percent(topic.share)),
-    element("div", { class: "words", dir: "auto" }, ...topic.words.map(term)))), "No topics.");
+    element("ol", { class: "words" }, ...bars(topic)))), "No topics.");
+}
+
+function bars(topic) {
+  const most = Math.max(...topic.weights.map(Math.abs), 1e-9);
+  return topic.words.map((word, place) => element("li", { title: `weight ${topic.weights[place].toFixed(2)}` },
+    element("span", { class: "bar", style: { "--share": Math.max(0, topic.weights[place]) / most } }), term(word)));
 }
 
 function term(word) {
