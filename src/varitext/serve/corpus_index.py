@@ -9,6 +9,7 @@ import numpy as np
 from varitext.document_model import BLOCK, DocumentModel
 from varitext.errors import InputError
 from varitext.inspection import nearest
+from varitext.report.shown_documents import telling_words
 from varitext.report.topics import strongest_topics
 
 if TYPE_CHECKING:
@@ -85,7 +86,10 @@ class CorpusIndex:
                 return
             vectors.append(self._model.posterior(content[start : min(start + BLOCK, n)]).mean)
         self.vectors = np.concatenate(vectors)
-        self._beginnings = [""] * n if documents.texts is None else [beginning(text) for text in documents.texts[:n]]
+        if documents.texts is None:  # then the words that tell it from others speak for a document
+            self._beginnings = [", ".join(words) for words in telling_words(content[:n], self._model)]
+        else:
+            self._beginnings = [beginning(text) for text in documents.texts[:n]]
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
         self._topics = strongest_topics(self.vectors, self._model.topics(TOPIC_WORDS))
         self.example = None if documents.texts is None else _typical(documents.texts[:n])

@@ -130,7 +130,7 @@ class Place:
         return len(self.text)
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
-        self.map.drawn()  # or else nothing needs to be computed
+        self.map.check()  # or else nothing needs to be computed
         counts = model.count([self.text])
         if not counts.nnz:
             raise InputError(NO_KNOWN_WORD)

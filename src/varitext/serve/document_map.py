@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,11 @@ class Drawn(NamedTuple):
     group: list[int]  # [D]
 
 
+NOT_DRAWN = Drawn(np.zeros(0, int), np.zeros((0, 2)), [], [])
+
+
 class DocumentMap:
-    """Nothing is computed before it is asked for, and nobody waits: until it is there the answer is to come again."""
+    """Nothing is computed before it is asked for, and nobody waits for it."""
 
     def __init__(self, model: DocumentModel, index: CorpusIndex):
         self._model, self._index = model, index
@@ -39,18 +42,19 @@ class DocumentMap:
         self._drawn: Drawn | None = None
         self._failed = False
 
-    def drawn(self) -> Drawn:
+    @property
+    def state(self) -> Literal["none", "drawing", "ready"]:
         if self._drawn is not None:
-            return self._drawn
-        if self._index.state == "none" or self._failed:
-            raise InputError("the documents that the model was fitted on are not here: there is no map of them")
-        if self._index.state == "ready" and self._begun.acquire(blocking=False):
-            threading.Thread(target=self._draw, name="varitext-map", daemon=True).start()
-        raise Refusal(503, "the map is being drawn: try again shortly", STILL_DRAWING)
+            return "ready"
+        return "none" if self._failed or self._index.state == "none" else "drawing"
 
     def shown(self) -> dict[str, Any]:
-        drawn = self.drawn()
+        """The columns of the map, without a document while there is none; to ask for it is to have it drawn."""
+        if self.state == "drawing" and self._index.state == "ready" and self._begun.acquire(blocking=False):
+            threading.Thread(target=self._draw, name="varitext-map", daemon=True).start()
+        drawn = self._drawn or NOT_DRAWN
         return {
+            "state": self.state,
             "of": len(self._index),
             "x": drawn.places[:, 0].round(4).tolist(),
             "y": drawn.places[:, 1].round(4).tolist(),
@@ -59,9 +63,16 @@ class DocumentMap:
             "titles": [self._index.title(row) for row in drawn.rows],
         }
 
+    def check(self) -> None:
+        """Refuse to place a text where there is no map, or not yet."""
+        if self.state == "none":
+            raise InputError("the documents that the model was fitted on are not here: there is no map of them")
+        if self.state == "drawing":
+            raise Refusal(503, "the map is not drawn yet: ask for it, and try again shortly", STILL_DRAWING)
+
     def place(self, vector: np.ndarray) -> dict[str, Any]:
         """In the middle of the documents on the map that are nearest to it, those that are nearer weighing more."""
-        drawn = self.drawn()
+        drawn = self._drawn
         near = nearest(self._index.vectors[drawn.rows], vector, NEIGHBOURS)
         rows = [one.index for one in near]
         weights = np.maximum([one.similarity for one in near], 1e-6) ** 4

@@ -6,7 +6,8 @@ import * as map from "./map.js";
 
 const RESULTS = ["posterior", "moved", "alike"];
 const SHOWN_WORDS = 12;
-const TRIES = 60;
+const FIRST_TOPICS = 15;
+const PAUSE = 1000; // milliseconds, until it is asked again whether the documents are read
 let address; // of what is asked of the model chosen
 let model;
 let explained = null;
@@ -136,17 +137,16 @@ function drawMoved() {
 
 async function similarDocuments(text, mine) {
   try {
-    let found = null;
-    for (let tried = 0; !found && tried < TRIES && mine === round; tried += 1) {
-      try {
-        found = await ask(address("similar-documents"), { text, n: 5 });
-      } catch (error) {
-        if (error.status !== 503) throw error;
-        show("alike", [], error.message);
-        await new Promise((resume) => setTimeout(resume, 2000));
-      }
+    while (model.documents === "reading" && mine === round) {
+      show("alike", [], "The documents of the corpus are still being read …");
+      await new Promise((resume) => setTimeout(resume, PAUSE));
+      const { models } = await ask("/api/models");
+      model.documents = models.find((one) => one.id === model.id).documents;
     }
-    if (!found || mine !== round) return;
+    if (mine !== round) return;
+    if (model.documents === "none") return show("alike", [], NO_DOCUMENTS.none);
+    const found = await ask(address("similar-documents"), { text, n: 5 });
+    if (mine !== round) return;
     byId("alike-note").textContent = `Nearest of ${plural(found.among, "document")} by the cosine of their vectors.`;
     show("alike", found.similar.map((one) => element("li", {},
       element("span", { class: "value" }, one.similarity.toFixed(3)),
@@ -176,9 +176,13 @@ async function similarWords(word) {
   }
 }
 
-function drawTopics(topics) {
+function drawTopics(topics, pressedAll = false) {
   const most = Math.max(...topics.map((topic) => topic.share), 1e-9);
-  show("all-topics", topics.map((topic) => element("li", {},
+  const shown = pressedAll ? topics : topics.slice(0, FIRST_TOPICS);
+  byId("more-topics").hidden = shown.length === topics.length;
+  byId("more-topics").textContent = `Show all ${topics.length} topics`;
+  byId("more-topics").onclick = () => drawTopics(topics, true);
+  show("all-topics", shown.map((topic) => element("li", {},
     element("p", { class: "share" }, element("i", { style: { "--share": topic.share / most } }), percent(topic.share)),
     element("ol", { class: "words" }, ...bars(topic)))), "No topics.");
 }

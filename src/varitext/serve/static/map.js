@@ -7,11 +7,12 @@ const SVG = "http://www.w3.org/2000/svg";
 const SIZE = 1000; // of the picture, in its own units
 const EDGE = 24;
 const REACH = 40; // how near the pointer must be to a dot
-const TRIES = 90;
+const PAUSE = 1000; // milliseconds, until it is asked again whether the map is drawn
 const NOTHING = "Point at a dot, or use the arrow keys, to read the beginning of a document.";
 let shown = null; // columns, as the server sends them
 let order = []; // documents in the order of the arrow keys: those nearest to the text first
 let at = -1;
+let wanted = null; // the text last looked at
 let round = 0;
 
 export function prepare() {
@@ -27,17 +28,20 @@ export function prepare() {
   });
 }
 
-// The map of another model; it is drawn by the server when first asked for, so the answer may be to come again.
+// The map of another model; the server draws it when first asked for.
 export async function open(model, address) {
   const mine = ++round;
-  [shown, order, at] = [null, [], -1];
+  [shown, order, at, wanted] = [null, [], -1, null];
   byId("map").replaceChildren();
   byId("map-groups").replaceChildren();
   byId("map-card").hidden = model.documents === "none";
   status("map-title", "");
   if (model.documents === "none") return;
-  const found = await again(() => ask(address("map")), mine);
-  if (!found || mine !== round) return;
+  status("map-title", "The map is being drawn …");
+  const found = await drawnMap(address, mine);
+  if (mine !== round || !found) return;
+  byId("map-card").hidden = found.state === "none";
+  if (found.state === "none") return;
   shown = found;
   order = found.x.map((_, row) => row);
   byId("map").replaceChildren(...found.x.map((_, row) => dot(row)), ring());
@@ -47,17 +51,23 @@ export async function open(model, address) {
   const some = found.of > found.x.length ? `${plural(found.x.length, "document")} of ${found.of.toLocaleString("en")}` : plural(found.of, "document");
   byId("map-note").textContent = `${some} that the model was fitted on. Near each other are those whose vectors point the same way.`;
   status("map-title", NOTHING);
+  if (wanted) place(wanted, address);
 }
 
-// Where the text lies; nothing happens if there is no map, or not yet.
+// Where the text lies; a map that is not there yet is told later.
 export async function place(text, address) {
+  wanted = text;
+  if (!shown) return;
   const mine = round;
-  const ringed = byId("map").querySelector(".ring");
-  if (ringed) ringed.setAttribute("visibility", "hidden");
-  if (byId("map-card").hidden) return;
-  const found = await again(() => ask(address("place"), { text }), mine);
-  if (!found || mine !== round || !shown) return;
   const mark = byId("map").querySelector(".ring");
+  mark.setAttribute("visibility", "hidden");
+  let found;
+  try {
+    found = await ask(address("place"), { text });
+  } catch {
+    return; // what is wrong with the text is said beside it
+  }
+  if (mine !== round || wanted !== text) return;
   mark.setAttribute("cx", across(found.x));
   mark.setAttribute("cy", across(found.y));
   mark.setAttribute("visibility", "visible");
@@ -68,20 +78,18 @@ export async function place(text, address) {
   status("map-title", `The ring is your text, amid the ${plural(found.near.length, "document")} nearest to it. ${NOTHING}`);
 }
 
-async function again(question, mine) {
-  for (let tried = 0; tried < TRIES && mine === round; tried += 1) {
-    try {
-      return await question();
-    } catch (error) {
-      if (error.status !== 503) {
-        if (mine === round) status("map-title", error.message, true);
-        return null;
-      }
-      if (mine === round && !shown) status("map-title", "The map is being drawn …");
-      await new Promise((resume) => setTimeout(resume, 1000));
+async function drawnMap(address, mine) {
+  try {
+    let found = await ask(address("map"));
+    while (found.state === "drawing" && mine === round) {
+      await new Promise((resume) => setTimeout(resume, PAUSE));
+      found = await ask(address("map"));
     }
+    return found;
+  } catch (error) {
+    if (mine === round) status("map-title", error.message, true);
+    return null;
   }
-  return null;
 }
 
 const across = (share) => EDGE + share * (SIZE - 2 * EDGE);
@@ -113,5 +121,5 @@ function select(row) {
   for (const one of byId("map").querySelectorAll(".chosen")) one.classList.remove("chosen");
   if (row === null) return;
   byId("map").children[row].classList.add("chosen");
-  status("map-title", shown.titles[row] || `Document ${row + 1}: only counts of its words are here. ${shown.groups[shown.group[row]]}`);
+  status("map-title", shown.titles[row]);
 }
