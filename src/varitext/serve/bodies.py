@@ -183,7 +183,9 @@ class RankedCandidateShown(BaseModel):
     place: int
     rank: int
     probability: float = Field(description="Of being a right answer.")
-    probability_best: float = Field(description="Of being the best right answer, if there is one; over all candidates these sum to one.")
+    probability_best: float = Field(
+        description="Of being the best right answer, if there is one; over all candidates these sum to one."
+    )
     rank_interval: tuple[int, int] = Field(description="Holds its rank under known labels with 90 %.")
     words: list[str]
     attention_mean: list[float] | None
