@@ -71,12 +71,13 @@ class DocumentMap:
             raise Refusal(503, "the map is not drawn yet: ask for it, and try again shortly", STILL_DRAWING)
 
     def place(self, vector: np.ndarray) -> dict[str, Any]:
-        """In the middle of the documents on the map that are nearest to it, those that are nearer weighing more."""
+        """At that one of its nearest documents which lies amid the others: their mean could lie among strangers."""
         drawn = self._drawn
         near = nearest(self._index.vectors[drawn.rows], vector, NEIGHBOURS)
         rows = [one.index for one in near]
-        weights = np.maximum([one.similarity for one in near], 1e-6) ** 4
-        x, y = np.average(drawn.places[rows], axis=0, weights=weights).tolist()
+        places = drawn.places[rows]  # [N, 2]
+        apart = np.linalg.norm(places[:, None] - places, axis=2).sum(1)  # [N]
+        x, y = places[apart.argmin()].tolist()
         return {"x": x, "y": y, "near": rows}
 
     def _draw(self) -> None:

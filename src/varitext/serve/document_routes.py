@@ -65,7 +65,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
     @routes.post("/place", response_model=bodies.PlaceOnMap)
     async def place(model: str, asked: bodies.PlaceAsked) -> Any:
-        """Where a text lies on that map: in the middle of its nearest documents there."""
+        """Where a text lies on that map: at one of its nearest documents there."""
         served = models.of_documents(model)
         return await served.queue.ask(Place(asked.text, served.map))
 
