@@ -25,9 +25,10 @@ from varitext.errors import InputError
 from varitext.models import MODELS
 from varitext.report import write_document_report
 from varitext.report.document_headline import document_headline, paper_perplexity
-from varitext.report.document_map import MOST_GROUPS, OTHERS, colour_groups, lay_out
+from varitext.report.document_map import MOST_GROUPS, OTHERS, colour_groups
 from varitext.report.escaping import for_html, for_plotly, for_script, one_line
 from varitext.report.examples import choose_examples
+from varitext.report.map_layout import lay_out
 from varitext.report.shown_documents import choose_documents
 from varitext.report.training_curves import OF_DOCUMENTS, training_curves
 from varitext.text.vocabulary import Vocabulary

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import warnings
+from types import FrameType
 
 import typer
 
@@ -22,7 +23,7 @@ def main() -> None:
     """Run the command line; everything a user can put right is one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show must not end a run
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # to be asked to stop is to be asked
+    signal.signal(signal.SIGTERM, _asked_to_stop)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -54,6 +55,12 @@ def _run() -> int:
         if not hasattr(error, "format_message"):  # typer's own errors about the words of a command have it
             raise
         return _complain(error.format_message())
+
+
+def _asked_to_stop(number: int, frame: FrameType | None) -> None:
+    """What Ctrl-C would do, whoever asks; also where Ctrl-C is ignored, as in a script's background jobs."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    (on_interrupt if callable(on_interrupt) else signal.default_int_handler)(number, frame)
 
 
 def _forget_output() -> None:

@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 
 from varitext.document_model import Topic
 from varitext.report.escaping import for_plotly, wrapped_for_plotly
+from varitext.report.map_layout import lay_out
 from varitext.report.map_names import NamedSpot, annotations, middle_of, regions
 from varitext.report.shown_documents import ShownDocuments
 from varitext.report.style import FAINT, PALETTE, quiet_figure
-from varitext.report.topics import end_of_topic
+from varitext.report.topics import strongest_topics
 
-FEWEST_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing: the first two principal components are shown
 MOST_GROUPS = len(PALETTE)
 OTHERS = "all others"
 
@@ -40,39 +40,6 @@ def document_map(shown: ShownDocuments, topics: list[Topic], seed: int = 0) -> g
         annotations=annotations(_names(groups, places, shown, seed), places),
     )
     return figure
-
-
-def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Two coordinates per document: t-SNE of the directions, the same for the same seed.
-
-    One thread repeats to the bit; two were no faster for 4,000 documents on two busy cores.
-    """
-    directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    if len(directions) < FEWEST_FOR_NEIGHBOURS:
-        return _principal_components(directions)
-    from openTSNE import TSNE
-
-    embedding = TSNE(
-        perplexity=min(30, (len(directions) - 1) / 3),
-        early_exaggeration_iter=120,
-        n_iter=250,
-        initialization=_start(directions, seed),
-        neighbors="exact",
-        negative_gradient_method="fft" if len(directions) > 1000 else "bh",
-        n_jobs=1,
-        random_state=seed,
-    ).fit(directions.astype(np.float64))
-    return np.asarray(embedding, np.float32)
-
-
-def strongest_topics(mean: np.ndarray, topics: list[Topic]) -> tuple[str, ...]:
-    """For each document the words of the end of the dimension that it lies farthest out on."""
-    by_number = {topic.number: topic for topic in topics}
-    strongest = np.abs(mean).argmax(1)
-    return tuple(
-        " · ".join(end_of_topic(by_number[number], mean[row, number])[:3])
-        for row, number in enumerate(strongest.tolist())
-    )
 
 
 def colour_groups(names: tuple[str, ...]) -> list[Group]:
@@ -113,18 +80,3 @@ def _names(groups: list[Group], places: np.ndarray, shown: ShownDocuments, seed:
     if shown.labels is None:
         return regions(places, shown.telling_words, seed)
     return [middle_of(group.name, places[group.rows]) for group in groups if group.name != OTHERS]
-
-
-def _start(directions: np.ndarray, seed: int) -> np.ndarray:
-    """The principal components, as small as t-SNE wants them; a little noise parts documents that are the same."""
-    start = _principal_components(directions) / max(float(np.abs(directions).max()), 1e-12)
-    start = start + np.random.default_rng(seed).normal(scale=1e-3, size=start.shape)
-    return start * (0.9e-4 / start.std(0).max())
-
-
-def _principal_components(vectors: np.ndarray) -> np.ndarray:
-    centred = vectors - vectors.mean(0, keepdims=True) if len(vectors) else vectors
-    left, scale, _ = np.linalg.svd(centred, full_matrices=False)
-    places = np.zeros((len(vectors), 2), np.float32)
-    places[:, : min(2, len(scale))] = (left * scale)[:, :2]
-    return places

@@ -8,11 +8,12 @@ from varitext.corpora.documents import Documents
 from varitext.document_model import DocumentModel, Topic
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.document_headline import document_facts, document_headline, paper_perplexity
-from varitext.report.document_map import FEWEST_FOR_NEIGHBOURS, document_map
+from varitext.report.document_map import document_map
 from varitext.report.escaping import for_html
 from varitext.report.examples import Example, choose_examples, common_reach, posterior_spread
 from varitext.report.facts import file_hashes, folded_table, settings_of
 from varitext.report.latent_units import active_units, latent_units
+from varitext.report.map_layout import FEWEST_FOR_NEIGHBOURS
 from varitext.report.nearest_words import nearest_words
 from varitext.report.page import beside_each_other, drawn, report_page, section
 from varitext.report.shown_documents import ShownDocuments

@@ -30,10 +30,14 @@ they are. Requests and answers are JSON; every error is an object with one line,
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The body is not JSON."},
     401: {"model": Problem, "description": "The token is missing or wrong."},
+    403: {"model": Problem, "description": "A page from elsewhere asked."},
     404: {"model": Problem, "description": "No such model, or not of that kind."},
+    408: {"model": Problem, "description": "The request did not arrive in time."},
     413: {"model": Problem, "description": "The body is too large."},
+    421: {"model": Problem, "description": "The server does not go by that name."},
     422: {"model": Problem, "description": "Too long, too many, or nothing that the model knows."},
-    503: {"model": Problem, "description": "Too many requests wait; Retry-After says when to come again."},
+    500: {"model": Problem, "description": "Something went wrong; the server's log says what."},
+    503: {"model": Problem, "description": "Too many wait, or it is stopping; Retry-After says when to come again."},
     504: {"model": Problem, "description": "It took too long."},
 }
 
@@ -68,6 +72,7 @@ def create_application(
         redoc_url=None,
         redirect_slashes=False,
     )
+    application.state.models = models
     application.include_router(service_routes(models, metrics, PROBLEMS))
     application.include_router(document_routes(models, PROBLEMS))
     application.include_router(answer_routes(models, PROBLEMS))

@@ -52,6 +52,7 @@ class BatchQueue:
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
+        self._open: set[asyncio.Future] = set()  # answers that somebody waits for, also those at work
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -62,12 +63,20 @@ class BatchQueue:
             raise Refusal(503, f"{len(self)} requests wait for this model already: try again shortly", RETRY_AFTER)
         waiting = _Waiting(job, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
+        self._open.add(waiting.answer)
         self._arrived.set()
         try:
             async with asyncio.timeout(self._limits.seconds):
                 return await waiting.answer
         except TimeoutError:
             raise Refusal(504, f"no answer within {self._limits.seconds:g} s: ask for less at once") from None
+        finally:
+            self._open.discard(waiting.answer)
+
+    def refuse_all(self) -> None:
+        """Tell everybody who waits that there will be no answer."""
+        for answer in self._open:
+            _answer(answer, Refusal(503, "the server is stopping", RETRY_AFTER))
 
     async def serve(self) -> None:
         while True:

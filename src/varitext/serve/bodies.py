@@ -45,6 +45,10 @@ class SimilarDocumentsAsked(Asked):
     n: int = Field(5, ge=1, le=50)
 
 
+class PlaceAsked(Asked):
+    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
+
+
 class RankAsked(Asked):
     question: str = Field(min_length=1, max_length=QUESTION_CHARACTERS, examples=["who wrote Ulysses ?"])
     candidates: list[Candidate] = Field(
@@ -148,7 +152,7 @@ class SimilarDocument(BaseModel):
     index: int
     similarity: float
     label: str | None
-    text: str = Field(description="Its beginning; empty if the corpus has only counts.")
+    text: str = Field(description="Its beginning, or its most telling words if the corpus has only counts.")
 
 
 class SimilarDocuments(BaseModel):
@@ -156,13 +160,33 @@ class SimilarDocuments(BaseModel):
     similar: list[SimilarDocument]
 
 
+class Map(BaseModel):
+    """Columns, with one value per document shown."""
+
+    state: Literal["none", "drawing", "ready"] = Field(description="Only a map that is ready has documents.")
+    of: int = Field(description="How many documents there are; at most 1,500 are shown.")
+    x: list[float] = Field(description="From 0 to 1; near each other are documents whose vectors point the same way.")
+    y: list[float]
+    group: list[int] = Field(description="A place in `groups`.")
+    groups: list[str] = Field(description="Labels, or words of the strongest topics; the last is of all others.")
+    titles: list[str]
+
+
+class PlaceOnMap(BaseModel):
+    x: float
+    y: float
+    near: list[int] = Field(description="The nearest documents, as places in the columns of the map.")
+
+
 class RankedCandidateShown(BaseModel):
     text: str
     place: int
     rank: int
     probability: float = Field(description="Of being a right answer.")
-    probability_best: float = Field(description="Share of sampled rankings in which it comes first.")
-    rank_interval: tuple[int, int] = Field(description="Holds 90 % of its ranks over samples.")
+    probability_best: float = Field(
+        description="Of being the best right answer, if there is one; over all candidates these sum to one."
+    )
+    rank_interval: tuple[int, int] = Field(description="Holds its rank under known labels with 90 %.")
     words: list[str]
     attention_mean: list[float] | None
     attention_std: list[float] | None

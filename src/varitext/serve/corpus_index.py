@@ -9,6 +9,8 @@ import numpy as np
 from varitext.document_model import BLOCK, DocumentModel
 from varitext.errors import InputError
 from varitext.inspection import nearest
+from varitext.report.shown_documents import telling_words
+from varitext.report.topics import strongest_topics
 
 if TYPE_CHECKING:
     from varitext.corpora import Documents
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 MOST_DOCUMENTS = 100_000  # the first so many; a vector and a beginning of each are kept
 BEGINNING = 280  # characters
 EXAMPLE = 1_500  # characters
+TITLE = 140  # characters
+TOPIC_WORDS = 3
 
 
 def beginning(text: str, length: int = BEGINNING) -> str:
@@ -32,9 +36,21 @@ class CorpusIndex:
         self.example: str | None = None
         self._model = model
         self._stop = threading.Event()
-        self._vectors = np.zeros((0, 1), np.float32)
+        self.vectors = np.zeros((0, 1), np.float32)  # [D, K]
         self._beginnings: list[str] = []
         self._labels: list[str | None] = []
+        self._topics: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def title(self, row: int) -> str:
+        """A line about a document: its label, if it has one, and its beginning."""
+        return " · ".join(part for part in (self._labels[row], self._beginnings[row][:TITLE]) if part)
+
+    def group(self, row: int) -> str:
+        """What documents of one colour share: a label, or else the topic that they lie farthest out on."""
+        return self._labels[row] or self._topics[row]
 
     def start(self, data_dir: Path | None) -> None:
         """Begin to read, if the corpus is on this machine; nothing is fetched."""
@@ -48,9 +64,9 @@ class CorpusIndex:
     def similar(self, vector: np.ndarray, n: int) -> dict[str, Any]:
         similar = [
             {"index": i, "similarity": cosine, "label": self._labels[i], "text": self._beginnings[i]}
-            for i, cosine in nearest(self._vectors, vector, n)
+            for i, cosine in nearest(self.vectors, vector, n)
         ]
-        return {"among": len(self._vectors), "similar": similar}
+        return {"among": len(self), "similar": similar}
 
     def _read(self, data_dir: Path | None) -> None:
         try:
@@ -69,9 +85,13 @@ class CorpusIndex:
             if self._stop.is_set():
                 return
             vectors.append(self._model.posterior(content[start : min(start + BLOCK, n)]).mean)
-        self._vectors = np.concatenate(vectors)
-        self._beginnings = [""] * n if documents.texts is None else [beginning(text) for text in documents.texts[:n]]
+        self.vectors = np.concatenate(vectors)
+        if documents.texts is None:  # then the words that tell it from others speak for a document
+            self._beginnings = [", ".join(words) for words in telling_words(content[:n], self._model)]
+        else:
+            self._beginnings = [beginning(text) for text in documents.texts[:n]]
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
+        self._topics = strongest_topics(self.vectors, self._model.topics(TOPIC_WORDS))
         self.example = None if documents.texts is None else _typical(documents.texts[:n])
         self.state = "ready"
 

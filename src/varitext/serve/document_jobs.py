@@ -13,6 +13,7 @@ from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.inspection import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
+from varitext.serve.document_map import DocumentMap
 from varitext.serve.limits import Refusal
 
 MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
@@ -115,6 +116,28 @@ class FindSimilar:
             {"index": i, "similarity": cosine, "label": None, "text": beginning(self.among[i])} for i, cosine in found
         ]
         return {"among": len(self.among), "similar": similar}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a text lies on the map."""
+
+    text: str
+    map: DocumentMap
+
+    @property
+    def characters(self) -> int:
+        return len(self.text)
+
+    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
+        self.map.check()  # or else nothing needs to be computed
+        counts = model.count([self.text])
+        if not counts.nnz:
+            raise InputError(NO_KNOWN_WORD)
+        return counts
+
+    def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
+        return self.map.place(posterior.mean[0])
 
 
 def leave_one_out(whole: scipy.sparse.csr_matrix, columns: np.ndarray) -> scipy.sparse.csr_matrix:

@@ -9,7 +9,7 @@ from varitext.cli.asking import known_word
 from varitext.document_model import DocumentModel
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
-from varitext.serve.document_jobs import Explain, FindSimilar, Transform, all_topics, judge_perplexity
+from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, all_topics, judge_perplexity
 from varitext.serve.limits import WORD_CHARACTERS
 from varitext.serve.served_models import ServedModels
 
@@ -57,6 +57,17 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
         """The documents nearest to a text, by the cosine of their vectors."""
         served = models.of_documents(model)
         return await served.queue.ask(FindSimilar(asked.text, asked.among, asked.n, served.index))
+
+    @routes.get("/map", response_model=bodies.Map)
+    async def document_map(model: str) -> Any:
+        """A map of the documents that the model was fitted on, or of a sample; it is drawn when first asked for."""
+        return models.of_documents(model).map.shown()
+
+    @routes.post("/place", response_model=bodies.PlaceOnMap)
+    async def place(model: str, asked: bodies.PlaceAsked) -> Any:
+        """Where a text lies on that map: at one of its nearest documents there."""
+        served = models.of_documents(model)
+        return await served.queue.ask(Place(asked.text, served.map))
 
     return routes
 

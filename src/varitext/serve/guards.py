@@ -60,6 +60,7 @@ class Guard:
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         started, status = time.perf_counter(), None
+        self._metrics.in_flight += 1
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -79,6 +80,7 @@ class Guard:
             if status is None:
                 await _refuse(Refusal(500, "something went wrong here; the server's log says what"), send_with_headers)
         finally:
+            self._metrics.in_flight -= 1
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.request(route, status or 499, time.perf_counter() - started)
 
@@ -107,6 +109,8 @@ class Guard:
                 more = True
                 while more and size <= READ_ON * limit:
                     message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refusal(499, "the client has gone")  # told to nobody, but counted
                     part, more = message.get("body", b""), message.get("more_body", False)
                     size += len(part)
                     if size <= limit:

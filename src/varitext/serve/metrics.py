@@ -34,6 +34,7 @@ class Metrics:
     """Counts since the start. Routes are named by their pattern, so that there are never more than the service has."""
 
     def __init__(self) -> None:
+        self.in_flight = 0
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(SECONDS))
         self._batches: defaultdict[str, Histogram] = defaultdict(lambda: Histogram(BATCH_SIZES))
@@ -52,10 +53,12 @@ class Metrics:
         )
         waiting = (f'varitext_queue_length{{model="{_escaped(name)}"}} {n}' for name, n in queue_lengths.items())
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in KB
+        in_flight = f"varitext_requests_in_flight {self.in_flight}"
         lines = (
             *_family("varitext_requests_total", "counter", "Requests answered, by route and status.", requests),
             *_histograms("varitext_request_seconds", "Time from request to answer.", "route", self._seconds),
             *_histograms("varitext_batch_size", "Requests that a model answered together.", "model", self._batches),
+            *_family("varitext_requests_in_flight", "gauge", "Requests begun and not answered yet.", [in_flight]),
             *_family("varitext_queue_length", "gauge", "Requests that wait for a model.", waiting),
             *_family(
                 "varitext_peak_memory_bytes", "gauge", "Most memory so far.", [f"varitext_peak_memory_bytes {memory}"]

@@ -4,16 +4,24 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import secrets
 import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from varitext.errors import InputError
 
+if TYPE_CHECKING:
+    import uvicorn
+    from fastapi import FastAPI
+
 SHORTEST_TOKEN = 16
-GRACE_SECONDS = 4  # for answers in flight when asked to stop; with the rest the process ends within five
+FINISH_SECONDS = 3.5  # for answers in flight when asked to stop; those that are not ready then are told so
+GRACE_SECONDS = 4  # to send them; with the rest the process ends within five
+KEEP_ALIVE_SECONDS = 75  # longer than clients keep a connection: whoever closes first must be the one who asks
 
 
 def run_service(
@@ -45,10 +53,38 @@ def run_service(
             ws="none",
             http="h11",
             timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
+        server = uvicorn.Server(config)
         _announce(models, listening, token)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn hands on the signal that ended it; it was obeyed
-            asyncio.run(uvicorn.Server(config).serve([listening]))
+            asyncio.run(_serve(server, application, listening))
+    _leave()
+
+
+async def _serve(server: "uvicorn.Server", application: "FastAPI", listening: socket.socket) -> None:
+    """Serve until asked to stop; then answers in flight have a while to be finished."""
+    stopping = asyncio.create_task(_refuse_the_rest(server, application))
+    try:
+        await server.serve([listening])
+    finally:
+        stopping.cancel()
+
+
+async def _refuse_the_rest(server: "uvicorn.Server", application: "FastAPI") -> None:
+    while not server.should_exit:
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(FINISH_SECONDS)
+    application.state.models.refuse_all()
+
+
+def _leave() -> None:
+    """End the process without waiting for threads that compute what nobody waits for; nothing is ever written in them.
+
+    Python's own way would end them in the middle of torch's code, which aborts the process.
+    """
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def is_loopback(host: str) -> bool:

@@ -9,6 +9,7 @@ from varitext.document_model import DocumentModel
 from varitext.serve.batch_queue import BatchQueue
 from varitext.serve.bodies import ModelInfo
 from varitext.serve.corpus_index import CorpusIndex
+from varitext.serve.document_map import DocumentMap
 from varitext.serve.limits import Limits, Refusal
 from varitext.serve.metrics import Metrics
 from varitext.serve.worker import Worker
@@ -25,6 +26,7 @@ class ServedModel:
         self.is_ranker = isinstance(model, AnswerRanker)
         self.queue = BatchQueue(name, model, worker, limits, metrics)
         self.index = CorpusIndex(None if self.is_ranker else model)
+        self.map = DocumentMap(model, self.index)
 
     def info(self) -> ModelInfo:
         return ModelInfo(
@@ -50,6 +52,11 @@ class ServedModels:
 
     def __len__(self) -> int:
         return len(self._models)
+
+    def refuse_all(self) -> None:
+        """Nobody waits any longer: the server stops."""
+        for served in self:
+            served.queue.refuse_all()
 
     def named(self, name: str) -> ServedModel:
         if name not in self._models:

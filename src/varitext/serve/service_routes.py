@@ -25,24 +25,25 @@ CANDIDATES = [
 
 def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(tags=["service"])
-    needs_token = {401: problems[401]}
+    of_guards = {status: problems[status] for status in (400, 401, 403, 408, 413, 421, 500)}
+    of_models = of_guards | {status: problems[status] for status in (404, 422)}
 
-    @routes.get("/api/models", responses=needs_token)
+    @routes.get("/api/models", responses=of_guards)
     async def list_models() -> bodies.Models:
         """The models that are served."""
         return bodies.Models(models=[served.info() for served in models], version=varitext.__version__)
 
-    @routes.get("/api/models/{model}/example", responses={name: problems[name] for name in (401, 404, 422)})
+    @routes.get("/api/models/{model}/example", responses=of_models)
     async def example(model: str) -> bodies.Example:
         """Something to try the model with."""
         return _example(models.named(model))
 
-    @routes.get("/health", responses=needs_token)
+    @routes.get("/health", responses=of_guards)
     async def health() -> bodies.Health:
         """Whether the service answers."""
         return bodies.Health(status="ok", models=len(models), version=varitext.__version__)
 
-    @routes.get("/metrics", response_class=PlainTextResponse, responses=needs_token)
+    @routes.get("/metrics", response_class=PlainTextResponse, responses=of_guards)
     async def prometheus_metrics() -> str:
         """Requests, times, batches and queues, in Prometheus' text form."""
         return metrics.text({served.name: len(served.queue) for served in models})

@@ -78,7 +78,7 @@ function interval(candidate, of) {
   const said = low === high ? `${low}` : `${low} to ${high}`;
   const style = { "--low": (low - 1) / of, "--high": high / of, "--at": (candidate.rank - 0.5) / of };
   return element("span", { class: "figure" },
-    element("span", { class: "name" }, "ranks "), element("b", {}, said), element("span", { class: "name" }, ` of ${of}`),
+    element("span", { class: "name" }, "ranks "), element("b", {}, said), element("span", { class: "name of" }, ` of ${of}`),
     element("span", { class: "ranks", role: "img", "aria-label": `90 % of its ranks: ${said} of ${of}`, style }, element("i"), element("s")));
 }
 

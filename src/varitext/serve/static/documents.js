@@ -2,10 +2,12 @@
 // A text: its topics with their uncertainty, the words that moved it there, similar documents and words.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
+import * as map from "./map.js";
 
 const RESULTS = ["posterior", "moved", "alike"];
 const SHOWN_WORDS = 12;
-const TRIES = 60;
+const FIRST_TOPICS = 15;
+const PAUSE = 1000; // milliseconds, until it is asked again whether the documents are read
 let address; // of what is asked of the model chosen
 let model;
 let explained = null;
@@ -23,6 +25,7 @@ export function prepare() {
     event.preventDefault();
     similarWords(byId("word").value.trim());
   });
+  map.prepare();
 }
 
 export async function open(chosen, addressOf) {
@@ -32,6 +35,7 @@ export async function open(chosen, addressOf) {
   show("moved", [], "Words of your text, the strongest first.");
   show("alike", [], NO_DOCUMENTS[model.documents] ?? "Documents that lie near your text.");
   show("near", [], "Words that are used alike. Type one, or choose one anywhere on this page.");
+  map.open(model, addressOf);
   try {
     const { topics } = await ask(address("topics?words=8"));
     if (mine <= round && address === addressOf) drawTopics(topics);
@@ -62,6 +66,7 @@ async function look() {
   const started = performance.now();
   waiting(RESULTS, true);
   similarDocuments(text, mine);
+  map.place(text, address);
   try {
     const [found, perplexity] = await Promise.all([
       ask(address("explain"), { text, topics: 10, words: 100 }),
@@ -132,17 +137,16 @@ function drawMoved() {
 
 async function similarDocuments(text, mine) {
   try {
-    let found = null;
-    for (let tried = 0; !found && tried < TRIES && mine === round; tried += 1) {
-      try {
-        found = await ask(address("similar-documents"), { text, n: 5 });
-      } catch (error) {
-        if (error.status !== 503) throw error;
-        show("alike", [], error.message);
-        await new Promise((resume) => setTimeout(resume, 2000));
-      }
+    while (model.documents === "reading" && mine === round) {
+      show("alike", [], "The documents of the corpus are still being read …");
+      await new Promise((resume) => setTimeout(resume, PAUSE));
+      const { models } = await ask("/api/models");
+      model.documents = models.find((one) => one.id === model.id).documents;
     }
-    if (!found || mine !== round) return;
+    if (mine !== round) return;
+    if (model.documents === "none") return show("alike", [], NO_DOCUMENTS.none);
+    const found = await ask(address("similar-documents"), { text, n: 5 });
+    if (mine !== round) return;
     byId("alike-note").textContent = `Nearest of ${plural(found.among, "document")} by the cosine of their vectors.`;
     show("alike", found.similar.map((one) => element("li", {},
       element("span", { class: "value" }, one.similarity.toFixed(3)),
@@ -172,11 +176,21 @@ async function similarWords(word) {
   }
 }
 
-function drawTopics(topics) {
+function drawTopics(topics, pressedAll = false) {
   const most = Math.max(...topics.map((topic) => topic.share), 1e-9);
-  show("all-topics", topics.map((topic) => element("li", {},
+  const shown = pressedAll ? topics : topics.slice(0, FIRST_TOPICS);
+  byId("more-topics").hidden = shown.length === topics.length;
+  byId("more-topics").textContent = `Show all ${topics.length} topics`;
+  byId("more-topics").onclick = () => drawTopics(topics, true);
+  show("all-topics", shown.map((topic) => element("li", {},
     element("p", { class: "share" }, element("i", { style: { "--share": topic.share / most } }), percent(topic.share)),
-    element("div", { class: "words", dir: "auto" }, ...topic.words.map(term)))), "No topics.");
+    element("ol", { class: "words" }, ...bars(topic)))), "No topics.");
+}
+
+function bars(topic) {
+  const most = Math.max(...topic.weights.map(Math.abs), 1e-9);
+  return topic.words.map((word, place) => element("li", { title: `weight ${topic.weights[place].toFixed(2)}` },
+    element("span", { class: "bar", style: { "--share": Math.max(0, topic.weights[place]) / most } }), term(word)));
 }
 
 function term(word) {
