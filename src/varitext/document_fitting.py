@@ -87,17 +87,3 @@ def choose_trainer(
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)
     return Trainer(network, task, recipe.training, checkpoint, progress)
-
-
-def recipe_for_one_more_pass(recipe: Recipe, documents: int, seed: int) -> Recipe:
-    """Over new documents alone, at a quarter of the learning rate."""
-    training = dataclasses.replace(
-        recipe.training,
-        epochs=1,
-        learning_rate=recipe.training.learning_rate / 4,
-        kl_warm_up=0,
-        learning_rate_warm_up=0,
-        batch_size=min(recipe.training.batch_size, documents),
-        seed=seed,
-    )
-    return dataclasses.replace(recipe, training=training)

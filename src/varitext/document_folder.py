@@ -37,6 +37,7 @@ def save_document_model(model: "DocumentModel", folder: Path, overwrite: bool) -
         "architecture": model.architecture_,
         "training": model.training_,
         "learned": {name: _plain(getattr(model, name)) for name in LEARNED},
+        "updates": model.updates_,
     }
     weights = model.network_.state_dict()
     save_model(folder, StoredModel(KIND, config, weights, model.vocabulary_, model.history_), overwrite)
@@ -59,6 +60,7 @@ def restore_document_model(kind: type["DocumentModel"], stored: StoredModel, fol
     model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
     for name in LEARNED:
         setattr(model, name, config["learned"][name])
+    model.updates_ = config.get("updates", [])  # folders of before there were updates have none
     model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
     model.token_rules_ = TokenRules.from_dict(model.token_rules_)
     model.vocabulary_rules_ = VocabularyRules.from_dict(model.vocabulary_rules_)

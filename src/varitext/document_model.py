@@ -22,7 +22,6 @@ from varitext.document_fitting import (
     choose_recipe,
     choose_trainer,
     hold_out,
-    recipe_for_one_more_pass,
     without_empty,
 )
 from varitext.document_folder import KIND, restore_document_model, save_document_model
@@ -43,6 +42,7 @@ from varitext.store import load_as
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.threads import running_on
 from varitext.training import Progress, TrainingState
+from varitext.updating import go_on
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
@@ -146,20 +146,36 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
         return self
 
-    def partial_fit(self, X: DocumentInput, y: object = None) -> "DocumentModel":
-        """One more pass over these documents alone, at a quarter of the learning rate; words and axes stay."""
+    def partial_fit(
+        self,
+        X: DocumentInput,
+        y: object = None,
+        *,
+        dev: DocumentInput | None = None,
+        new_words: bool = False,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        progress: Progress | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> "DocumentModel":
+        """Go on with new documents; topics stay where they are, and words, to which `new_words` adds: `updating.py`.
+
+        The documents of before are not needed. What the update did is the last record of `updates_`.
+        """
         if not hasattr(self, "network_"):
-            return self.fit(X)
-        if hasattr(self.network_, "fit_directly"):
-            raise InputError(f"{self.model} learns from all documents at once: use fit")
-        counts = without_empty(self.count(X))
-        # the seed: fresh noise at every call
-        recipe = recipe_for_one_more_pass(choose_recipe(self, counts), counts.shape[0], self.seed + len(self.history_))
-        with running_on(self.threads):
-            self.network_.train().requires_grad_(True)
-            state = choose_trainer(self.network_, recipe, counts, counts[:500], self.device).train()
-            self.network_.eval().requires_grad_(False)
-        self.history_ = self.history_ + state.history[1:]
+            return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
+        go_on(
+            self,
+            X,
+            dev,
+            new_words,
+            epochs,
+            learning_rate,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
         return self
 
     # Using what was learned
@@ -317,6 +333,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.fit_seconds_ = state.seconds
         self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
         self.dev_perplexity_ = state.best
+        self.updates_ = []
         self._look_at_dimensions(train)
 
     def _look_at_dimensions(self, train: scipy.sparse.csr_matrix | ShardedCounts) -> None:
@@ -324,9 +341,13 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample = train[some_rows(np.random.default_rng((self.seed, 2)), train.shape[0], AXES_FROM)]
         if self.network_.free_axes:
             self.network_.turn_axes(self.posterior(sample).mean)
-        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(sample)))
-        lengths = torch.from_numpy(np.asarray(sample.sum(1)).ravel()).to(self.device)
-        self.kl_per_dimension_ = self.network_.carried(vectors, lengths).double().cpu().numpy()
+        self.kl_per_dimension_ = self.carried(sample)
+
+    def carried(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
+        """Nats that each dimension carries on average over these documents, [K]."""
+        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(counts)))
+        lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.device)
+        return self.network_.carried(vectors, lengths).double().cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:
