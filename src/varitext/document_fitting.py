@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
+from varitext.devices import check_device, seeded
 from varitext.direct_training import DirectTrainer
 from varitext.document_task import DocumentTask, Recipe
 from varitext.errors import InputError
@@ -64,8 +65,8 @@ def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
 
 
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    check_device(device)
+    with seeded(seed):
         network = MODELS[name](**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))

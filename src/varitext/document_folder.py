@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from varitext.devices import usable_device
 from varitext.errors import InputError
 from varitext.models import MODELS
 from varitext.store import StoredModel, load_weights, save_model
@@ -56,7 +57,7 @@ def restore_document_model(kind: type["DocumentModel"], stored: StoredModel, fol
     model.architecture_, model.training_ = config["architecture"], config["training"]
     model.network_ = MODELS[config["model"]](**config["architecture"])
     load_weights(model.network_, stored.weights, folder)
-    model.network_.eval().requires_grad_(False)
+    model.move_to(usable_device(model.device)).network_.eval().requires_grad_(False)
     model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
     for name in LEARNED:
         setattr(model, name, config["learned"][name])

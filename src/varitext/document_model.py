@@ -17,6 +17,7 @@ from varitext.batches import CountBatches
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.documents import Documents, check_counts
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of, some_rows
+from varitext.devices import check_device
 from varitext.document_fitting import (
     build_network,
     choose_recipe,
@@ -178,6 +179,13 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         )
         return self
 
+    def move_to(self, device: str) -> "DocumentModel":
+        """Compute there from now on."""
+        check_device(device)
+        self.device = device
+        self.network_.to(device)
+        return self
+
     # Using what was learned
 
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
@@ -210,7 +218,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
-        for batch, real in CountBatches(self.count(X), self.device).in_equal_blocks(block):
+        for batch, real in CountBatches(self.count(X), self.network_.device).in_equal_blocks(block):
             with running_on(self.threads), torch.no_grad():
                 vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
             yield Posterior(*vectors)
@@ -345,8 +353,8 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def carried(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
         """Nats that each dimension carries on average over these documents, [K]."""
-        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(counts)))
-        lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.device)
+        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.network_.device) for part in self.posterior(counts)))
+        lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.network_.device)
         return self.network_.carried(vectors, lengths).double().cpu().numpy()
 
     @property

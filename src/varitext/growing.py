@@ -18,6 +18,7 @@ from torch import Tensor
 
 from varitext.batches import CountBatches
 from varitext.corpora.sharded_counts import Counts, blocks_of
+from varitext.devices import seeded
 from varitext.errors import InputError
 from varitext.models.document_network import DocumentNetwork
 
@@ -28,8 +29,7 @@ def grown(
     network: DocumentNetwork, architecture: dict[str, Any], log_frequencies: Tensor, seed: int
 ) -> DocumentNetwork:
     """The network over as many words as there are frequencies, [V]; the first ones are its own, in their order."""
-    with torch.random.fork_rng([]):
-        torch.manual_seed(seed)
+    with seeded(seed):
         larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
     larger.word_log_frequencies.copy_(log_frequencies)
     larger.start_from_frequencies()

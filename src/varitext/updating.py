@@ -135,7 +135,7 @@ def go_on(
     with running_on(model.threads):
         after.network_ = _starting_network(model, after, train)
         before = model.n_training_documents_
-        pull = Anchor(model.network_.to(model.device), anchor * before / train.shape[0])
+        pull = Anchor(model.move_to(model.device).network_, anchor * before / train.shape[0])
         task = UpdateTask(train, held_out, recipe, model.device, pull, _hash_of(after.network_))
         trainer = Trainer(after.network_.train().requires_grad_(True), task, recipe.training, checkpoint, progress)
         try:
@@ -182,7 +182,7 @@ def _widened_vocabulary(model: "DocumentModel", X: DocumentInput) -> Vocabulary:
 
 def _starting_network(model: "DocumentModel", after: "DocumentModel", train: Counts) -> DocumentNetwork:
     """A copy of the model's network that knows the new frequencies, and the new words if there are any."""
-    old = model.network_.to(model.device)
+    old = model.move_to(model.device).network_
     frequencies = _joint_log_frequencies(old, train, model.n_training_documents_).to(model.device)
     if len(after.vocabulary_) == len(model.vocabulary_):
         network = copy.deepcopy(old)

@@ -19,7 +19,7 @@ from varitext.cli.asking import (
 )
 from varitext.cli.continuing import continue_fit
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
-from varitext.cli.options import Corpus, DataDir, Threads, Updates
+from varitext.cli.options import Corpus, DataDir, Device, Threads, Updates
 from varitext.errors import InputError
 
 
@@ -70,7 +70,7 @@ def fit(
         str | None, typer.Option(metavar="TIME", help="For example 60s, 10m or 2h; the schedule adapts.")
     ] = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    device: Device = "cpu",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
     part: Annotated[
         str, typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.")
