@@ -8,7 +8,7 @@ moving the word directions by D changes the words of a document by a KL of
 with the variance over words by frequency. So n new documents are learned under a pull of n_before / n times that
 towards the directions of before: each document of before still has its say. Words that they did not have are free.
 
-Besides: no KL warm-up, which would forget what h carries; a quarter of the learning rate; of all rounds, and of the
+Besides: no KL warm-up, which would forget what h carries; half the learning rate; of all rounds, and of the
 model as it was, the one that is best on held-out new documents is kept; and the axes that users see are turned to where
 they were, h being free to turn (`latent/rotation.py`).
 """
@@ -42,7 +42,7 @@ from varitext.training import Progress, StepLoss, Trainer, TrainingSettings, Tra
 if TYPE_CHECKING:
     from varitext.document_model import DocumentModel
 
-SLOWER = 4  # the learning rate of a first fit is divided by
+SLOWER = 2  # the learning rate of a first fit is divided by
 LEARNING_RATE_WARM_UP = 0.1  # Adam's first steps know nothing of the size of gradients
 COMPARED = 2000  # documents whose vectors are compared before and after
 
@@ -151,7 +151,7 @@ def go_on(
 
 
 def recipe_for_going_on(recipe: Recipe, documents: int, epochs: int | None, learning_rate: float | None) -> Recipe:
-    """Half the passes of a first fit, at a quarter of its learning rate, the KL at its full weight."""
+    """Half the passes of a first fit, at half its learning rate, the KL at its full weight."""
     epochs = epochs or max(1, round(recipe.training.epochs / 2))
     training = replace(
         recipe.training,
