@@ -42,7 +42,7 @@ def fit(
         typer.Option(
             "--continue",
             metavar="DIR",
-            help="Documents: go on from the model in DIR; --out, if it is to stay as it is.",
+            help="Documents: go on from the model in DIR, which stays as it is with --out.",
         ),
     ] = None,
     new_words: Annotated[
