@@ -64,8 +64,8 @@ on the generative model itself.""",
     (
         "updating",
         "Going on with new documents",
-        """The training documents in two random halves, K = 50. *In place*, *lowest*, *matched*, *top words*: how alike to
-those of the first half, as [training.md](training.md#going-on-with-new-documents) defines them; *matched* lets
+        """The training documents in two random halves, K = 50. *In place*, *lowest*, *matched*, *top words*: how
+alike to those of the first half, as [training.md](training.md#going-on-with-new-documents) defines them; *matched* lets
 topics change their numbers, as they do from one fit to another. Seconds of going on are of that alone.""",
     ),
 )
