@@ -61,6 +61,13 @@ seed, topics by rank-biased overlap of the best matching, documents by the share
         """Test perplexity of the same weights, K = 50, with q as the inference network says and with q moved some steps
 on the generative model itself.""",
     ),
+    (
+        "updating",
+        "Going on with new documents",
+        """The training documents in two random halves, K = 50. *In place*, *lowest*, *matched*, *top words*: how
+alike to those of the first half, as [training.md](training.md#going-on-with-new-documents) defines them; *matched* lets
+topics change their numbers, as they do from one fit to another. Seconds of going on are of that alone.""",
+    ),
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from varitext.combination import Combination
+from varitext.devices import usable_device
 from varitext.errors import InputError
 from varitext.first_stage import build_stage
 from varitext.models.answer_models import ANSWER_MODELS
@@ -56,8 +57,7 @@ def restore_answer_ranker(kind: type["AnswerRanker"], stored: StoredModel, folde
     frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
     if not len(stored.vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    if ranker.device.startswith("cuda") and not torch.cuda.is_available():
-        ranker.device = "cpu"  # fitted on another machine
+    ranker.device = usable_device(ranker.device)
     for name in LEARNED:
         setattr(ranker, name, config["learned"][name])
     ranker.architecture_, ranker.training_ = config["architecture"], config["training"]

@@ -15,6 +15,7 @@ from varitext.answer_folds import check_positions, fold_progress, out_of_fold, q
 from varitext.answer_task import PREDICTION_SAMPLES, arrange
 from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
+from varitext.devices import check_device
 from varitext.errors import InputError, TrainingDiverged
 from varitext.first_stage import FirstStage, OneGo, build_stage
 from varitext.models.answer_models import ANSWER_MODELS
@@ -244,6 +245,13 @@ class AnswerRanker(BaseEstimator):
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
         return load_as(Path(folder), KIND, partial(restore_answer_ranker, cls))
+
+    def move_to(self, device: str) -> "AnswerRanker":
+        """Compute there from now on."""
+        check_device(device)
+        self.device = device
+        self.first_stage_.move_to(device)
+        return self
 
     # Inside: learning
 

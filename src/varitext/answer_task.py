@@ -157,8 +157,8 @@ def question_seeds(batch: PairBatch, seed: int) -> list[int]:
 
 
 def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:
-    """The same that the model's own sampling gives for this question alone after `torch.manual_seed(seed)`."""
-    return torch.randn(samples, 1, latent_dim, generator=torch.Generator().manual_seed(seed))
+    """From the CPU, whatever the device: a question's samples are the same everywhere."""
+    return torch.randn(samples, 1, latent_dim, generator=torch.Generator().manual_seed(seed), device="cpu")
 
 
 @torch.no_grad()

@@ -33,7 +33,7 @@ class CountBatch:
         per_document = np.diff(rows.indptr).astype(np.int64)
         counts = torch.from_numpy(np.asarray(rows.data, np.float32))
         documents = torch.repeat_interleave(torch.from_numpy(per_document))
-        lengths = torch.zeros(rows.shape[0]).index_add_(0, documents, counts)
+        lengths = torch.zeros(rows.shape[0], device="cpu").index_add_(0, documents, counts)
         batch = cls(
             words=torch.from_numpy(rows.indices.astype(np.int64)),
             counts=counts,

@@ -23,7 +23,7 @@ class Snapshot(NamedTuple):
 def save_checkpoint(path: Path, snapshot: Snapshot) -> None:
     metadata = {"state": json.dumps(snapshot.state), "settings": json.dumps(snapshot.settings)}
     with atomic_file(path) as temporary:
-        save_file({name: tensor.contiguous() for name, tensor in snapshot.tensors.items()}, temporary, metadata)
+        save_file({name: tensor.cpu().contiguous() for name, tensor in snapshot.tensors.items()}, temporary, metadata)
 
 
 def load_checkpoint(path: Path) -> Snapshot:

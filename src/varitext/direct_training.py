@@ -15,6 +15,7 @@ from typing import Protocol
 import scipy.sparse
 import torch
 
+from varitext.devices import seeded
 from varitext.document_task import DocumentTask
 from varitext.interruption import Interruption
 from varitext.training import Progress, TrainingSettings, TrainingState
@@ -41,8 +42,7 @@ class DirectTrainer:
         """Run to the end. The global random state is left as it was found."""
         if resume and self.progress:
             self.progress.note("this model learns in one go and keeps no checkpoint: starting anew")
-        with torch.random.fork_rng(), Interruption() as interruption:
-            torch.manual_seed(self.settings.seed)
+        with seeded(self.settings.seed, self.task.device), Interruption() as interruption:
             started = time.monotonic()
             for share in self.model.fit_directly(self.task.train, self.settings):
                 self.state.step += 1

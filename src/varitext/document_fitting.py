@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
+from varitext.devices import check_device, seeded
 from varitext.direct_training import DirectTrainer
 from varitext.document_task import DocumentTask, Recipe
 from varitext.errors import InputError
@@ -65,8 +66,8 @@ def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
 
 
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    check_device(device)
+    with seeded(seed):
         network = MODELS[name](**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
@@ -88,17 +89,3 @@ def choose_trainer(
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)
     return Trainer(network, task, recipe.training, checkpoint, progress)
-
-
-def recipe_for_one_more_pass(recipe: Recipe, documents: int, seed: int) -> Recipe:
-    """Over new documents alone, at a quarter of the learning rate."""
-    training = dataclasses.replace(
-        recipe.training,
-        epochs=1,
-        learning_rate=recipe.training.learning_rate / 4,
-        kl_warm_up=0,
-        learning_rate_warm_up=0,
-        batch_size=min(recipe.training.batch_size, documents),
-        seed=seed,
-    )
-    return dataclasses.replace(recipe, training=training)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from varitext.devices import usable_device
 from varitext.errors import InputError
 from varitext.models import MODELS
 from varitext.store import StoredModel, load_weights, save_model
@@ -37,6 +38,7 @@ def save_document_model(model: "DocumentModel", folder: Path, overwrite: bool) -
         "architecture": model.architecture_,
         "training": model.training_,
         "learned": {name: _plain(getattr(model, name)) for name in LEARNED},
+        "updates": model.updates_,
     }
     weights = model.network_.state_dict()
     save_model(folder, StoredModel(KIND, config, weights, model.vocabulary_, model.history_), overwrite)
@@ -55,10 +57,11 @@ def restore_document_model(kind: type["DocumentModel"], stored: StoredModel, fol
     model.architecture_, model.training_ = config["architecture"], config["training"]
     model.network_ = MODELS[config["model"]](**config["architecture"])
     load_weights(model.network_, stored.weights, folder)
-    model.network_.eval().requires_grad_(False)
+    model.move_to(usable_device(model.device)).network_.eval().requires_grad_(False)
     model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
     for name in LEARNED:
         setattr(model, name, config["learned"][name])
+    model.updates_ = config.get("updates", [])  # folders of before there were updates have none
     model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
     model.token_rules_ = TokenRules.from_dict(model.token_rules_)
     model.vocabulary_rules_ = VocabularyRules.from_dict(model.vocabulary_rules_)

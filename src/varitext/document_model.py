@@ -17,12 +17,12 @@ from varitext.batches import CountBatches
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.documents import Documents, check_counts
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of, some_rows
+from varitext.devices import check_device
 from varitext.document_fitting import (
     build_network,
     choose_recipe,
     choose_trainer,
     hold_out,
-    recipe_for_one_more_pass,
     without_empty,
 )
 from varitext.document_folder import KIND, restore_document_model, save_document_model
@@ -43,6 +43,7 @@ from varitext.store import load_as
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.threads import running_on
 from varitext.training import Progress, TrainingState
+from varitext.updating import go_on
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 PREDICTION_SAMPLES = 20  # the paper's
@@ -148,20 +149,43 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
         return self
 
-    def partial_fit(self, X: DocumentInput, y: object = None) -> "DocumentModel":
-        """One more pass over these documents alone, at a quarter of the learning rate; words and axes stay."""
+    def partial_fit(
+        self,
+        X: DocumentInput,
+        y: object = None,
+        *,
+        dev: DocumentInput | None = None,
+        new_words: bool = False,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        progress: Progress | None = None,
+        checkpoint: Path | None = None,
+        resume: bool = False,
+    ) -> "DocumentModel":
+        """Go on with new documents; topics stay where they are, and words, to which `new_words` adds: `updating.py`.
+
+        The documents of before are not needed. What the update did is the last record of `updates_`.
+        """
         if not hasattr(self, "network_"):
-            return self.fit(X)
-        if hasattr(self.network_, "fit_directly"):
-            raise InputError(f"{self.model} learns from all documents at once: use fit")
-        counts = without_empty(self.count(X))
-        # the seed: fresh noise at every call
-        recipe = recipe_for_one_more_pass(choose_recipe(self, counts), counts.shape[0], self.seed + len(self.history_))
-        with running_on(self.threads):
-            self.network_.train().requires_grad_(True)
-            state = choose_trainer(self.network_, recipe, counts, counts[:500], self.device).train()
-            self.network_.eval().requires_grad_(False)
-        self.history_ = self.history_ + state.history[1:]
+            return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
+        go_on(
+            self,
+            X,
+            dev,
+            new_words,
+            epochs,
+            learning_rate,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        return self
+
+    def move_to(self, device: str) -> "DocumentModel":
+        """Compute there from now on."""
+        check_device(device)
+        self.device = device
+        self.network_.to(device)
         return self
 
     # Using what was learned
@@ -196,7 +220,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
-        for batch, real in CountBatches(self.count(X), self.device).in_equal_blocks(block):
+        for batch, real in CountBatches(self.count(X), self.network_.device).in_equal_blocks(block):
             with running_on(self.threads), torch.no_grad():
                 vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
             yield Posterior(*vectors)
@@ -319,6 +343,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.fit_seconds_ = state.seconds
         self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
         self.dev_perplexity_ = state.best
+        self.updates_ = []
         self._look_at_dimensions(train)
 
     def _look_at_dimensions(self, train: scipy.sparse.csr_matrix | ShardedCounts) -> None:
@@ -326,9 +351,13 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample = train[some_rows(np.random.default_rng((self.seed, 2)), train.shape[0], AXES_FROM)]
         if self.network_.free_axes:
             self.network_.turn_axes(self.posterior(sample).mean)
-        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.device) for part in self.posterior(sample)))
-        lengths = torch.from_numpy(np.asarray(sample.sum(1)).ravel()).to(self.device)
-        self.kl_per_dimension_ = self.network_.carried(vectors, lengths).double().cpu().numpy()
+        self.kl_per_dimension_ = self.carried(sample)
+
+    def carried(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
+        """Nats that each dimension carries on average over these documents, [K]."""
+        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.network_.device) for part in self.posterior(counts)))
+        lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.network_.device)
+        return self.network_.carried(vectors, lengths).double().cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:

@@ -14,8 +14,9 @@ from scipy.special import expit
 from torch import Tensor
 
 from varitext.answer_fitting import Lesson, answer_objective, training_settings
-from varitext.answer_task import PREDICTION_PAIRS, AnswerTask, question_seeds, sampled_probabilities
+from varitext.answer_task import PREDICTION_PAIRS, AnswerTask, prior_samples, sampled_probabilities
 from varitext.corpora.question_answers import QuestionAnswers
+from varitext.devices import check_device, seeded
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.answer_network import AnswerNetwork
@@ -50,6 +51,8 @@ class FirstStage(Protocol):
     def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray | None:
         """The weight of every word of one question's candidates under the same h, [S, P, T]; None without attention."""
 
+    def move_to(self, device: str) -> None: ...
+
     def stored_weights(self) -> dict[str, Tensor]: ...
 
     def restore(self, weights: dict[str, Tensor], folder: Path) -> None: ...
@@ -66,8 +69,8 @@ class NetworkStage:
     def __init__(
         self, kind: type[AnswerNetwork], architecture: dict[str, Any], overlap: Overlap, device: str, seed: int
     ):
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        check_device(device)
+        with seeded(seed):
             self.model = kind(**architecture).to(device)
         self.architecture, self.overlap, self.device = architecture, overlap, device
 
@@ -89,9 +92,14 @@ class NetworkStage:
         if not hasattr(self.model, "attention_weights"):
             return None
         batch = self._batches(question_answers).batch([0])
-        with torch.random.fork_rng():
-            torch.manual_seed(question_seeds(batch, seed)[0])
-            return self.model.attention_weights(batch, samples).double().cpu().numpy()
+        with torch.no_grad():
+            encoding = self.model.encode(batch)
+            h = prior_samples(self.model, encoding, batch, samples, seed).index_select(1, batch.question_of)
+            return self.model.attention_given(h, encoding).double().cpu().numpy()
+
+    def move_to(self, device: str) -> None:
+        self.device = device
+        self.model.to(device)
 
     def stored_weights(self) -> dict[str, Tensor]:
         weights = self.model.state_dict()
@@ -132,6 +140,9 @@ class ScorerStage:
 
     def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> None:
         return None
+
+    def move_to(self, device: str) -> None:
+        """Its numbers are numpy's: they stay."""
 
     def stored_weights(self) -> dict[str, Tensor]:
         return self.model.state_dict()

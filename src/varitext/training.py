@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from varitext.averaging import WeightAverage
 from varitext.checkpoint import Snapshot, load_checkpoint, save_checkpoint
+from varitext.devices import random_states, seeded, set_random_states
 from varitext.errors import InputError, TrainingDiverged
 from varitext.interruption import Interruption
 
@@ -162,6 +163,7 @@ class Trainer:
         self.model, self.task, self.settings = model, task, settings
         self.checkpoint, self.progress = checkpoint, progress
         self.state = TrainingState()
+        self.device = next(model.parameters()).device
         self.groups = _parameter_groups(model, settings.updates)
         self.optimizers = [
             torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
@@ -173,9 +175,7 @@ class Trainer:
 
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
-        devices = [parameter.device for parameter in self.model.parameters() if parameter.is_cuda][:1]
-        with torch.random.fork_rng(devices), Interruption() as interruption:
-            torch.manual_seed(self.settings.seed)
+        with seeded(self.settings.seed, self.device), Interruption() as interruption:
             if resume and self.checkpoint and self.checkpoint.exists():
                 self._restore(load_checkpoint(self.checkpoint))
             else:
@@ -288,8 +288,7 @@ class Trainer:
     def _score(self) -> Score:
         self.model.eval()
         # its own noise: how often the score is taken must not change the run
-        with torch.random.fork_rng(), torch.no_grad(), self._averaged():
-            torch.manual_seed(self.settings.seed + 1)
+        with seeded(self.settings.seed + 1, self.device), torch.no_grad(), self._averaged():
             score = self.task.score(self.model)
         self.model.train()
         return score
@@ -338,7 +337,7 @@ class Trainer:
         tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         if self.average:
             tensors |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
-        tensors["random"] = torch.get_rng_state()
+        tensors |= random_states(self.device)
         for number, optimizer in enumerate(self.optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
                 tensors |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
@@ -358,7 +357,7 @@ class Trainer:
         if self.average:
             for name, tensor in _with_prefix(tensors, "average.").items():
                 self.average.weights[name].copy_(tensor)
-        torch.set_rng_state(tensors["random"].cpu())
+        set_random_states(tensors, self.device)
         for number, optimizer in enumerate(self.optimizers):
             moments: dict[int, dict[str, Tensor]] = {}
             for name, tensor in _with_prefix(tensors, f"optimizer.{number}.").items():

@@ -7,7 +7,7 @@ import typer
 
 from varitext.cli.answer_input import questions_for, read_candidates
 from varitext.cli.asking import load_ranker
-from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import print_comparison, print_json, print_ranking
 from varitext.errors import InputError
 
@@ -35,6 +35,7 @@ def rank(
         typer.Option("--unordered", help="The candidates are not the sentences of one document, in their order."),
     ] = False,
     threads: Threads = None,
+    device: Device = "cpu",
     text_column: TextColumn = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +54,7 @@ def rank(
       grep Joyce notes.txt | varitext rank models/answers --question "who wrote Ulysses?" --candidates - --unordered
       varitext rank models/answers --question "who wrote Ulysses?" --candidates rows.csv --text-column sentence --json
     """
-    ranker = load_ranker(folder, threads)
+    ranker = load_ranker(folder, threads, device)
     texts = read_candidates(candidates, text_column)
     positions = range(len(texts)) if ranker.reads_positions_ and not unordered else None
     ranking = ranker.rank(question, texts, samples, positions)
@@ -75,6 +76,7 @@ def compare(
     part: Part = None,
     protocol: Protocol = None,
     threads: Threads = None,
+    device: Device = "cpu",
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,7 +93,7 @@ def compare(
     from varitext.corpora import default_protocol
     from varitext.evaluation.ranking import compare_rankings
 
-    rankers = [load_ranker(folder, threads) for folder in (first, second)]
+    rankers = [load_ranker(folder, threads, device) for folder in (first, second)]
     fitted_on = [(ranker.corpus_ or {}).get("name") for ranker in rankers]
     if corpus is None and fitted_on[0] != fitted_on[1]:
         raise InputError(

@@ -87,15 +87,10 @@ def check_estimator(model: str, estimator: str | None) -> None:
 
 
 def check_device(name: str) -> None:
-    import torch
+    """Refuse a device that is not here, before anything is loaded."""
+    from varitext import devices
 
-    if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
-        raise InputError(f"--device {name!r} is not a device: cpu or cuda")
-    try:
-        torch.empty(1, device=name)
-    except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"--device {name} cannot be used here ({reason}); cpu can") from None
+    devices.check_device(name)
 
 
 def seconds_of(duration: str | None) -> float | None:
@@ -110,18 +105,19 @@ def seconds_of(duration: str | None) -> float | None:
 # Models
 
 
-def load_any(folder: Path, threads: int | None = None) -> "DocumentModel | AnswerRanker":
+def load_any(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel | AnswerRanker":
     """The model in the folder, of documents or of answers."""
     from varitext.answer_folder import KIND
     from varitext.answer_ranker import AnswerRanker
     from varitext.document_model import DocumentModel
     from varitext.store import stored_kind
 
+    check_device(device)
     kind = AnswerRanker if stored_kind(folder) == KIND else DocumentModel
-    return kind.load(folder).set_params(threads=threads, device="cpu")
+    return kind.load(folder).set_params(threads=threads).move_to(device)
 
 
-def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
+def load_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
     from varitext.answer_folder import KIND
     from varitext.store import stored_kind
 
@@ -129,16 +125,16 @@ def load_model(folder: Path, threads: int | None = None) -> "DocumentModel":
         raise InputError(
             f"{folder} holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
         )
-    return load_any(folder, threads)
+    return load_any(folder, threads, device)
 
 
-def load_ranker(folder: Path, threads: int | None = None) -> "AnswerRanker":
+def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     from varitext.document_folder import KIND
     from varitext.store import stored_kind
 
     if stored_kind(folder) == KIND:
         raise InputError(f"{folder} holds a model of documents: this needs one of answers, as `fit --model nasm` gives")
-    return load_any(folder, threads)
+    return load_any(folder, threads, device)
 
 
 # Documents

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from varitext.cli.asking import documents_for, known_word, load_documents, load_model
-from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
 from varitext.errors import InputError
 
@@ -20,6 +20,7 @@ def transform(
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
     part: Part = None,
     threads: Threads = None,
+    device: Device = "cpu",
     text_column: TextColumn = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -36,7 +37,7 @@ def transform(
     from varitext.export import check_vector_file, write_vectors
 
     check_vector_file(out)
-    model = load_model(folder, threads)
+    model = load_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.network_.vector_dim
     write_vectors(out, model.posterior_blocks(counts), documents, width, with_std)

@@ -7,7 +7,7 @@ import typer
 
 from varitext.cli.answer_input import questions_for
 from varitext.cli.asking import check_new_file, documents_for, load_any, refuse_options, training_documents
-from varitext.cli.options import AsJson, DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import (
     print_answer_evaluation,
     print_document_evaluation,
@@ -34,6 +34,7 @@ def evaluate(
     ] = None,
     part: Part = None,
     threads: Threads = None,
+    device: Device = "cpu",
     text_column: TextColumn = None,
     full: Annotated[
         bool,
@@ -75,7 +76,7 @@ def evaluate(
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
-    model = load_any(folder, threads)
+    model = load_any(folder, threads, device)
     how_to_name = f"varitext evaluate {folder} FILE"
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol, "run": run, "qrels": qrels}, f"{folder} holds a model of documents")

@@ -17,28 +17,46 @@ from varitext.cli.asking import (
     refuse_options,
     seconds_of,
 )
+from varitext.cli.continuing import continue_fit
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
-from varitext.cli.options import Corpus, DataDir, Threads, Updates
+from varitext.cli.options import Corpus, DataDir, Device, Threads, Updates
+from varitext.errors import InputError
 
 
 def fit(
     corpus: Corpus,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.")
+    ] = None,
     model: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
             help="Documents: nvdm, nvdm_categorical, nvdm_softmax, sbn, fdarn, docnade, rsm, lda, swv. "
-            "Answers: nasm, lstm_attention, lstm, bigram_cnn, deep_cnn, overlap, pv, word_alignment, lclr.",
+            "Answers: nasm, lstm_attention, lstm, bigram_cnn, deep_cnn, overlap, pv, word_alignment, lclr. "
+            "nvdm if left out.",
         ),
-    ] = "nvdm",
+    ] = None,
+    continued: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            metavar="DIR",
+            help="Documents: go on from the model in DIR, which stays as it is with --out.",
+        ),
+    ] = None,
+    new_words: Annotated[
+        bool, typer.Option("--new-words", help="With --continue: also learn words that the model does not have yet.")
+    ] = False,
     latent_dim: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Latent dimensions (topics); 50 if left out.")
     ] = None,
     seed: Annotated[
-        int,
-        typer.Option(min=0, max=2**32 - 1, metavar="N", help="Same seed, same bits, on one machine and thread count."),
-    ] = 0,
+        int | None,
+        typer.Option(
+            min=0, max=2**32 - 1, metavar="N", help="Same seed, same bits, on one machine and thread count; 0 at first."
+        ),
+    ] = None,
     epochs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Passes over the training part; else the model decides.")
     ] = None,
@@ -52,7 +70,7 @@ def fit(
         str | None, typer.Option(metavar="TIME", help="For example 60s, 10m or 2h; the schedule adapts.")
     ] = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
+    device: Device = "cpu",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
     part: Annotated[
         str, typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.")
@@ -128,9 +146,8 @@ def fit(
       varitext fit wikiqa --model nasm --counts --position --out models/answers
       varitext fit wikiqa --model overlap --features bm25 --out models/bm25
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
+      varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
-    check_place_for_model(out, resume)
-    answers = is_answer_model(model)
     of_documents = {
         "preset": preset,
         "updates": updates and updates.value,
@@ -149,13 +166,6 @@ def fit(
         "kl_warm_up": kl_warm_up,
         "free_bits": free_bits,
     }
-    if answers:
-        refuse_options(of_documents, f"{model} is a model of answers")
-    else:
-        refuse_options(of_answers, f"{model} is a model of documents")
-        check_preset(model, preset or "recommended")
-        check_estimator(model, estimator)
-    check_device(device)
     settings = {
         "latent_dim": latent_dim,
         "epochs": epochs,
@@ -166,6 +176,23 @@ def fit(
         "device": device,
         "seed": seed,
     }
+    if continued is not None:
+        refuse_options({"model": model} | of_answers, "--continue goes on from a model of documents as it was fitted")
+        typed = settings | of_documents
+        return continue_fit(continued, corpus, part, data_dir, out, new_words, typed, resume)
+    refuse_options({"new_words": new_words}, "it belongs to --continue")
+    if out is None:
+        raise InputError("say with --out where the model folder goes")
+    check_place_for_model(out, resume)
+    model = model or "nvdm"
+    answers = is_answer_model(model)
+    if answers:
+        refuse_options(of_documents, f"{model} is a model of answers")
+    else:
+        refuse_options(of_answers, f"{model} is a model of documents")
+        check_preset(model, preset or "recommended")
+        check_estimator(model, estimator)
+    check_device(device)
     if answers:
         check_answer_options(model, settings | of_answers, resume)
         lesson = _answer_lesson(corpus, part, data_dir, model, settings | of_answers)

@@ -23,6 +23,8 @@ class Lesson(NamedTuple):
     unit: str  # of which the progress line gives the bound: word or pair
     has_latent: bool
     summary: Callable[[Any], str]  # what the estimator has learned, in one line
+    learn: Callable[..., Any] | None = None  # in the place of `estimator.fit`
+    keeps_unfinished: bool = True  # whether an interrupted run leaves the best model so far
 
 
 def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
@@ -33,11 +35,13 @@ def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
     estimator = lesson.estimator
     try:
         with show_progress(lesson.unit, lesson.has_latent) as progress:
-            estimator.fit(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+            learn = lesson.learn or estimator.fit
+            learn(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
     except KeyboardInterrupt:
-        if not hasattr(estimator, "stopped_"):  # a second Ctrl-C: at once
+        if getattr(estimator, "stopped_", None) != "interrupted":  # a second Ctrl-C: at once
             raise
-        _save(lesson, out)
+        if lesson.keeps_unfinished:
+            _save(lesson, out)
         say("the same command with --resume goes on from here")
         raise
     except TrainingDiverged as error:
@@ -54,7 +58,7 @@ def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
 
 def _save(lesson: Lesson, out: Path) -> None:
     estimator = lesson.estimator
-    estimator.corpus_ |= lesson.typed
+    estimator.corpus_ = (estimator.corpus_ or {}) | lesson.typed or None
     estimator.save(out, overwrite=True)
     if estimator.stopped_ != "diverged":  # that error has one line of its own
         say(f"{lesson.summary(estimator)}; model in {out}")
@@ -81,6 +85,18 @@ def documents_learned(model: "DocumentModel") -> str:
         f"{model.n_training_documents_} documents, {len(model.vocabulary_)} words, "
         f"{model.fit_seconds_:.0f} s ({_STOPPED[model.stopped_]}); "
         f"held-out perplexity {model.dev_perplexity_:.1f}"
+    )
+
+
+def update_learned(model: "DocumentModel") -> str:
+    update = model.updates_[-1]
+    alignment, words = update["alignment"], update["new_words"]
+    return (
+        f"{update['documents']} more documents" + (f", {words} new words" if words else "") + f", "
+        f"{update['seconds']:.0f} s ({_STOPPED[model.stopped_]}); held-out perplexity of new documents "
+        f"{update['perplexity_before']:.1f}, now {update['perplexity_after']:.1f}; alignment of topics "
+        f"{alignment['in_place']:.3f} (the lowest {alignment['lowest']:.3f}; {alignment['moved']} of "
+        f"{alignment['n_topics']} moved), of document vectors {update['same_vectors']:.3f}"
     )
 
 

@@ -22,6 +22,7 @@ Part = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, metavar="N", help="CPU threads; all cores if left out.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")]
 Protocol = Annotated[
     str | None,
     typer.Option(

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from varitext.batches import CountBatch
+from varitext.devices import seeded
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import LARGEST_LOGITS, per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.significance import bootstrap_interval
@@ -121,8 +122,7 @@ def completion_log_likelihoods(
     documents, words = halves.observed.shape
     size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, words))))
     values = []
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed, device):
         for start in range(0, documents, size):
             observed, hidden = (CountBatch.from_rows(half[start : start + size], device) for half in halves)
             values.append(_ESTIMATORS[estimator_of(model)](model, observed, hidden, samples))

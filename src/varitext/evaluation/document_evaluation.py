@@ -81,7 +81,7 @@ def evaluate_documents(
     return DocumentEvaluation(
         perplexity=model.perplexity_record(test, samples),
         completion=completion_record(
-            model.network_, model.count(test), frequencies, samples, seed, device=model.device
+            model.network_, model.count(test), frequencies, samples, seed, device=model.network_.device
         ),
         npmi=npmi,
         c_v=c_v,

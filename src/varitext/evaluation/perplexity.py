@@ -14,6 +14,7 @@ import scipy.sparse
 import torch
 
 from varitext.batches import CountBatches
+from varitext.devices import seeded
 from varitext.errors import InputError
 from varitext.evaluation.significance import bootstrap_interval
 from varitext.latent import LatentModel, draw
@@ -58,8 +59,7 @@ def document_bounds(
     """Both bounds of every document; the same seed gives the same values."""
     batch_size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, counts.shape[1]))))
     rows, by_dimension = [], []
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed, device):
         for batch in CountBatches(counts, device).in_order(batch_size):
             draws = draw(model, batch, samples)
             bound = draws.elbo()

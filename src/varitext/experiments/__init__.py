@@ -27,6 +27,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "overfitting": "overfitting",
     "complexity": "complexity",
     "recipes": "recipes",
+    "updating": "updating",
 }
 
 

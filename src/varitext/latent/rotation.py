@@ -22,3 +22,14 @@ def readable_axes(means: np.ndarray, rounds: int = 60, tolerance: float = 1e-7) 
         reached = gains.sum()
     skewness = ((centred @ axes) ** 3).sum(0)
     return axes * np.where(skewness < 0, -1.0, 1.0)
+
+
+def axes_towards(directions: np.ndarray, seen_before: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """The rotation [K, K] under which word directions [V, K] come nearest to how they were seen before, [V, K].
+
+    Orthogonal Procrustes (Schönemann 1966), a word weighing as much as it is frequent: after more training the axes
+    are those that users know, however h itself has turned.
+    """
+    weighted = np.asarray(frequencies, np.float64)[:, None] * directions
+    left, _, right = np.linalg.svd(weighted.T @ np.asarray(seen_before, np.float64))
+    return left @ right

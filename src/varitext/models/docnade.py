@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from varitext.batches import CountBatch, CountBatches
 from varitext.carried import directions_carry
+from varitext.devices import seeded
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import DocumentBounds, Figure, exact_bounds
@@ -95,8 +96,7 @@ class DocNADE(DocumentNetwork):
     def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """One order for every five samples that others draw. The bound is the mean over orders of log p."""
         orders = max(1, samples // SAMPLES_PER_ORDER)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed, self.bias.device):
             batches = CountBatches(counts, self.bias.device).in_order(256)
             found = torch.cat([self.log_probability(batch, orders) for batch in batches], 1).double()  # [O, D]
         mixture = found.logsumexp(0) - math.log(orders)

@@ -85,6 +85,10 @@ class DocumentNetwork(nn.Module):
     # What users look at
 
     @property
+    def device(self) -> torch.device:
+        return self.word_log_frequencies.device
+
+    @property
     def vector_dim(self) -> int:
         """The width of document and word vectors."""
         return self.latent_dim

@@ -9,6 +9,7 @@ The rest is in `switch_network.py`. The KL against this prior has no formula: it
 import torch
 from torch import Tensor, nn
 
+from varitext.devices import seeded
 from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.models.switch_network import Encoding, SwitchNetwork
 
@@ -27,7 +28,6 @@ class FDARN(SwitchNetwork):
 
     def prior_probabilities(self) -> Tensor:
         """From draws, always the same ones: there is no formula for these either."""
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
+        with seeded(0, self.prior_bias.device):
             draws = AutoregressiveBernoullis(self.prior_bias, self.prior_weights).sample(PRIOR_DRAWS)
         return draws.mean(0)

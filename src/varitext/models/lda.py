@@ -16,6 +16,7 @@ from torch import Tensor
 
 from varitext.batches import CountBatch
 from varitext.carried import shares_carry
+from varitext.devices import seeded
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
 from varitext.evaluation.lda_bound import TopicPrior, infer_topics, lda_bounds
@@ -66,8 +67,7 @@ class LDA(DocumentNetwork):
         self.alpha.copy_(torch.from_numpy(np.asarray(sampler.alpha, np.float64)))
 
     def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed, self.alpha.device):
             bounds = lda_bounds(self._topic_prior(), counts, samples)
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
         # one KL for all topics together: theta sums to one, so it has no parts that would add up

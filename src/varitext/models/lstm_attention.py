@@ -33,5 +33,8 @@ class LSTMAttention(RecurrentNetwork):
     def attention_weights(self, batch: PairBatch, samples: int = 1) -> Tensor:
         """alpha on every word of every answer; the same in all samples."""
         encoding = self.encode(batch)
+        return self.attention_given(self.prior_samples(encoding, samples), encoding)  # [S, P, T]
+
+    def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         weights = self.attention.weights(encoding.question_by_pair[None], encoding.answers)
-        return weights.expand(samples, -1, -1)  # [S, P, T]
+        return weights.expand(len(h), -1, -1)  # [S, P, T]

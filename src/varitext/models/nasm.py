@@ -64,7 +64,10 @@ class NASM(RecurrentNetwork):
         From the same random state as `predict`, both use the same h.
         """
         encoding = self.encode(batch)
-        return self.attention.weights(self.prior_samples(encoding, samples), encoding.answers)  # [S, P, T]
+        return self.attention_given(self.prior_samples(encoding, samples), encoding)  # [S, P, T]
+
+    def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.attention.weights(h, encoding.answers)  # [S, P, T]
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         for part in (self.read_label, self.posterior_mlp, self.posterior_head):

@@ -23,6 +23,7 @@ from torch.nn import functional
 from varitext.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
 from varitext.batches import CountBatch, CountBatches
 from varitext.carried import switches_carry
+from varitext.devices import seeded
 from varitext.document_task import DocumentObjective, Recipe
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import DocumentBounds, Figure, exact_bounds
@@ -129,8 +130,7 @@ class RSM(DocumentNetwork):
         unnormalised = torch.cat([self.log_unnormalised(batch) for batch in batches]).double().cpu().numpy()
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
         chains, bridges = max(50, 10 * samples), max(1, samples // 5)
-        with torch.random.fork_rng():
-            torch.manual_seed(seed)
+        with seeded(seed, self.word_bias.device):
             log_z = self.log_partition(round(lengths.max()), chains, bridges)
         bounds = exact_bounds(unnormalised - log_z.at(lengths), counts, self.latent_dim)
         return bounds._replace(standard_errors=log_z.standard_error_at(lengths), drawn=chains)
