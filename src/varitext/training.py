@@ -21,6 +21,7 @@ from varitext.averaging import WeightAverage
 from varitext.checkpoint import Snapshot, load_checkpoint, save_checkpoint
 from varitext.errors import InputError, TrainingDiverged
 from varitext.interruption import Interruption
+from varitext.processes import ALONE, World
 
 RESCUES = 5  # how often training may roll back before it gives up
 RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
@@ -69,7 +70,7 @@ class TrainingSettings:
 
 
 class StepLoss(NamedTuple):
-    """The loss of one batch, and what the progress line shows of it."""
+    """The loss of one batch, and what the progress line shows of it; of a share, its part in them."""
 
     loss: Tensor  # scalar
     elbo: Tensor  # scalar, un-annealed, per unit (word or pair)
@@ -150,9 +151,10 @@ class Trainer:
         settings: TrainingSettings,
         checkpoint: Path | None = None,
         progress: Progress | None = None,
+        world: World = ALONE,
     ):
         self.model, self.task, self.settings = model, task, settings
-        self.checkpoint, self.progress = checkpoint, progress
+        self.checkpoint, self.progress, self.world = checkpoint, progress, world
         self.state = TrainingState()
         self.groups = _parameter_groups(model, settings.updates)
         self.optimizers = [
@@ -165,10 +167,9 @@ class Trainer:
 
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
-        devices = [parameter.device for parameter in self.model.parameters() if parameter.is_cuda][:1]
-        with torch.random.fork_rng(devices), Interruption() as interruption:
+        with torch.random.fork_rng(self._gpus()), Interruption() as interruption:
             torch.manual_seed(self.settings.seed)
-            if resume and self.checkpoint and self.checkpoint.exists():
+            if self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists())):
                 self._restore(load_checkpoint(self.checkpoint))
             else:
                 self._begin()
@@ -187,16 +188,15 @@ class Trainer:
         self._save()
 
     def _run(self, interruption: Interruption) -> None:
-        started = time.monotonic() - self.state.seconds
+        self.started, self.interruption = time.monotonic() - self.state.seconds, interruption
         self.model.train()
         while not self.state.stopped:
             epoch, done = divmod(self.state.step, self.task.steps_per_epoch)
             for batch in itertools.islice(self.task.batches(epoch), done, None):
-                self.state.seconds = time.monotonic() - started
                 if not self._step(batch):
                     self._rescue()
                     break  # the step count went back: find the batch that belongs to it
-                self.state.stopped = self._reason_to_stop(interruption)
+                self.state.stopped = self._reason_to_stop()
                 if self._round_is_over() and not self._round():
                     break
                 if self.state.stopped:
@@ -216,6 +216,7 @@ class Trainer:
         loss = self.task.loss(self.model, batch, self._kl_weight(share))
         loss.loss.backward()
         parameters = [parameter for number in chosen for parameter in self.groups[number]]
+        loss = self._together(parameters, loss)
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         if norm > settings.gradient_clip:
             nn.utils.clip_grads_with_norm_(parameters, settings.gradient_clip, norm)
@@ -232,6 +233,18 @@ class Trainer:
         if finite and self.progress:
             self.progress.step(self._share_done(), loss.elbo.item(), loss.kl.item())
         return finite
+
+    @torch.no_grad()
+    def _together(self, parameters: list[nn.Parameter], loss: StepLoss) -> StepLoss:
+        """Sum gradients and figures over all processes, and agree on the time and on whether one was asked to stop."""
+        seconds, asked = time.monotonic() - self.started, self.interruption.requested
+        if self.world.size > 1:
+            told = [float(asked), seconds if self.world.is_first else 0.0]
+            figures = torch.cat([torch.stack(loss), torch.tensor(told, device=loss.loss.device)])
+            self.world.sum_([*(each.grad for each in parameters if each.grad is not None), figures])
+            loss, (asked, seconds) = StepLoss(*figures[:3]), figures[3:].tolist()
+        self.state.seconds, self.asked_to_stop = seconds, bool(asked)
+        return loss
 
     def _round(self) -> bool:
         """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
@@ -252,11 +265,11 @@ class Trainer:
 
     def _save(self) -> None:
         self.safe = self._snapshot()
-        if self.checkpoint:
+        if self.checkpoint and self.world.is_first:
             save_checkpoint(self.checkpoint, self.safe)
 
-    def _reason_to_stop(self, interruption: Interruption) -> str:
-        if interruption.requested:
+    def _reason_to_stop(self) -> str:
+        if self.asked_to_stop:
             return "interrupted"
         if self.settings.time_limit is not None and self.state.seconds >= self.settings.time_limit:
             return "time"
@@ -278,6 +291,10 @@ class Trainer:
             self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
 
     def _score(self) -> Score:
+        """That of the first process, so that all decide alike."""
+        return Score(*self.world.agree(self._own_score() if self.world.is_first else None))
+
+    def _own_score(self) -> Score:
         self.model.eval()
         # its own noise: how often the score is taken must not change the run
         with torch.random.fork_rng(), torch.no_grad(), self._averaged():
@@ -329,6 +346,7 @@ class Trainer:
         if self.average:
             tensors |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
         tensors["random"] = torch.get_rng_state()
+        tensors |= {f"random.{gpu.type}": torch.cuda.get_rng_state(gpu) for gpu in self._gpus()}
         for number, optimizer in enumerate(self.optimizers):
             for index, moments in optimizer.state_dict()["state"].items():
                 tensors |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
@@ -349,6 +367,9 @@ class Trainer:
             for name, tensor in _with_prefix(tensors, "average.").items():
                 self.average.weights[name].copy_(tensor)
         torch.set_rng_state(tensors["random"].cpu())
+        for gpu in self._gpus():
+            if (state := tensors.get(f"random.{gpu.type}")) is not None:  # written on a GPU too
+                torch.cuda.set_rng_state(state.cpu(), gpu)
         for number, optimizer in enumerate(self.optimizers):
             moments: dict[int, dict[str, Tensor]] = {}
             for name, tensor in _with_prefix(tensors, f"optimizer.{number}.").items():
@@ -357,6 +378,10 @@ class Trainer:
             optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
         self.state = TrainingState(**snapshot.state | {"history": list(snapshot.state["history"])})
         self.safe = snapshot
+
+    def _gpus(self) -> list[torch.device]:
+        """Where draws have a random state of their own; none for a model on the CPU."""
+        return [parameter.device for parameter in self.model.parameters() if parameter.is_cuda][:1]
 
     def _refuse_another_run(self, settings: dict[str, Any]) -> None:
         for name, value in asdict(self.settings).items():

@@ -45,6 +45,19 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         refuse_to_overwrite(out)
 
 
+def is_finished_model(folder: Path) -> bool:
+    from varitext.store import checkpoints
+
+    return (folder / "config.json").exists() and not checkpoints(folder)
+
+
+def refuse_many_processes(model: str) -> None:
+    from varitext.processes import size_at_launch
+
+    if size_at_launch() > 1:
+        raise InputError(f"{model} learns in one process: only models of documents learn under torchrun")
+
+
 def check_new_file(path: Path) -> None:
     from varitext.files import check_can_write
 

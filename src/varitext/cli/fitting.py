@@ -13,7 +13,9 @@ from varitext.cli.asking import (
     check_preset,
     given,
     is_answer_model,
+    is_finished_model,
     load_documents,
+    refuse_many_processes,
     refuse_options,
     seconds_of,
 )
@@ -129,7 +131,14 @@ def fit(
       varitext fit wikiqa --model overlap --features bm25 --out models/bm25
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
     """
-    check_place_for_model(out, resume)
+    from varitext.processes import rank_at_launch, restarts, use_own_gpu
+
+    if restarts():  # by torchrun, because a process died: on from the checkpoint, if the run was not over by then
+        if is_finished_model(out):
+            return
+        resume = True
+    if rank_at_launch() == 0:
+        check_place_for_model(out, resume)
     answers = is_answer_model(model)
     of_documents = {
         "preset": preset,
@@ -150,11 +159,13 @@ def fit(
         "free_bits": free_bits,
     }
     if answers:
+        refuse_many_processes(model)
         refuse_options(of_documents, f"{model} is a model of answers")
     else:
         refuse_options(of_answers, f"{model} is a model of documents")
         check_preset(model, preset or "recommended")
         check_estimator(model, estimator)
+    use_own_gpu(device)
     check_device(device)
     settings = {
         "latent_dim": latent_dim,
