@@ -136,7 +136,10 @@ def variance_over_batch(values: Tensor) -> Tensor:
 
 @contextmanager
 def joined(device: str) -> Iterator[World]:
-    """The world that `torchrun` has started this process in; a process by itself if it has not."""
+    """The world that `torchrun` or Ray has started this process in; a process by itself if they have not."""
+    if distributed.is_initialized():  # by Ray, which also ends it
+        yield present_world(device)
+        return
     if not was_launched():
         yield ALONE
         return

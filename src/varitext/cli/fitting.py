@@ -20,7 +20,8 @@ from varitext.cli.asking import (
     seconds_of,
 )
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
-from varitext.cli.options import Corpus, DataDir, Threads, Updates
+from varitext.cli.options import Corpus, DataDir, RayAddress, Threads, Updates
+from varitext.cli.ray_work import fit_on_ray
 
 
 def fit(
@@ -56,6 +57,10 @@ def fit(
     threads: Threads = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")] = "cpu",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    ray_workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Documents: in so many processes, started by Ray Train.")
+    ] = None,
+    ray_address: RayAddress = None,
     part: Annotated[
         str, typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.")
     ] = "train",
@@ -147,6 +152,8 @@ def fit(
         "vocabulary_size": vocabulary_size,
         "processes": processes,
         "text_column": text_column,
+        "ray_workers": ray_workers,
+        "ray_address": ray_address,
     }
     of_answers = {
         "counts": counts,
@@ -181,16 +188,19 @@ def fit(
         check_answer_options(model, settings | of_answers, resume)
         lesson = _answer_lesson(corpus, part, data_dir, model, settings | of_answers)
     else:
-        lesson = _document_lesson(corpus, part, data_dir, model, settings | of_documents)
+        lesson = document_lesson(corpus, part, data_dir, model, settings | of_documents)
+    if ray_workers or ray_address:
+        return fit_on_ray((corpus, part, data_dir, model, settings | of_documents), out)
     fit_and_save(lesson, out, resume)
 
 
-def _document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
+def document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
     from varitext.document_model import DocumentModel
     from varitext.text import VocabularyRules
 
     chosen = given(settings)
     text_column = chosen.pop("text_column", None)
+    chosen = {name: value for name, value in chosen.items() if not name.startswith("ray_")}
     if size := chosen.pop("vocabulary_size", None):
         chosen["vocabulary_rules"] = VocabularyRules(size=size)
     documents = load_documents(corpus, part, data_dir, text_column)
