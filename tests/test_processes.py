@@ -226,7 +226,7 @@ def test_a_killed_process_is_started_again_and_nothing_is_lost(alone, tmp_path):
     launched = torchrun(alone / "shards", "--out", tmp_path / "model", restarts=1)
     wait_for(tmp_path / "model" / "checkpoint.safetensors", launched)
     os.kill(children(launched)[-1], signal.SIGKILL)
-    out, err = launched.communicate()
+    _, err = launched.communicate()
     assert launched.returncode == 0, err
     assert err.count("model in") == 1
     assert sorted(path.name for path in (tmp_path / "model").iterdir()) == sorted(

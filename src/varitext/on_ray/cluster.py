@@ -1,5 +1,6 @@
 """A Ray cluster: one on this machine for as long as it is needed, or one that runs elsewhere, by its address."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ LOCAL = "local"
 def connected(address: str = LOCAL) -> Iterator[ModuleType]:
     """Ray, connected; a cluster that was started here is gone afterwards."""
     ray = _imported()
+    _quiet_and_in_order(ray)
     if ray.is_initialized():  # by whoever called us: theirs to end
         yield ray
         return
@@ -22,9 +24,6 @@ def connected(address: str = LOCAL) -> Iterator[ModuleType]:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InputError(f"no Ray cluster answers at {address!r} ({str(error).strip().splitlines()[0]})") from None
     try:
-        context = ray.data.DataContext.get_current()
-        context.enable_progress_bars = False
-        context.execution_options.preserve_order = True
         yield ray
     finally:
         ray.shutdown()
@@ -38,6 +37,15 @@ def _imported() -> ModuleType:
     except ImportError:
         raise InputError("this needs Ray: pip install 'varitext[ray]'") from None
     return ray
+
+
+def _quiet_and_in_order(ray: ModuleType) -> None:
+    """Ray Data gives rows as they come, unless it is told that their order matters."""
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+    for name in ("ray.data", "ray.train"):
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def _options(address: str) -> dict[str, object]:
