@@ -14,7 +14,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,ray,dev]'
 	touch $@
 
 demo: setup
@@ -36,6 +36,7 @@ benchmark: setup
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
 	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
+	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling.json
 	$(BIN)/varitext reproduce all
 	$(BIN)/python benchmarks/tables.py
 

@@ -1,4 +1,5 @@
-"""Write docs/results.md, answer-results.md, document-results.md and the short tables in README.md from results/.
+"""Write docs/results.md, answer-results.md, document-results.md and the tables in README.md and docs/scaling.md from
+results/.
 
     python benchmarks/tables.py [--check]
 
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from answer_page import answers_page, short_table
 from document_page import documents_page
+from scaling_page import estimate_block
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -149,6 +151,10 @@ def readme() -> str:
     return between(page, "answers", short_table(ROOT))
 
 
+def scaling_page() -> str:
+    return between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -161,6 +167,7 @@ def main() -> None:
         ROOT / "docs" / "results.md": results_page(),
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
         ROOT / "docs" / "document-results.md": documents_page(ROOT),
+        ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():
