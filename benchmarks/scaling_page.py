@@ -8,7 +8,8 @@ def estimate_block(root: Path) -> str:
     found = json.loads((root / "results" / "scaling.json").read_text())
     measured, assumed = found["measured"], found["assumed"]
     micro = {name: 1e6 * measured[name] for name in measured if name.startswith("seconds_per_")}
-    gradient, summed = measured["gradient_bytes"] / 1e6, 1000 * measured["two_process_sum_seconds"]
+    gradient, summed = measured["gradient_bytes"] / 1e6, 1000 * measured["two_process_sum_core_seconds"]
+    on_clock, cores = 1000 * measured["two_process_sum_seconds"], found["machine"]["cores"]
     lines = [
         "Measured on one core, with documents of "
         f"{measured['distinct_words_per_document']:.0f} different words out of {measured['vocabulary']:,} and the "
@@ -22,7 +23,8 @@ def estimate_block(root: Path) -> str:
         f"| held-out score, a document | {micro['seconds_per_held_out_document']:.0f} µs |",
         f"| noise, a number | {1000 * micro['seconds_per_number_of_noise']:.1f} ns |",
         f"| gradient | {gradient:.2f} MB |",
-        f"| its sum over two processes of one machine, gloo | {summed:.1f} ms |",
+        f"| its sum over two processes on one machine | {summed:.1f} ms of a core; {on_clock:.1f} ms on the clock "
+        f"of a busy machine, {cores} core{'s'[: cores != 1]} for both |",
         "",
         f"Assumed: {assumed['network_bytes_per_second'] * 8 / 1e9:.0f} Gbit/s and "
         f"{1e6 * assumed['latency_seconds']:.0f} µs a message between machines, "

@@ -21,8 +21,10 @@ def connected(address: str = LOCAL) -> Iterator[ModuleType]:
         return
     try:
         ray.init(address=address, logging_level="error", log_to_driver=False, **_options(address))
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InputError(f"no Ray cluster answers at {address!r} ({str(error).strip().splitlines()[0]})") from None
+    except Exception as error:  # Ray raises just that when its own processes are too slow to start
+        ray.shutdown()
+        where = "Ray did not start here" if address == LOCAL else f"no Ray cluster answers at {address!r}"
+        raise InputError(f"{where} ({' '.join(str(error).split())[:200]})") from None
     try:
         yield ray
     finally:
