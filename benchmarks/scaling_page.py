@@ -32,16 +32,26 @@ def estimate_block(root: Path) -> str:
         f"documents, {assumed['epochs']} times, with {assumed['documents_per_worker_and_step']} documents a worker and "
         "step:",
         "",
-        "| workers (one core each) | documents per second | time spent computing | updates | hours | core hours | cost "
-        "| most time goes into |",
-        "|---|---|---|---|---|---|---|---|",
+        "| workers (one core each) | documents per second | updates | hours | core hours | cost |",
+        "|---|---|---|---|---|---|",
+        *(_totals(one) for one in found["estimates"]),
+        "",
+        "Where the time goes, in minutes:",
+        "",
+        f"| workers | {' | '.join(found['estimates'][0]['seconds'])} |",
+        "|---" * (1 + len(found["estimates"][0]["seconds"])) + "|",
+        *(_parts(one) for one in found["estimates"]),
     ]
-    return "\n".join(lines + [_row(one) for one in found["estimates"]])
+    return "\n".join(lines)
 
 
-def _row(one: dict) -> str:
-    time = f"{one['hours']:,.1f} | {one['core_hours']:,.0f} | ${one['dollars']:,.0f}"
-    return (
-        f"| {one['workers']:,} | {one['documents_per_second']:,.0f} | {one['share_computing']:.0%} | "
-        f"{one['updates']:,.0f} | {time} | {one['bottleneck']} |"
-    )
+def _totals(one: dict) -> str:
+    time = f"{one['hours']:,.2f} | {one['core_hours']:,.0f} | ${one['dollars']:,.2f}"
+    return f"| {one['workers']:,} | {one['documents_per_second']:,.0f} | {one['updates']:,.0f} | {time} |"
+
+
+def _parts(one: dict) -> str:
+    """The largest in bold."""
+    minutes = {name: f"{seconds / 60:,.1f}" for name, seconds in one["seconds"].items()}
+    minutes[one["bottleneck"]] = f"**{minutes[one['bottleneck']]}**"
+    return f"| {one['workers']:,} | {' | '.join(minutes.values())} |"

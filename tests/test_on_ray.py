@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -53,6 +54,7 @@ def corpus(tmp_path_factory):
 def cluster():
     """One for all tests: it takes seconds to start."""
     with connected() as ray:
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
         yield ray
 
 
