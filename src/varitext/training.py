@@ -156,6 +156,7 @@ class Trainer:
         self.model, self.task, self.settings = model, task, settings
         self.checkpoint, self.progress, self.world = checkpoint, progress, world
         self.state = TrainingState()
+        self.started, self.interruption = time.monotonic(), Interruption()
         self.groups = _parameter_groups(model, settings.updates)
         self.optimizers = [
             torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
