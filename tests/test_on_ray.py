@@ -88,7 +88,7 @@ def test_shards_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path
     def count_and_die(piece, find_words, known):
         for row in count(piece, find_words, known):
             yield row
-            if piece.first == 4 and once(marker):  # the chunk is on its way, the end of the piece is not
+            if piece.first == 5 and once(marker):  # the chunk is on its way, the end of the piece is not
                 os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(preparing, "count_piece", count_and_die)
