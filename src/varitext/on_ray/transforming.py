@@ -56,8 +56,14 @@ def transform_on_ray(
                 progress(sum(documents for documents, _ in done.values()))
         if sorted(done) != list(range(len(items))):
             raise RuntimeError(f"{len(items) - len(done)} of {len(items)} pieces were lost")
+        for half_written in set(folder.iterdir()) - {folder / name_of(number) for number in done}:
+            half_written.unlink()  # by a worker that was killed
     documents, unknown = (sum(column) for column in zip(*done.values(), strict=True))
     return Transformed(documents, unknown, len(items))
+
+
+def name_of(piece: int) -> str:
+    return f"part-{piece:06}.parquet"
 
 
 class PieceEncoder:
@@ -70,8 +76,7 @@ class PieceEncoder:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         piece, self.documents, self.unknown = Piece(**json.loads(row["piece"])), 0, 0
-        path = self.out / f"part-{row['number']:06}.parquet"
-        error = ""
+        path, error = self.out / name_of(row["number"]), ""
         try:
             write_vectors(path, self.vectors(piece), 0, self.model.network_.vector_dim, self.with_std)
         except InputError as told:
