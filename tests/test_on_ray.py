@@ -35,6 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Ray's own, about its future
 ]
 DOCUMENTS = 200
+OPTIONS = ("--latent-dim", 4, "--epochs", 3, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +133,18 @@ def test_commands(corpus, cluster, tmp_path):
     done = varitext("transform", corpus / "model", corpus / "shards", "--ray", "--out", tmp_path / "v")
     assert done.code == 0 and f"{DOCUMENTS} vectors of 4 dimensions" in done.err
     assert parquet.read_table(tmp_path / "v").num_rows == DOCUMENTS
+    learned = varitext("fit", corpus / "shards", "--ray-workers", 2, *OPTIONS, "--out", tmp_path / "m")
+    assert learned.code == 0 and "model in" in learned.err, learned
+    assert varitext("fit", corpus / "shards", *OPTIONS, "--out", tmp_path / "n").code == 0
+    one, two = (DocumentModel.load(tmp_path / name).dev_perplexity_ for name in "nm")
+    assert two == pytest.approx(one, rel=1e-4)
     broken = tmp_path / "broken.parquet"
     parquet.write_table(pyarrow.table({"text": ["a moon", None]}), broken)
     alone = varitext("prepare", broken, "--out", tmp_path / "s")
     on_ray = varitext("prepare", broken, "--out", tmp_path / "s", "--ray")
     assert on_ray.code == 2 and on_ray.err == alone.err and "row 2" in on_ray.err
     assert varitext("transform", corpus / "model", broken, "--ray", "--out", tmp_path / "w").code == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "v"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "m", "n", "v"]
 
 
 def test_what_is_not_in_files_is_refused(tmp_path):

@@ -42,7 +42,7 @@ def transform_corpus_on_ray(
     say(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
 
 
-def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: Path, address: str | None) -> None:
+def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: Path) -> None:
     """Learn in processes that Ray Train starts; `lesson` are the arguments of `document_lesson`."""
     from varitext.cli.lesson import documents_learned
     from varitext.corpora import CORPORA
