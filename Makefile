@@ -14,7 +14,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,ray,dev]'
 	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps contextualized-topic-models
 	touch $@
@@ -40,6 +40,7 @@ benchmark: setup
 	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
 	$(BIN)/varitext benchmark
 	$(BIN)/varitext benchmark --growth
+	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling.json
 	$(BIN)/varitext reproduce all
 	$(BIN)/python benchmarks/tables.py
 

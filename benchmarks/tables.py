@@ -1,4 +1,4 @@
-"""Write the pages of results in docs/, and the tables in docs/benchmark.md and README.md, from results/.
+"""Write the pages of results in docs/, and the tables in other pages and README.md, from results/.
 
     python benchmarks/tables.py [--check]
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import documents_page
+from scaling_page import estimate_block
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -157,6 +158,10 @@ def benchmark_page() -> str:
     return page
 
 
+def scaling_page() -> str:
+    return between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -170,6 +175,7 @@ def main() -> None:
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
         ROOT / "docs" / "document-results.md": documents_page(ROOT),
         ROOT / "docs" / "benchmark.md": benchmark_page(),
+        ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

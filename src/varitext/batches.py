@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from varitext.corpora.sharded_counts import Counts, shuffled_rows
+from varitext.processes import ALONE, Share, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class CountBatch:
     starts: Tensor  # [B] first entry of each document
     lengths: Tensor  # [B] words in each document, counted with repetition
     vocabulary_size: int
+    share: Share | None = None  # which part of a larger batch, if processes share one
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -63,12 +65,22 @@ class CountBatches:
     def __len__(self) -> int:
         return self.counts.shape[0]
 
-    def shuffled(self, batch_size: int, seed: Sequence[int], thinning: float = 0.0) -> Iterator[CountBatch]:
-        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
+    def shuffled(
+        self, batch_size: int, seed: Sequence[int], thinning: float = 0.0, world: World = ALONE
+    ) -> Iterator[CountBatch]:
+        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches.
+
+        Each process of a `world` takes its share of every batch, and reads no other rows unless they are thinned: that
+        depends on all of them.
+        """
         generator = np.random.default_rng(seed)
         for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
-            rows = self.counts[np.sort(chosen)]
-            yield CountBatch.from_rows(thin(rows, thinning, generator) if thinning else rows, self.device)
+            chosen, share = np.sort(chosen), world.share(len(chosen))
+            if thinning:
+                rows = thin(self.counts[chosen], thinning, generator)[share.rows]
+            else:
+                rows = self.counts[chosen[share.rows]]
+            yield replace(CountBatch.from_rows(rows, self.device), share=share)
 
     def in_order(self, batch_size: int) -> Iterator[CountBatch]:
         for start in range(0, len(self), batch_size):

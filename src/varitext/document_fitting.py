@@ -14,6 +14,7 @@ from varitext.document_task import DocumentTask, Recipe
 from varitext.errors import InputError
 from varitext.models import MODELS
 from varitext.models.document_network import DocumentNetwork
+from varitext.processes import ALONE, World
 from varitext.training import Progress, Trainer
 
 if TYPE_CHECKING:
@@ -82,10 +83,14 @@ def choose_trainer(
     device: str,
     checkpoint: Path | None = None,
     progress: Progress | None = None,
+    world: World = ALONE,
 ) -> Trainer | DirectTrainer:
     """Gradients, unless the model has a way of its own."""
     direct = hasattr(network, "fit_directly")  # such a model holds all documents itself
-    task = DocumentTask(in_memory(train) if direct else train, held_out, recipe.training, recipe.objective, device)
+    if world.size > 1 and (direct or not network.rows_draw_alone):
+        raise InputError(f"{type(network).__name__} learns in one process only: its documents do not draw alone")
+    train = in_memory(train) if direct else train
+    task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)
-    return Trainer(network, task, recipe.training, checkpoint, progress)
+    return Trainer(network, task, recipe.training, checkpoint, progress, world)

@@ -39,6 +39,7 @@ from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
 from varitext.inspection import Neighbour, Topic, nearest, rank_topics
 from varitext.models.document_network import DocumentVectors
+from varitext.processes import ALONE, World
 from varitext.store import load_as
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.threads import running_on
@@ -123,8 +124,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
+        world: World = ALONE,
     ) -> "DocumentModel":
         """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out.
+
+        Each process of a `world` calls this with the same documents, and ends with the same model; see docs/scaling.md.
 
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
         """
@@ -137,7 +141,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         recipe = choose_recipe(self, train)
         with running_on(self.threads):
             self.network_ = build_network(self.model, recipe, train, self.seed, self.device)
-            trainer = choose_trainer(self.network_, recipe, train, held_out, self.device, checkpoint, progress)
+            trainer = choose_trainer(self.network_, recipe, train, held_out, self.device, checkpoint, progress, world)
             try:
                 trainer.train(resume)
             except TrainingDiverged:

@@ -12,6 +12,7 @@ import torch
 from varitext.batches import CountBatch, CountBatches
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of
 from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.processes import ALONE, World, working_on
 from varitext.training import Score, StepLoss, TrainingSettings
 
 if TYPE_CHECKING:  # models import their recipes from here
@@ -52,7 +53,9 @@ class DocumentTask:
         settings: TrainingSettings,
         objective: DocumentObjective,
         device: str = "cpu",
+        world: World = ALONE,
     ):
+        self.world = world
         self.train, self.dev, self.settings, self.device = train, dev, settings, device
         self.objective = objective
         self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
@@ -70,14 +73,17 @@ class DocumentTask:
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
         batches = CountBatches(self.train, self.device)
-        return batches.shuffled(self.settings.batch_size, (self.settings.seed, epoch), self.objective.thinning)
+        seed, thinning = (self.settings.seed, epoch), self.objective.thinning
+        return batches.shuffled(self.settings.batch_size, seed, thinning, self.world)
 
     def loss(self, model: "DocumentNetwork", batch: CountBatch, kl_weight: float) -> StepLoss:
-        surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
+        share = batch.share or ALONE.share(len(batch))
+        with working_on(share):
+            surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
         weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
-        loss = -(weights * surrogate).mean()
+        loss = -share.mean(weights * surrogate)
         with torch.no_grad():
-            return StepLoss(loss, (bound.elbo / batch.lengths).mean(), bound.kl.mean())
+            return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
 
     def score(self, model: "DocumentNetwork") -> Score:
         bounds = model.judge(self.dev, DEV_SAMPLES, self.settings.seed)

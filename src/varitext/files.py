@@ -75,6 +75,22 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is not valid JSON ({error})") from None
 
 
+def read_config(folder: Path, expected: str, newest: int, what: str) -> dict[str, Any]:
+    """The config.json of a folder of ours: of the format expected, and of a version that this varitext reads."""
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict) or config.get("format") != expected:
+        raise InputError(f"{folder / 'config.json'} is not that of a {what}")
+    version = config.get("format_version")
+    if not isinstance(version, int) or version < 1:
+        raise InputError(f"{folder / 'config.json'} has no valid format_version")
+    if version > newest:
+        raise InputError(
+            f"{folder} was written by a newer varitext (format {version}; this one reads up to {newest}): "
+            "upgrade with pip install -U varitext"
+        )
+    return config
+
+
 def sha256_of(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

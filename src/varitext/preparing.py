@@ -8,6 +8,7 @@ columns and the other words are gone. The text is read once. Counts have their c
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from scipy.sparse import csr_matrix
 
 from varitext.corpora import CORPORA, Documents, load
 from varitext.corpora.count_files import LARGEST_VOCABULARY, numbered_words
+from varitext.corpora.documents import SourceFile
 from varitext.corpora.shard_folder import (
     ARRAYS,
     SHARD_DOCUMENTS,
@@ -35,7 +37,7 @@ from varitext.files import atomic_folder
 from varitext.store import refuse_to_overwrite
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.text.bounded_ids import LARGEST_TABLE, BoundedIds
-from varitext.text.counting import ChunkCounts, KnownIds, count_chunks, words_of_texts
+from varitext.text.counting import ChunkCounts, FindWords, KnownIds, count_chunks, words_of_texts
 from varitext.text.tokens import DEFAULT_TOKEN_RULES
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, choose_words
 
@@ -71,33 +73,47 @@ def prepare(
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
     vocabulary: Vocabulary | None = None,
     processes: int = 1,
+    ray: str | None = None,
     sizes: ShardSizes = DEFAULT_SIZES,
     progress: Callable[[int], None] | None = None,
 ) -> ShardFolder:
     """Write the documents of all corpora, one after the other, as one shard folder, whole or not at all.
 
     `vocabulary` counts those words and no others, so that test documents are counted over the words of the training
-    ones. `progress` is told, now and then, how many documents have been read.
+    ones. `progress` is told, now and then, how many documents have been read. `ray` counts words on Ray: `local`, or
+    the address of a cluster; the shards are the same.
     """
     out = Path(out)
     refuse_to_overwrite(out)
+    find_words = words_of_texts(token_rules)
+    if ray is not None:
+        counted = _counted_on_ray(corpora, part, text_column, find_words, ray, sizes)
+        with atomic_folder(out) as folder:
+            written = _write_texts(folder, counted.count, vocabulary_rules, vocabulary, sizes, progress)
+            written.details["token_rules"] = token_rules.as_dict()
+            _finish(folder, written, counted.sources, counted.names)
+        return ShardFolder.open(out)
     streams = [_open(corpus, part, data_dir, text_column) for corpus in corpora]
     are_texts = {stream.texts is not None for stream in streams}
     if len(are_texts) != 1:
         raise InputError("texts and counts cannot be prepared together" if are_texts else "there is nothing to prepare")
     with atomic_folder(out) as folder:
         if are_texts.pop():
-            find_words = words_of_texts(token_rules)
             texts = chain.from_iterable(stream.texts for stream in streams)
-            written = _write_texts(folder, texts, find_words, vocabulary_rules, vocabulary, processes, sizes, progress)
+            count = partial(count_chunks, texts, find_words, processes=processes)
+            written = _write_texts(folder, count, vocabulary_rules, vocabulary, sizes, progress)
             written.details["token_rules"] = token_rules.as_dict()
         else:
             written = _write_counts(folder, streams, vocabulary, sizes, progress)
-        if not sum(shard.documents for shard in written.shards):
-            raise InputError(f"there are no documents in {', '.join(stream.name for stream in streams)}")
         sources = [source for stream in streams for source in stream.sources]
-        finish_folder(folder, written.shards, written.vocabulary, sources, written.details)
+        _finish(folder, written, sources, [stream.name for stream in streams])
     return ShardFolder.open(out)
+
+
+def _finish(folder: Path, written: Written, sources: list[SourceFile], names: list[str]) -> None:
+    if not sum(shard.documents for shard in written.shards):
+        raise InputError(f"there are no documents in {', '.join(names)}")
+    finish_folder(folder, written.shards, written.vocabulary, sources, written.details)
 
 
 def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None, text_column: str | None) -> Stream:
@@ -114,24 +130,49 @@ def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None
 # Texts
 
 
+class CountedOnRay(NamedTuple):
+    count: "CountTexts"
+    sources: list[SourceFile]  # known when the last document has been counted
+    names: list[str]
+
+
+def _counted_on_ray(
+    corpora: Sequence[str | Path | Documents],
+    part: str,
+    text_column: str | None,
+    find_words: FindWords,
+    address: str,
+    sizes: ShardSizes,
+) -> CountedOnRay:
+    from varitext.on_ray.pieces import cut
+    from varitext.on_ray.preparing import count_on_ray
+
+    pieces, sources = cut(corpora, part, text_column, sizes.documents), []
+    if any(piece.is_counted for piece in pieces):
+        raise InputError("shards are counted already: prepare them without Ray")
+    count = partial(count_on_ray, pieces, find_words, address, sources)
+    return CountedOnRay(count, sources, list(dict.fromkeys(piece.path for piece in pieces)))
+
+
+CountTexts = Callable[[BoundedIds | KnownIds], Iterator[ChunkCounts]]
+
+
 def _write_texts(
     folder: Path,
-    texts: Iterator[str],
-    find_words: Any,
+    count: CountTexts,
     rules: VocabularyRules,
     vocabulary: Vocabulary | None,
-    processes: int,
     sizes: ShardSizes,
     progress: Callable[[int], None] | None,
 ) -> Written:
     if vocabulary is not None:
-        chunks = count_chunks(texts, find_words, KnownIds(vocabulary.index), processes)
-        shards = _write_shards(folder, _told(chunks, progress), sizes, len(vocabulary))
+        chunks = _told(count(ids=KnownIds(vocabulary.index)), progress)
+        shards = _write_shards(folder, chunks, sizes, len(vocabulary))
         return Written(shards, vocabulary, {"vocabulary": "given"})
     ids = BoundedIds(sizes.table)
     drafts = folder / DRAFTS
     drafts.mkdir()
-    chunks = _remembered(count_chunks(texts, find_words, ids, processes), ids)
+    chunks = _remembered(count(ids=ids), ids)
     documents = [_write_draft(drafts, *draft) for draft in enumerate(in_shards(_told(chunks, progress), sizes))]
     if not documents:
         return Written([], Vocabulary(()), {})

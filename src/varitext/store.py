@@ -17,7 +17,7 @@ from torch import Tensor
 
 import varitext
 from varitext.errors import InputError
-from varitext.files import atomic_folder, read_json, read_text, sha256_of, write_json, write_text
+from varitext.files import atomic_folder, read_config, read_text, sha256_of, write_json, write_text
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-model"
@@ -111,18 +111,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         if (folder / CHECKPOINT).exists():
             raise InputError(f"{folder} holds an unfinished run: go on with `varitext fit ... --out {folder} --resume`")
         raise InputError(f"{folder} is not a model folder: it has no config.json")
-    config = read_json(folder / "config.json")
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise InputError(f"{folder / 'config.json'} is not that of a varitext model")
-    version = config.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise InputError(f"{folder / 'config.json'} has no valid format_version")
-    if version > FORMAT_VERSION:
-        raise InputError(
-            f"{folder} was written by a newer varitext (format {version}; this one reads up to {FORMAT_VERSION}): "
-            "upgrade with pip install -U varitext"
-        )
-    return config
+    return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
 def _check_config(config: dict[str, Any], folder: Path, kind: str) -> None:

@@ -22,6 +22,7 @@ from varitext.checkpoint import Snapshot, load_checkpoint, save_checkpoint
 from varitext.devices import random_states, seeded, set_random_states
 from varitext.errors import InputError, TrainingDiverged
 from varitext.interruption import Interruption
+from varitext.processes import ALONE, World
 
 RESCUES = 5  # how often training may roll back before it gives up
 RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
@@ -72,7 +73,7 @@ class TrainingSettings:
 
 
 class StepLoss(NamedTuple):
-    """The loss of one batch, and what the progress line shows of it."""
+    """The loss of one batch, and what the progress line shows of it; of a share, its part in them."""
 
     loss: Tensor  # scalar
     elbo: Tensor  # scalar, un-annealed, per unit (word or pair)
@@ -159,11 +160,13 @@ class Trainer:
         settings: TrainingSettings,
         checkpoint: Path | None = None,
         progress: Progress | None = None,
+        world: World = ALONE,
     ):
         self.model, self.task, self.settings = model, task, settings
-        self.checkpoint, self.progress = checkpoint, progress
+        self.checkpoint, self.progress, self.world = checkpoint, progress, world
         self.state = TrainingState()
         self.device = next(model.parameters()).device
+        self.started, self.interruption = time.monotonic(), Interruption()
         self.groups = _parameter_groups(model, settings.updates)
         self.optimizers = [
             torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
@@ -176,7 +179,7 @@ class Trainer:
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
         with seeded(self.settings.seed, self.device), Interruption() as interruption:
-            if resume and self.checkpoint and self.checkpoint.exists():
+            if self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists())):
                 self._restore(load_checkpoint(self.checkpoint))
             else:
                 self._begin()
@@ -195,16 +198,15 @@ class Trainer:
         self._save()
 
     def _run(self, interruption: Interruption) -> None:
-        started = time.monotonic() - self.state.seconds
+        self.started, self.interruption = time.monotonic() - self.state.seconds, interruption
         self.model.train()
         while not self.state.stopped:
             epoch, done = divmod(self.state.step, self.task.steps_per_epoch)
             for batch in itertools.islice(self.task.batches(epoch), done, None):
-                self.state.seconds = time.monotonic() - started
                 if not self._step(batch):
                     self._rescue()
                     break  # the step count went back: find the batch that belongs to it
-                self.state.stopped = self._reason_to_stop(interruption)
+                self.state.stopped = self._reason_to_stop()
                 if self._round_is_over() and not self._round():
                     break
                 if self.state.stopped:
@@ -224,6 +226,7 @@ class Trainer:
         loss = self.task.loss(self.model, batch, self._kl_weight(share))
         loss.loss.backward()
         parameters = [parameter for number in chosen for parameter in self.groups[number]]
+        loss = self._together(parameters, loss)
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         if norm > settings.gradient_clip:
             nn.utils.clip_grads_with_norm_(parameters, settings.gradient_clip, norm)
@@ -240,6 +243,18 @@ class Trainer:
         if finite and self.progress:
             self.progress.step(self._share_done(), loss.elbo.item(), loss.kl.item())
         return finite
+
+    @torch.no_grad()
+    def _together(self, parameters: list[nn.Parameter], loss: StepLoss) -> StepLoss:
+        """Sum gradients and figures over all processes, and agree on the time and on whether one was asked to stop."""
+        seconds, asked = time.monotonic() - self.started, self.interruption.requested
+        if self.world.size > 1:
+            told = [float(asked), seconds if self.world.is_first else 0.0]
+            figures = torch.cat([torch.stack(loss), torch.tensor(told, device=loss.loss.device)])
+            self.world.sum_([*(each.grad for each in parameters if each.grad is not None), figures])
+            loss, (asked, seconds) = StepLoss(*figures[:3]), figures[3:].tolist()
+        self.state.seconds, self.asked_to_stop = seconds, bool(asked)
+        return loss
 
     def _round(self) -> bool:
         """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
@@ -260,11 +275,11 @@ class Trainer:
 
     def _save(self) -> None:
         self.safe = self._snapshot()
-        if self.checkpoint:
+        if self.checkpoint and self.world.is_first:
             save_checkpoint(self.checkpoint, self.safe)
 
-    def _reason_to_stop(self, interruption: Interruption) -> str:
-        if interruption.requested:
+    def _reason_to_stop(self) -> str:
+        if self.asked_to_stop:
             return "interrupted"
         if self.settings.time_limit is not None and self.state.seconds >= self.settings.time_limit:
             return "time"
@@ -286,6 +301,10 @@ class Trainer:
             self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
 
     def _score(self) -> Score:
+        """That of the first process, so that all decide alike."""
+        return Score(*self.world.agree(self._own_score() if self.world.is_first else None))
+
+    def _own_score(self) -> Score:
         self.model.eval()
         # its own noise: how often the score is taken must not change the run
         with seeded(self.settings.seed + 1, self.device), torch.no_grad(), self._averaged():

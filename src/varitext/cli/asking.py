@@ -45,6 +45,21 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         refuse_to_overwrite(out)
 
 
+def is_finished_model(folder: Path) -> bool:
+    from varitext.store import checkpoints
+
+    return (folder / "config.json").exists() and not checkpoints(folder)
+
+
+def refuse_many_processes(what: str) -> None:
+    from varitext.processes import size_at_launch
+
+    if size_at_launch() > 1:
+        raise InputError(
+            f"{what} learns in one process: under torchrun only models of documents do, in their first fit"
+        )
+
+
 def check_new_file(path: Path) -> None:
     from varitext.files import check_can_write
 

@@ -4,11 +4,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from varitext.cli.asking import check_device, check_place_for_model, given, load_documents, load_model, refuse_options
+from varitext.cli.asking import (
+    check_device,
+    check_place_for_model,
+    given,
+    load_documents,
+    load_model,
+    refuse_many_processes,
+    refuse_options,
+)
 from varitext.cli.lesson import Lesson, fit_and_save, update_learned
 from varitext.errors import InputError
 
 OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", "vocabulary_size")
+ON_RAY = ("ray_workers", "ray_address")
 OF_THE_MODEL = ("batch_size", "threads", "device", "seed", "processes")
 
 
@@ -27,6 +36,8 @@ def continue_fit(
     from varitext.updating import refuse_if_it_cannot_go_on
 
     refuse_options({name: typed[name] for name in OF_A_FIRST_FIT}, "the model was fitted with its own")
+    refuse_many_processes("--continue")
+    refuse_options({name: typed[name] for name in ON_RAY}, "--continue learns in one process")
     check_device(typed["device"])
     in_place = out is None or out == folder
     if not in_place:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from varitext.cli.asking import documents_for, known_word, load_documents, load_model
-from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
+from varitext.cli.ray_work import transform_corpus_on_ray
 from varitext.errors import InputError
 
 
@@ -16,13 +17,17 @@ def transform(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Documents: a file or folder of yours, or a known corpus.")
     ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="vectors.parquet, .npy or .csv")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="vectors.parquet, .npy or .csv; on Ray a folder of Parquet files")
+    ],
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
     part: Part = None,
     threads: Threads = None,
     device: Device = "cpu",
     text_column: TextColumn = None,
     data_dir: DataDir = None,
+    ray: OnRay = False,
+    ray_address: RayAddress = None,
 ) -> None:
     """Write one vector per document.
 
@@ -30,9 +35,12 @@ def transform(
     without any word of the model's vocabulary gets the prior: mean 0, standard deviation 1 for nvdm.
 
     \b
-    Example:
+    Examples:
       varitext transform models/mine articles.csv --text-column body --with-std --out vectors.parquet
+      varitext transform models/mine pages.parquet --ray --out vectors
     """
+    if ray or ray_address:
+        return transform_corpus_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
     from varitext.export import check_vector_file, write_vectors
 

@@ -13,13 +13,16 @@ from varitext.cli.asking import (
     check_preset,
     given,
     is_answer_model,
+    is_finished_model,
     load_documents,
+    refuse_many_processes,
     refuse_options,
     seconds_of,
 )
 from varitext.cli.continuing import continue_fit
 from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
-from varitext.cli.options import Corpus, DataDir, Device, Threads, Updates
+from varitext.cli.options import Corpus, DataDir, Device, RayAddress, Threads, Updates
+from varitext.cli.ray_work import fit_on_ray
 from varitext.errors import InputError
 
 
@@ -72,6 +75,10 @@ def fit(
     threads: Threads = None,
     device: Device = "cpu",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint in DIR.")] = False,
+    ray_workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Documents: in so many processes, started by Ray Train.")
+    ] = None,
+    ray_address: RayAddress = None,
     part: Annotated[
         str, typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.")
     ] = "train",
@@ -148,6 +155,8 @@ def fit(
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
+    from varitext.processes import rank_at_launch, restarts, use_own_gpu
+
     of_documents = {
         "preset": preset,
         "updates": updates and updates.value,
@@ -155,6 +164,8 @@ def fit(
         "vocabulary_size": vocabulary_size,
         "processes": processes,
         "text_column": text_column,
+        "ray_workers": ray_workers,
+        "ray_address": ray_address,
     }
     of_answers = {
         "counts": counts,
@@ -183,30 +194,40 @@ def fit(
     refuse_options({"new_words": new_words}, "it belongs to --continue")
     if out is None:
         raise InputError("say with --out where the model folder goes")
-    check_place_for_model(out, resume)
+    if restarts():  # by torchrun, because a process died: on from the checkpoint, if the run was not over by then
+        if is_finished_model(out):
+            return
+        resume = True
+    if rank_at_launch() == 0:
+        check_place_for_model(out, resume)
     model = model or "nvdm"
     answers = is_answer_model(model)
     if answers:
+        refuse_many_processes(model)
         refuse_options(of_documents, f"{model} is a model of answers")
     else:
         refuse_options(of_answers, f"{model} is a model of documents")
         check_preset(model, preset or "recommended")
         check_estimator(model, estimator)
+    use_own_gpu(device)
     check_device(device)
     if answers:
         check_answer_options(model, settings | of_answers, resume)
         lesson = _answer_lesson(corpus, part, data_dir, model, settings | of_answers)
     else:
-        lesson = _document_lesson(corpus, part, data_dir, model, settings | of_documents)
+        lesson = document_lesson(corpus, part, data_dir, model, settings | of_documents)
+    if ray_workers or ray_address:
+        return fit_on_ray((corpus, part, data_dir, model, settings | of_documents), out)
     fit_and_save(lesson, out, resume)
 
 
-def _document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
+def document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
     from varitext.document_model import DocumentModel
     from varitext.text import VocabularyRules
 
     chosen = given(settings)
     text_column = chosen.pop("text_column", None)
+    chosen = {name: value for name, value in chosen.items() if not name.startswith("ray_")}
     if size := chosen.pop("vocabulary_size", None):
         chosen["vocabulary_rules"] = VocabularyRules(size=size)
     documents = load_documents(corpus, part, data_dir, text_column)

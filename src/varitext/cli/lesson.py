@@ -1,6 +1,8 @@
 """What surrounds every fit: progress, Ctrl-C, divergence, a full disk, and the model folder at the end."""
 
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from varitext.answer_ranker import AnswerRanker
     from varitext.corpora import Documents, QuestionAnswers
     from varitext.document_model import DocumentModel
+    from varitext.processes import World
 
 
 class Lesson(NamedTuple):
@@ -29,13 +32,32 @@ class Lesson(NamedTuple):
 
 def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
     """Fit and write the model folder. Whatever stops the run, the best model so far or the checkpoint is kept."""
+    from varitext.processes import joined
+
+    with joined(lesson.estimator.device) as world:
+        if world.is_first:
+            _fit_and_save(lesson, out, resume, world)
+        else:
+            _fit_along(lesson, out, resume, world)
+
+
+def _fit_along(lesson: Lesson, out: Path, resume: bool, world: "World") -> None:
+    """Not the first process of a run: it works like the first, writes nothing and says nothing but errors."""
+    from varitext.store import CHECKPOINT
+
+    warnings.simplefilter("ignore")
+    lesson.estimator.fit(lesson.train, checkpoint=out / CHECKPOINT, resume=resume, world=world)
+
+
+def _fit_and_save(lesson: Lesson, out: Path, resume: bool, world: "World") -> None:
     from varitext.progress import show_progress
     from varitext.store import CHECKPOINT, checkpoints
 
     estimator = lesson.estimator
+    fit = partial(estimator.fit, world=world) if world.size > 1 else estimator.fit
     try:
         with show_progress(lesson.unit, lesson.has_latent) as progress:
-            learn = lesson.learn or estimator.fit
+            learn = lesson.learn or fit
             learn(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
     except KeyboardInterrupt:
         if getattr(estimator, "stopped_", None) != "interrupted":  # a second Ctrl-C: at once

@@ -23,6 +23,12 @@ Part = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, metavar="N", help="CPU threads; all cores if left out.")]
 Device = Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")]
+OnRay = Annotated[
+    bool, typer.Option("--ray", help="On Ray, over all cores of this machine. Needs: pip install 'varitext[ray]'.")
+]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="On the Ray cluster there: HOST:6379, ray://HOST:10001 or auto.")
+]
 Protocol = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varitext.cli.options import DataDir
+from varitext.cli.options import DataDir, OnRay, RayAddress
 from varitext.cli.printing import say
 from varitext.errors import InputError
 
@@ -35,6 +35,8 @@ def prepare(
     ] = None,
     part: Annotated[str, typer.Option(metavar="NAME", help="train or test, of corpora that are divided.")] = "train",
     data_dir: DataDir = None,
+    ray: OnRay = False,
+    ray_address: RayAddress = None,
 ) -> None:
     """Write a corpus as sparse shards on disk, for corpora that are larger than memory.
 
@@ -45,6 +47,7 @@ def prepare(
     Examples:
       varitext prepare 2024/*.jsonl 2025/*.jsonl --out shards/train --vocabulary-size 20000
       varitext prepare test.jsonl --vocabulary shards/train --out shards/test
+      varitext prepare pages.parquet --ray --out shards/pages
       varitext fit shards/train --out models/large
     """
     from varitext.files import check_can_write
@@ -63,7 +66,8 @@ def prepare(
         vocabulary_rules=VocabularyRules(size=vocabulary_size) if vocabulary_size else VocabularyRules(),
         vocabulary=None if vocabulary is None else _words_in(vocabulary),
         processes=processes,
-        progress=_Lines(),
+        ray=ray_address or ("local" if ray else None),
+        progress=CountedLines(),
     )
     documents, words = (sum(getattr(shard, name) for shard in folder.shards) for name in ("documents", "words"))
     say(
@@ -78,7 +82,7 @@ def _words_in(path: Path) -> "Vocabulary":
     return Vocabulary.load(path / "vocabulary.txt" if path.is_dir() else path)
 
 
-class _Lines:
+class CountedLines:
     """How many documents have been read, in a line every few seconds."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import varitext
 from varitext.corpora.documents import LARGEST_COUNT, SourceFile
 from varitext.errors import InputError
-from varitext.files import read_json, sha256_of, write_json
+from varitext.files import read_config, sha256_of, write_json
 from varitext.records import record_from_dict
 from varitext.text import Vocabulary
 
@@ -177,18 +177,7 @@ def _says_shards(config: Path) -> bool:
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir() or not (path / "config.json").is_file():
         raise InputError(f"{path} is not a shard folder, as `varitext prepare --out` writes it: it has no config.json")
-    config = read_json(path / "config.json")
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise InputError(f"{path / 'config.json'} is not that of a shard folder")
-    version = config.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise InputError(f"{path / 'config.json'} has no valid format_version")
-    if version > FORMAT_VERSION:
-        raise InputError(
-            f"{path} was written by a newer varitext (format {version}; this one reads up to {FORMAT_VERSION}): "
-            "upgrade with pip install -U varitext"
-        )
-    return config
+    return read_config(path, FORMAT, FORMAT_VERSION, "shard folder")
 
 
 def _check_record(shard: ShardRecord) -> None:

@@ -111,8 +111,10 @@ def parse_parquet(content: bytes, where: str, text_column: str | None) -> Labell
     return LabelledTexts(tuple(texts), _complete(labels))
 
 
-def parquet_batches(source: Any, where: str, text_column: str | None) -> Iterator[tuple[list[str], list[Any]]]:
-    """Texts and labels, some rows at a time; `source` is a path or an open file."""
+def parquet_batches(
+    source: Any, where: str, text_column: str | None, row_groups: range | None = None
+) -> Iterator[tuple[list[str], list[Any]]]:
+    """Texts and labels, some rows at a time; `source` is a path or an open file, `row_groups` all if left out."""
     try:
         import pyarrow
         from pyarrow import parquet, types
@@ -130,8 +132,9 @@ def parquet_batches(source: Any, where: str, text_column: str | None) -> Iterato
         if not is_text(column):
             raise InputError(f"{where}: the column {column!r} is {file.schema_arrow.field(column).type}, not text")
         wanted = [name for name in dict.fromkeys((column, LABEL_COLUMN)) if name in file.schema_arrow.names]
-        before = 0
-        for batch in file.iter_batches(ROWS, columns=wanted):
+        row_groups = range(file.num_row_groups) if row_groups is None else row_groups
+        before = sum(file.metadata.row_group(number).num_rows for number in range(row_groups.start))
+        for batch in file.iter_batches(ROWS, list(row_groups), wanted):
             table = batch.to_pydict()
             if None in table[column]:
                 raise InputError(f"{where}, row {before + table[column].index(None) + 1}: no text in {column!r}")
@@ -139,6 +142,20 @@ def parquet_batches(source: Any, where: str, text_column: str | None) -> Iterato
             yield table[column], table.get(LABEL_COLUMN, [])
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{where} is not a parquet file that can be read ({str(error).splitlines()[0]})") from None
+
+
+def parquet_row_groups(source: Any, where: str) -> list[int]:
+    """How many rows each row group has."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError(f"{where}: reading .parquet needs pyarrow: pip install 'varitext[parquet]'") from None
+    try:
+        metadata = parquet.ParquetFile(source).metadata
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{where} is not a parquet file that can be read ({str(error).splitlines()[0]})") from None
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
 
 def choose_column(names: Sequence[str], is_text: Callable[[str], bool], wanted: str | None, where: str) -> str:

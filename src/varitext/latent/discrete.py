@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from varitext.latent import noise
+
 
 class Bernoullis(NamedTuple):
     """K independent switches: p(h_k = 1) = sigmoid(logits_k). Shapes broadcast."""
@@ -32,8 +34,7 @@ class Bernoullis(NamedTuple):
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        noise = torch.rand(samples, *self.logits.shape, dtype=self.logits.dtype, device=self.logits.device)
-        return (noise < self.probabilities).to(noise.dtype)  # [S, B, K]
+        return (noise.uniform(samples, self.logits) < self.probabilities).to(self.logits.dtype)  # [S, B, K]
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
         """h logit - softplus(logit)."""
@@ -87,9 +88,8 @@ class Categoricals(NamedTuple):
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
         """The choice that wins argmax_c (logit_c - log E_c), E_c ~ Exponential(1), as a one-hot vector."""
-        logits = self.logits
-        races = torch.empty(samples, *logits.shape, dtype=logits.dtype, device=logits.device).exponential_()
-        return self._one_hot((logits - races.log()).argmax(-1))  # [S, B, K, C]
+        races = noise.exponential(samples, self.logits)
+        return self._one_hot((self.logits - races.log()).argmax(-1))  # [S, B, K, C]
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
         """log p of what was chosen."""

@@ -27,6 +27,7 @@ from varitext.latent.learning_signal import (
     score_function,
     weighted,
 )
+from varitext.processes import mean_over_batch, variance_over_batch
 
 LARGEST_SPACE = 4096  # values of h; the decoder runs on each of them for every example
 
@@ -108,8 +109,8 @@ class NVIL(nn.Module):
         return advantage  # [S, B]
 
     def _move(self, unexplained: Tensor, scale: Tensor | float, decay: float) -> None:
-        self.centre.lerp_(unexplained.mean().to(self.centre), 1 - decay)
-        variance = ((unexplained - self.centre) * scale).var(correction=0)
+        self.centre.lerp_(mean_over_batch(unexplained).to(self.centre), 1 - decay)
+        variance = variance_over_batch((unexplained - self.centre) * scale)
         self.variance.lerp_(variance.to(self.variance), 1 - decay)
         self.started.fill_(True)
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from varitext.latent import noise
+
 LOG_STD_RANGE = (-8.0, 3.0)
 """Standard deviations from 0.0003 to 20: wide enough for any posterior seen, too narrow for exp() to overflow."""
 
@@ -36,8 +38,7 @@ class DiagonalGaussian(NamedTuple):
 
     def rsample(self, samples: int = 1) -> Tensor:
         """h = mean + std * noise: gradients reach mean and log_std (paper, equations 3 and 4)."""
-        noise = torch.randn(samples, *self.mean.shape, dtype=self.mean.dtype, device=self.mean.device)
-        return self.mean + self.std * noise  # [S, B, K]
+        return self.mean + self.std * noise.normal(samples, self.mean)  # [S, B, K]
 
     def log_prob(self, h: Tensor) -> Tensor:
         """log density, summed over the latent dimensions."""

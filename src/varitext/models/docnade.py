@@ -51,6 +51,7 @@ class DocNADE(DocumentNetwork):
         "log p(X) of the mixture of these orders",
     )
     free_axes = False
+    rows_draw_alone = False
     whole_counts = True
 
     def __init__(

@@ -45,6 +45,7 @@ class DocumentNetwork(nn.Module):
 
     figure: Figure = LOWER_BOUND
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
+    rows_draw_alone = True  # false if the noise of one document depends on the others, so that processes cannot share
     whole_counts = False  # true for a model that needs words one by one, and has no use for fractions of them
 
     def __init__(

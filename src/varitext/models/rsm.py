@@ -44,6 +44,7 @@ class RSM(DocumentNetwork):
         "chains: not a bound; see standard_error",
     )
     free_axes = False
+    rows_draw_alone = False
     whole_counts = True
 
     def __init__(

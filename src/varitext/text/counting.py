@@ -83,7 +83,7 @@ def count_chunks(
     known = ids if isinstance(ids, KnownIds) else None
     calls = (delayed(count_alone)(chunk, find_words, known) for chunk in in_chunks(documents, TRANSFER_SIZE))
     for counted in Parallel(processes, return_as="generator", batch_size=1)(calls):
-        yield _with_ids(counted, ids)
+        yield with_ids(counted, ids)
 
 
 def in_chunks(documents: Iterable, size: int) -> Iterator[list]:
@@ -120,7 +120,7 @@ def count_alone(documents: list, find_words: FindWords, known: KnownIds | None) 
     return replace(counted, words=list(ids))
 
 
-def _with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
+def with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
     """`counted` with the ids of the whole corpus in place of the chunk's own."""
     if counted.words is None:
         return counted
