@@ -16,7 +16,7 @@ SECTIONS = (
         """WikiQA: the 243 test questions with a right answer. QASent: train-all, and the 68 test questions with
 right and wrong answers; the paper's column counts 4 of 72 questions as always wrong, ours is given on
 that scale too. Means and standard deviations over seeds; ties in expectation. Settings were chosen on
-training questions (see recipes below), the epoch by dev MAP; test questions were only reported. What
+training questions (see recipes below), the epoch by dev MAP, the mean of three; test questions were only reported. What
 differs from the paper: 100-d GloVe vectors that are not tuned (the paper: 50-d word2vec of Wikipedia and
 AQUAINT), numbers read by their shape, a second stage that weighs candidates within their question and
 counts that are weighed by idf too. *position* is the place of a sentence in its article and its length;

@@ -671,7 +671,10 @@ def flip_a_byte(folder: Path) -> None:
         (cut("metrics.jsonl"), "metrics.jsonl is damaged or was changed"),
         (flip_a_byte, "weights.safetensors is damaged or was changed"),
         (change_config(format_version=99), "newer varitext"),
-        (change_config(kind="answer-ranker"), "holds a ranker of answers: evaluate, rank and compare take it"),
+        (
+            change_config(kind="answer-ranker"),
+            "holds a ranker of answers: evaluate, rank, compare, report and figures",
+        ),
         (change_config(kind="something"), "holds a model of kind 'something'"),
         (change_config(format="something"), "not that of a varitext model"),
         (change_config(architecture={}), "config.json does not describe a model of kind"),

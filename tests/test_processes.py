@@ -26,7 +26,7 @@ from varitext.document_task import DocumentObjective, DocumentTask
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
 from varitext.models import MODELS
 from varitext.processes import ALONE, World, present_world, working_on
-from varitext.training import Trainer, TrainingSettings
+from varitext.training import Progress, Trainer, TrainingSettings
 
 COUNTS = topic_documents(documents=97, words=24, topics=3, length=15)  # 77 to learn from: the last batch has one
 SETTINGS = TrainingSettings(epochs=3, batch_size=19, learning_rate=5e-3, samples=2, rounds_per_epoch=2)
@@ -34,14 +34,14 @@ ROUNDING = 2e-4  # of the largest weight: sums of float32 in another order, thro
 OPTIONS = ("--latent-dim", 4, "--epochs", 30, "--batch-size", 33, "--learning-rate", 0.005, "--threads", 1)
 
 
-def trained(world: World, name: str, architecture: dict, changes: dict) -> Trainer:
+def trained(world: World, name: str, architecture: dict, changes: dict, progress: Progress | None = None) -> Trainer:
     settings = dataclasses.replace(SETTINGS, **changes)
     torch.manual_seed(3)
     model = MODELS[name](vocabulary_size=COUNTS.shape[1], latent_dim=4, **architecture)
     model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
     objective = DocumentObjective(length_exponent=0.7, thinning=0.5 if name == "nvdm" else 0.0)
     task = DocumentTask(COUNTS[20:], COUNTS[:20], settings, objective, world=world)
-    trainer = Trainer(model, task, settings, world=world)
+    trainer = Trainer(model, task, settings, progress=progress, world=world)
     trainer.train()
     return trainer
 
@@ -108,12 +108,26 @@ def test_three_processes_share_a_batch_of_one_document(tmp_path):
         assert_close(alone, found)
 
 
+class Asking:
+    """Presses Ctrl-C, once, after some steps."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def step(self, *_: float) -> None:
+        self.steps += 1
+        if self.steps == 7:
+            signal.raise_signal(signal.SIGINT)
+
+    def round(self, _: dict[str, float]) -> None: ...
+
+    def note(self, _: str) -> None: ...
+
+
 def test_one_who_is_asked_to_stop_stops_all(tmp_path):
     def work(world: World) -> dict[str, torch.Tensor]:
-        if world.rank == 1:  # not the first: it has to be told
-            signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
-            signal.setitimer(signal.ITIMER_REAL, 0.3)
-        run = trained(world, "nvdm", {"hidden_dim": 16}, {"epochs": 100_000, "patience": 10**6})
+        progress = Asking() if world.rank == 1 else None  # not the first, which has to be told
+        run = trained(world, "nvdm", {"hidden_dim": 16}, {"epochs": 100_000, "patience": 10**6}, progress)
         return {"stopped": torch.tensor(run.state.stopped == "interrupted"), "step": torch.tensor(run.state.step)}
 
     first, second = in_processes(2, tmp_path, work)

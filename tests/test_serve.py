@@ -28,9 +28,9 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 from varitext.serve.application import create_application  # noqa: E402
-from varitext.serve.batch_queue import SERVED_BLOCK, AloneJob, run_batch  # noqa: E402
+from varitext.serve.batch_queue import SERVED_BLOCK, AloneJob, BatchQueue, run_batch  # noqa: E402
 from varitext.serve.document_jobs import Explain, Transform  # noqa: E402
-from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits  # noqa: E402
+from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("serve")
 
@@ -333,3 +333,14 @@ def test_another_host_gets_a_token():
 
     assert _token_for("127.0.0.1", None) is None and is_loopback("::1") and not is_loopback("0.0.0.0")
     assert len(_token_for("0.0.0.0", None)) >= 32 and _token_for("0.0.0.0", None) != _token_for("0.0.0.0", None)
+
+
+def test_whoever_still_waits_at_the_end_is_told():
+    async def ask() -> list[Refusal]:
+        queue = BatchQueue("news", None, None, Limits(), None)  # nobody serves it
+        waiting = [asyncio.create_task(queue.ask(AloneJob(lambda: None))) for _ in range(3)]
+        await asyncio.sleep(0)
+        queue.refuse_all()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [(one.status, one.message) for one in asyncio.run(ask())] == [(503, "the server is stopping")] * 3

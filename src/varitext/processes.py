@@ -145,7 +145,10 @@ def joined(device: str) -> Iterator[World]:
         return
     backend = "nccl" if device.startswith("cuda") else "gloo"
     use_own_gpu(device)
-    distributed.init_process_group(backend)
+    store, rank, size = next(distributed.rendezvous("env://"))
+    # the launcher keeps its store when it starts processes again: what the dead left there must not be found
+    own = distributed.PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
+    distributed.init_process_group(backend, store=own, rank=rank, world_size=size)
     try:
         yield present_world(device)
     finally:

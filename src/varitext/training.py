@@ -279,7 +279,7 @@ class Trainer:
             save_checkpoint(self.checkpoint, self.safe)
 
     def _reason_to_stop(self) -> str:
-        if self.asked_to_stop:
+        if self.asked_to_stop or (self.world.size == 1 and self.interruption.requested):
             return "interrupted"
         if self.settings.time_limit is not None and self.state.seconds >= self.settings.time_limit:
             return "time"
