@@ -14,6 +14,7 @@ from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import documents_page
 from scaling_page import estimate_block
+from serve_page import load_block
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = {50: 836, 200: 852}
@@ -158,6 +159,10 @@ def benchmark_page() -> str:
     return page
 
 
+def serve_page() -> str:
+    return between((ROOT / "docs" / "serve.md").read_text(), "load", load_block(ROOT))
+
+
 def scaling_page() -> str:
     return between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
 
@@ -176,6 +181,7 @@ def main() -> None:
         ROOT / "docs" / "document-results.md": documents_page(ROOT),
         ROOT / "docs" / "benchmark.md": benchmark_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
+        ROOT / "docs" / "serve.md": serve_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

@@ -335,6 +335,13 @@ def test_another_host_gets_a_token():
     assert len(_token_for("0.0.0.0", None)) >= 32 and _token_for("0.0.0.0", None) != _token_for("0.0.0.0", None)
 
 
+def test_answers_do_not_wait_for_acknowledgements():
+    from varitext.serve.running import _listen
+
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_whoever_still_waits_at_the_end_is_told():
     async def ask() -> list[Refusal]:
         queue = BatchQueue("news", None, None, Limits(), None)  # nobody serves it
