@@ -80,9 +80,12 @@ def train_side_by_side(train: QuestionAnswers, dev: QuestionAnswers, epochs: int
         our_map.append(trainer._score().metrics["dev_map"])
         their_map.append(plain.map(dev))
     read = int(trainer.task.train_batches.sizes_in_training.sum())
-    rate = read / statistics.median(ours[1:] or ours)
-    plain_rate = train.n_pairs / statistics.median(theirs[1:] or theirs)
+    pass_seconds, plain_pass_seconds = (statistics.median(times[1:] or times) for times in (ours, theirs))
+    rate, plain_rate = read / pass_seconds, train.n_pairs / plain_pass_seconds
     return {
+        "pass_seconds": pass_seconds,
+        "plain_pass_seconds": plain_pass_seconds,
+        "pass_speed_up": plain_pass_seconds / pass_seconds,
         "pairs_per_second": rate,
         "plain_pairs_per_second": plain_rate,
         "training_speed_up": rate / plain_rate,
