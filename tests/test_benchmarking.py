@@ -82,7 +82,7 @@ def test_measuring_gives_one_record(tmp_path):
     task = Task("varitext", str(write_parts(tmp_path / "corpus")), latent_dim=3, threads=1, quick=True)
     record = json.loads(json.dumps(measure(task)))
     assert record["per_document_perplexity"] > 1 and record["fit_seconds"] > 0 and record["words"] == 40
-    assert record["transform_limits"]["share_of_multiply_limit"] > 0
+    assert record["transform_limits"]["share_of_multiply_limit"] > 0 < record["fast_documents_per_second"]
     assert set(record["sha256"]) == {"train", "test"} and record["task"]["corpus"] == task.corpus
 
 
@@ -152,6 +152,8 @@ def record_of(seconds: float, perplexity: float | None, speed: float, memory: fl
         "words": 20,
         "sha256": {"train": "a" * 64, "test": "b" * 64},
         "transform_limits": limits | {"where_time_goes": {"matrix products": 0.7}},
+        "fast_documents_per_second": 6 * speed,
+        "fast_limits": limits,
     }
 
 

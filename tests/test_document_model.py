@@ -122,6 +122,15 @@ def test_vectors_do_not_depend_on_what_else_is_in_the_call(fitted):
         assert np.array_equal(alone.std, together.std[rows])
 
 
+def test_vectors_that_are_not_refined_are_those_of_the_inference_network(fitted):
+    steps, refined = fitted.network_.refinement_steps, fitted.transform(COUNTS)
+    fast = fitted.transform(COUNTS, refine=False)
+    assert fitted.network_.refinement_steps == steps > 0 and not np.allclose(fast, refined, atol=1e-3)
+    with fitted.network_.refining(False):
+        assert np.array_equal(fitted.transform(COUNTS), fast)
+    assert np.array_equal(fitted.transform(COUNTS), refined)
+
+
 def test_documents_without_known_words_get_the_prior(fitted):
     counts = scipy.sparse.vstack([COUNTS[:1], scipy.sparse.csr_matrix((1, 60))]).tocsr()
     posterior = fitted.posterior(counts)

@@ -206,26 +206,29 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
         return self._checked(X, reset=False)
 
-    def transform(self, X: DocumentInput) -> np.ndarray:
+    def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document: the posterior mean."""
-        return self.posterior(X).mean
+        return self.posterior(X, refine=refine).mean
 
-    def posterior(self, X: DocumentInput, block: int = BLOCK) -> Posterior:
+    def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
         `block` documents go through the model at a time, filled up if there are fewer; a smaller one answers sooner.
 
+        Without `refine` a model that refines its posterior in prediction leaves it as the inference network says:
+        several times faster, and a little less sharp.
+
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
-        blocks = list(self.posterior_blocks(X, block))
+        blocks = list(self.posterior_blocks(X, block, refine))
         if not blocks:
             return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))
         return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
-    def posterior_blocks(self, X: DocumentInput, block: int = BLOCK) -> Iterator[Posterior]:
+    def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
         for batch, real in CountBatches(self.count(X), self.network_.device).in_equal_blocks(block):
-            with running_on(self.threads), torch.no_grad():
+            with running_on(self.threads), torch.no_grad(), self.network_.refining(refine):
                 vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
             yield Posterior(*vectors)
 

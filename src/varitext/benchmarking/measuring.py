@@ -98,6 +98,9 @@ def measure(task: Task) -> dict[str, Any]:
     }
     if known_system(task.system).kind == "ours":
         result["transform_limits"] = speed_limits(lambda: system.transform(given), transform_seconds)
+        fast_seconds = best_seconds(lambda: system.transform_fast(given), 1 if task.quick else TRANSFORMS)
+        result["fast_documents_per_second"] = test.shape[0] / fast_seconds
+        result["fast_limits"] = speed_limits(lambda: system.transform_fast(given), fast_seconds)
     return result | conditions(task) | {"documents": train.shape[0], "words": train.shape[1], "sha256": sha256}
 
 

@@ -1,5 +1,7 @@
 """The benchmark as Markdown: a table of ratios, the conditions under it, and whether the targets are met."""
 
+from typing import Any
+
 from varitext.benchmarking.running import Record
 from varitext.benchmarking.systems import SYSTEMS
 from varitext.experiments.runs import markdown_table
@@ -62,10 +64,17 @@ def _conditions(records: dict[str, Record]) -> str:
 
 
 def limits_line(ours: Record) -> str:
-    limits = ours["transform_limits"]
+    fast = (
+        f"With `--fast`, not refined, it makes {ours['fast_documents_per_second']:,.0f} vectors a second, "
+        f"{ours['fast_limits']['share_of_multiply_limit']:.0%} of the same limit."
+    )
+    return f"{_limits('`transform`', ours['transform_limits'])} {fast}"
+
+
+def _limits(what: str, limits: dict[str, Any]) -> str:
     kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in limits["where_time_goes"].items())
     return (
-        f"`transform` reaches {limits['share_of_multiply_limit']:.0%} of what its matrix products allow at "
+        f"{what} reaches {limits['share_of_multiply_limit']:.0%} of what its matrix products allow at "
         f"{limits['multiply_gflops_per_second']:.0f} GFLOP/s, the rate of a large product in the same run (memory: "
         f"{limits['memory_gb_per_second']:.0f} GB/s). Where its time goes, of what torch's profiler sees: {kinds}."
     )
@@ -90,7 +99,9 @@ def targets(records: dict[str, Record]) -> dict[str, bool]:
         found["in less time than each of them"] = all(ours[seconds] < one[seconds] for one in others)
     speed = "transform_documents_per_second"
     if lda:
-        found["transform ten times the fastest LDA"] = ours[speed] >= 10 * max(one[speed] for one in lda)
+        fastest = max(one[speed] for one in lda)
+        found["transform ten times the fastest LDA"] = ours[speed] >= 10 * fastest
+        found["transform --fast ten times the fastest LDA"] = ours["fast_documents_per_second"] >= 10 * fastest
     if neural and all(one["peak_memory_mb"] for one in [ours, *neural]):
         found["peak memory below every neural peer's"] = all(
             ours["peak_memory_mb"] < one["peak_memory_mb"] for one in neural

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from varitext.cli.asking import documents_for, known_word, load_documents, load_model
+from varitext.cli.asking import documents_for, known_word, load_documents, load_model, refuse_options
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
 from varitext.cli.ray_work import transform_corpus_on_ray
@@ -21,6 +21,9 @@ def transform(
         Path, typer.Option(metavar="FILE", help="vectors.parquet, .npy or .csv; on Ray a folder of Parquet files")
     ],
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="As the inference network says, not refined: faster, a little less sharp.")
+    ] = False,
     part: Part = None,
     threads: Threads = None,
     device: Device = "cpu",
@@ -40,6 +43,7 @@ def transform(
       varitext transform models/mine pages.parquet --ray --out vectors
     """
     if ray or ray_address:
+        refuse_options({"fast": fast or None}, "on Ray vectors are always refined")
         return transform_corpus_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
     from varitext.export import check_vector_file, write_vectors
@@ -48,7 +52,7 @@ def transform(
     model = load_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.network_.vector_dim
-    write_vectors(out, model.posterior_blocks(counts), documents, width, with_std)
+    write_vectors(out, model.posterior_blocks(counts, refine=not fast), documents, width, with_std)
     if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
         say(f"note: {unknown} documents have no known word: they get the prior")
     say(f"{documents} vectors of {width} dimensions in {out}")

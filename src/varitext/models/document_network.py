@@ -19,6 +19,8 @@ rows. A model may also have
                                      what completing documents needs: see `evaluation/completion.py`
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +48,7 @@ class DocumentNetwork(nn.Module):
     figure: Figure = LOWER_BOUND
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
     rows_draw_alone = True  # false if the noise of one document depends on the others, so that processes cannot share
+    refinement_steps = 0  # that q makes on the generative model in prediction, beyond what the inference network says
     whole_counts = False  # true for a model that needs words one by one, and has no use for fractions of them
 
     def __init__(
@@ -58,6 +61,16 @@ class DocumentNetwork(nn.Module):
         self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))  # [V]   the unigram model
         if self.free_axes:
             self.register_buffer("axes", torch.eye(latent_dim))  # [K, K]   how users see h: see latent/rotation.py
+
+    @contextmanager
+    def refining(self, refine: bool) -> Iterator[None]:
+        """Within, prediction refines q or, if not so, takes what the inference network says."""
+        steps = self.refinement_steps
+        self.refinement_steps = steps if refine else 0
+        try:
+            yield
+        finally:
+            self.refinement_steps = steps
 
     # Before training
 

@@ -23,6 +23,10 @@ class VaritextNVDM:
     def transform(self, documents: csr_matrix) -> np.ndarray:
         return self.model.transform(documents)
 
+    def transform_fast(self, documents: csr_matrix) -> np.ndarray:
+        """`varitext transform --fast`."""
+        return self.model.transform(documents, refine=False)
+
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         return self.model.network_.judge(counts, PREDICTION_SAMPLES, self.model.seed).elbo
 
