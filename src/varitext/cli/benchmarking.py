@@ -41,7 +41,7 @@ def benchmark(
       varitext benchmark --quick --out /tmp/benchmark
       varitext benchmark --growth
     """
-    from varitext.benchmarking.measuring import Task
+    from varitext.benchmarking.measuring import Task, corpus_parts
     from varitext.benchmarking.running import choose_systems, read_records, run_benchmark
     from varitext.benchmarking.tables import comparison, targets, targets_list
 
@@ -50,6 +50,7 @@ def benchmark(
         return _measure_growth(out, threads, quick, as_json)
     systems = choose_systems(peers.split(",") if peers else None)
     plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=data_dir and str(data_dir))
+    corpus_parts(corpus, plan.data_dir, quick)  # what is wrong with it is said once, before anything is measured
     failed = run_benchmark(plan, systems, out, say)
     records = {name: record for name, record in read_records(out).items() if name in systems}
     if "varitext" in failed or "varitext" not in records:

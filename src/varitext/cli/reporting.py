@@ -103,12 +103,13 @@ def figures(
     """
     from varitext.document_model import DocumentModel
     from varitext.files import check_can_write
-    from varitext.report import save_answer_figures, save_document_figures
+    from varitext.report import check_figure_names, save_answer_figures, save_document_figures
 
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: figures go to a folder")
     check_can_write(out / "figure")
     model, names = load_any(folder, threads), names or []
+    check_figure_names(model, names, file_format.value)
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from varitext.evaluation.perplexity import PerplexityRecord
 
 __all__ = [
+    "check_figure_names",
     "save_answer_figures",
     "save_document_figures",
     "write_answer_report",
@@ -93,12 +94,11 @@ def save_document_figures(
     titles: Sequence[str] | None = None,
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
-    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
+    check_figure_names(model, names, file_format)
     from varitext.report.document_figures import DOCUMENT_FIGURES, JudgedDocuments
-    from varitext.report.saving import check_figures, save_figures
+    from varitext.report.saving import save_figures
     from varitext.report.shown_documents import choose_documents
 
-    check_figures(names, DOCUMENT_FIGURES, file_format)
     judged = JudgedDocuments(model, choose_documents(model, documents, labels, titles))
     return save_figures(DOCUMENT_FIGURES, judged, Path(folder), names, file_format)
 
@@ -133,13 +133,24 @@ def save_answer_figures(
     protocol: str | None = None,
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
-    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
+    check_figure_names(ranker, names, file_format)
     from varitext.report.answer_figures import ANSWER_FIGURES
-    from varitext.report.saving import check_figures, save_figures
+    from varitext.report.saving import save_figures
 
-    check_figures(names, ANSWER_FIGURES, file_format)
     judged = _judged_answers(ranker, question_answers, protocol)
     return save_figures(ANSWER_FIGURES, judged, Path(folder), names, file_format)
+
+
+def check_figure_names(model: "DocumentModel | AnswerRanker", names: Sequence[str], file_format: str) -> None:
+    """Whether the model has these figures, before documents or questions are looked for."""
+    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
+    from varitext.document_model import DocumentModel
+    from varitext.report.answer_figures import ANSWER_FIGURES
+    from varitext.report.document_figures import DOCUMENT_FIGURES
+    from varitext.report.saving import check_figures
+
+    known = DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES
+    check_figures(names, known, file_format)
 
 
 # Inside
