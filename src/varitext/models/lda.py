@@ -38,7 +38,7 @@ class LDA(DocumentNetwork):
         "variational lower bound on log p(X) with the topics fixed, run to convergence: an upper bound on perplexity",
     )
 
-    def __init__(self, vocabulary_size: int, latent_dim: int = 50, alpha: float = 0.1, eta: float = 0.3):
+    def __init__(self, vocabulary_size: int, latent_dim: int = 50, alpha: float = 0.1, eta: float = 0.6):
         super().__init__(vocabulary_size, latent_dim)
         self.first_alpha, self.eta = alpha, eta
         start = torch.full((vocabulary_size, latent_dim), 1 / vocabulary_size, dtype=torch.double)
@@ -100,7 +100,7 @@ class LDA(DocumentNetwork):
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         if preset != "recommended":
             raise InputError(f"no preset of lda is called {preset!r}; there is: recommended")
-        return Recipe({"alpha": 0.1, "eta": 0.3}, TrainingSettings(epochs=1000), DocumentObjective())
+        return Recipe({"alpha": 0.1, "eta": 0.6}, TrainingSettings(epochs=1000), DocumentObjective())
 
 
 def _rows(batch: CountBatch) -> scipy.sparse.csr_matrix:
