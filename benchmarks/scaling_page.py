@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md that come from results/scaling.json, which `scaling_estimate.py` writes."""
+"""The tables of docs/scaling.md that come from results/scaling.json and results/large_corpus.json."""
 
 import json
 from pathlib import Path
@@ -55,3 +55,32 @@ def _parts(one: dict) -> str:
     minutes = {name: f"{seconds / 60:,.1f}" for name, seconds in one["seconds"].items()}
     minutes[one["bottleneck"]] = f"**{minutes[one['bottleneck']]}**"
     return f"| {one['workers']:,} | {' | '.join(minutes.values())} |"
+
+
+def large_block(root: Path) -> str:
+    found = json.loads((root / "results" / "large_corpus.json").read_text())
+    best, fit, held_out = found["best"], found["fit"], found["held_out"]
+    rows = [
+        (
+            "the best possible",
+            f"{best['per_document_perplexity_at_least']:.2f} to {best['per_document_perplexity_at_most']:.2f}",
+        ),
+        (
+            "ours, importance-weighted",
+            f"{held_out['iwae_per_document_perplexity']:.2f}: {found['above_best']:.1%} above",
+        ),
+        ("ours, the bound", f"{held_out['per_document_perplexity']:.2f}: {found['bound_above_best']:.1%} above"),
+        ("unigram", f"{held_out['unigram_per_document_perplexity']:.0f}"),
+    ]
+    threads = f"{found['threads']} thread{'s'[: found['threads'] != 1]}"
+    lines = [
+        f"{found['documents']:,} documents of {found['drawing']['distinct_words_per_document']:.0f} different words, "
+        f"{found['words']:,} words, {found['latent_dim']} dimensions, {fit['epochs']} epochs in "
+        f"{fit['seconds'] / 60:.0f} minutes of {threads}; peak memory of the fit **{fit['peak_megabytes']:,.0f} MB**, "
+        f"of the evaluation {held_out['peak_megabytes']:,.0f} MB.",
+        "",
+        "| held-out perplexity per document | |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in rows),
+    ]
+    return "\n".join(lines)

@@ -13,7 +13,7 @@ from pathlib import Path
 from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import documents_page
-from scaling_page import estimate_block
+from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,7 +164,8 @@ def serve_page() -> str:
 
 
 def scaling_page() -> str:
-    return between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
+    page = between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
+    return between(page, "large", large_block(ROOT))
 
 
 def between(page: str, name: str, text: str) -> str:
