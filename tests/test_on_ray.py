@@ -177,7 +177,7 @@ def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster,
             (tmp_path / "size.json").write_text(json.dumps(world.size))
 
     run_in_workers(work, {}, workers=2, beside=tmp_path)
-    assert marker.exists()
+    assert marker.exists() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert json.loads((tmp_path / "size.json").read_text()) == 2
     weights = DocumentModel.load(tmp_path / "model").network_.state_dict()
     for name, expected in alone.network_.state_dict().items():

@@ -1,7 +1,10 @@
 """The processes of one training run, started by Ray Train instead of `torchrun`: `processes.py` does the rest."""
 
+import signal
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +41,23 @@ def run_in_workers(
             run_config=RunConfig(storage_path=notes, failure_config=FailureConfig(max_failures=RESTARTS)),
         )
         try:
-            trainer.fit()
+            with _own_ctrl_c():
+                trainer.fit()
         except Exception as error:
             if (told := _told_by_a_worker(error)) is None:
                 raise
             raise InputError(told) from None
+
+
+@contextmanager
+def _own_ctrl_c() -> Iterator[None]:
+    """Ray Train takes Ctrl-C for itself and would keep it."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def _on_own_device(work: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
