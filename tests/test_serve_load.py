@@ -70,7 +70,7 @@ def test_many_clients_and_a_stop_in_the_middle(load, server):
     assert process.stderr.read() == ""
 
 
-def test_who_cannot_be_answered_before_the_end_is_told(load, server):
+def test_everybody_who_waits_at_a_stop_is_answered_or_told(load, server):
     process, address = server
     call = load.Call("/api/models/news/perplexity", {"texts": [" ".join(texts(80))] * TEXTS, "samples": 100})
     stop = asyncio.run(load.stop_in_the_middle(process, address, call, 100))

@@ -16,7 +16,7 @@ from varitext.answer_task import PREDICTION_SAMPLES, arrange
 from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.devices import check_device
-from varitext.errors import InputError, TrainingDiverged
+from varitext.errors import InputError
 from varitext.first_stage import FirstStage, OneGo, build_stage
 from varitext.models.answer_models import ANSWER_MODELS
 from varitext.models.answer_network import AnswerNetwork
@@ -275,9 +275,6 @@ class AnswerRanker(BaseEstimator):
         trainer = self.first_stage_.trainer(self, lesson)
         try:
             trainer.train(lesson.resume)
-        except TrainingDiverged:
-            trainer.state.stopped = "diverged"
-            raise
         finally:  # also when training gave up: the best weights so far are in place
             if trainer.state.stopped:
                 self._record(trainer.state)

@@ -35,7 +35,7 @@ from varitext.document_input import (
     unwrap,
 )
 from varitext.document_task import Recipe
-from varitext.errors import InputError, TrainingDiverged
+from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
 from varitext.inspection import Neighbour, Topic, nearest, rank_topics
 from varitext.models.document_network import DocumentVectors
@@ -144,9 +144,6 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             trainer = choose_trainer(self.network_, recipe, train, held_out, self.device, checkpoint, progress, world)
             try:
                 trainer.train(resume)
-            except TrainingDiverged:
-                trainer.state.stopped = "diverged"
-                raise
             finally:  # also when training gave up: the best weights so far are in place
                 self._record(trainer.state, train, held_out, recipe)
         if self.stopped_ == "interrupted":

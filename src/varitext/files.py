@@ -96,6 +96,15 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def check_sha256(path: Path, expected: str, what: str) -> None:
+    """Whether a file of a folder of ours, which is `what`, is there and as it was written."""
+    if not path.is_file():
+        raise InputError(f"{path} is missing: the {what} is incomplete")
+    found = sha256_of(path)
+    if found != expected:
+        raise InputError(f"{path} is damaged or was changed (sha256 {found[:12]}..., expected {str(expected)[:12]}...)")
+
+
 def check_can_write(path: Path) -> None:
     """Say so before an hour of work, not after, if nothing can be written at `path`."""
     folder = path.absolute().parent

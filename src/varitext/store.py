@@ -17,7 +17,7 @@ from torch import Tensor
 
 import varitext
 from varitext.errors import InputError
-from varitext.files import atomic_folder, read_config, read_text, sha256_of, write_json, write_text
+from varitext.files import atomic_folder, check_sha256, read_config, read_text, sha256_of, write_json, write_text
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-model"
@@ -72,7 +72,7 @@ def load_model(folder: Path, kind: str) -> StoredModel:
     config = _read_config(folder)
     _check_config(config, folder, kind)
     for name, expected in config["sha256"].items():
-        _check_file(folder / name, expected)
+        check_sha256(folder / name, expected, "model folder")
     try:
         weights = load_file(folder / "weights.safetensors")
     except (SafetensorError, OSError) as error:
@@ -127,11 +127,3 @@ def _read_metrics(path: Path) -> list[dict[str, Any]]:
         return [json.loads(line) for line in read_text(path).splitlines()]
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not valid JSON lines ({error})") from None
-
-
-def _check_file(path: Path, expected: str) -> None:
-    if not path.is_file():
-        raise InputError(f"{path} is missing: the model folder is incomplete")
-    found = sha256_of(path)
-    if found != expected:
-        raise InputError(f"{path} is damaged or was changed (sha256 {found[:12]}..., expected {str(expected)[:12]}...)")

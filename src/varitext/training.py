@@ -141,7 +141,7 @@ class TrainingState:
     rescues: int = 0
     learning_rate_scale: float = 1.0
     first_score: float | None = None
-    stopped: str = ""  # empty while running; then: finished, early, time, interrupted
+    stopped: str = ""  # empty while running; then: finished, early, time, interrupted, diverged
     history: list[dict[str, float]] = field(default_factory=list)
 
     @property
@@ -293,6 +293,7 @@ class Trainer:
         rate = self.settings.learning_rate * scale
         if rescues > RESCUES:
             self.model.load_state_dict(self.best_weights)
+            self.state.stopped = "diverged"
             raise TrainingDiverged(
                 f"training diverged {rescues} times, last at a learning rate of {rate:.2g}; the best weights so far "
                 f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme values in the data"

@@ -29,7 +29,7 @@ from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, so
 from varitext.document_fitting import choose_recipe, hold_out, without_empty
 from varitext.document_input import DocumentInput, learn_from_words, unwrap
 from varitext.document_task import DocumentTask, Recipe
-from varitext.errors import InputError, TrainingDiverged
+from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicAlignmentRecord, TopicSpace, topic_alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.growing import grown, place_new_words
@@ -140,9 +140,6 @@ def go_on(
         trainer = Trainer(after.network_.train().requires_grad_(True), task, recipe.training, checkpoint, progress)
         try:
             trainer.train(resume)
-        except TrainingDiverged:
-            trainer.state.stopped = "diverged"
-            raise
         finally:  # also when training gave up: the best weights so far are in place
             if trainer.state.stopped:
                 _record(model, after, trainer.state, recipe.training, train, held_out, X)

@@ -20,7 +20,7 @@ import numpy as np
 import varitext
 from varitext.corpora.documents import LARGEST_COUNT, SourceFile
 from varitext.errors import InputError
-from varitext.files import read_config, sha256_of, write_json
+from varitext.files import check_sha256, read_config, sha256_of, write_json
 from varitext.records import record_from_dict
 from varitext.text import Vocabulary
 
@@ -70,7 +70,7 @@ class ShardFolder:
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path / 'config.json'} does not describe shards ({error!r})") from None
-        _check_file(path / "vocabulary.txt", words)
+        check_sha256(path / "vocabulary.txt", words, "shard folder")
         return cls(path, shards, Vocabulary.load(path / "vocabulary.txt"), sha256_of(path / "config.json"))
 
     @cached_property
@@ -81,7 +81,7 @@ class ShardFolder:
         """The arrays of a shard, mapped into memory; hashes and values are checked the first time."""
         if number not in self._checked:
             for array in ARRAYS:
-                _check_file(array_path(self.path, number, array), self.shards[number].sha256[array])
+                check_sha256(array_path(self.path, number, array), self.shards[number].sha256[array], "shard folder")
         try:
             starts, words, counts = (
                 np.load(array_path(self.path, number, array), mmap_mode="r", allow_pickle=False) for array in ARRAYS
@@ -195,11 +195,3 @@ def _check_sizes(path: Path, number: int, shard: ShardRecord) -> None:
             raise InputError(f"{file} is missing: the shard folder is incomplete")
         if file.stat().st_size < length:
             raise InputError(f"{file} is cut short: make the shards again")
-
-
-def _check_file(path: Path, expected: str) -> None:
-    if not path.is_file():
-        raise InputError(f"{path} is missing: the shard folder is incomplete")
-    found = sha256_of(path)
-    if found != expected:
-        raise InputError(f"{path} is damaged or was changed (sha256 {found[:12]}..., expected {str(expected)[:12]}...)")
