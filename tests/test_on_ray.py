@@ -176,8 +176,9 @@ def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster,
             model.save(tmp_path / "model")
             (tmp_path / "size.json").write_text(json.dumps(world.size))
 
+    ctrl_c = signal.getsignal(signal.SIGINT)
     run_in_workers(work, {}, workers=2, beside=tmp_path)
-    assert marker.exists() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert marker.exists() and signal.getsignal(signal.SIGINT) is ctrl_c
     assert json.loads((tmp_path / "size.json").read_text()) == 2
     weights = DocumentModel.load(tmp_path / "model").network_.state_dict()
     for name, expected in alone.network_.state_dict().items():

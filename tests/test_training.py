@@ -102,6 +102,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, settings):
 
 
 def test_ctrl_c_keeps_the_best_model_and_resumes_to_the_same_bits(tmp_path):
+    ctrl_c = signal.getsignal(signal.SIGINT)
     whole = trainer()
     whole.train()
     path = tmp_path / "checkpoint.safetensors"
@@ -112,7 +113,7 @@ def test_ctrl_c_keeps_the_best_model_and_resumes_to_the_same_bits(tmp_path):
     resumed = trainer(checkpoint=path)
     assert resumed.train(resume=True).stopped == "finished"
     assert torch.equal(weights(whole), weights(resumed))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
 
 
 def test_resume_refuses_other_settings_other_data_and_damaged_files(tmp_path):
