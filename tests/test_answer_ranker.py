@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from varitext.answer_fitting import epochs_for
 from varitext.answer_folds import question_folds
 from varitext.answer_ranker import AnswerRanker
 from varitext.answer_task import LONGEST_SENTENCE, AnswerObjective, AnswerTask, arrange, question_seeds
@@ -480,3 +481,13 @@ def test_sampled_probabilities_are_those_that_are_averaged():
     sampled = ranker.sample_proba(DEV, 7)
     assert sampled.shape == (7, DEV.n_pairs)
     np.testing.assert_allclose(sampled.mean(0), ranker.predict_proba(DEV, 7), atol=1e-12)
+
+
+def test_passes_are_as_many_as_the_pairs_call_for():
+    """700 updates of 10 pairs are 7,000 pairs; of a question's 4 wrong answers only 2 are in a pass."""
+    corpus = made_up(100, seed=0)  # 500 pairs
+    assert epochs_for(AnswerRanker(batch_size=10), corpus) == 14
+    assert epochs_for(AnswerRanker(batch_size=10, most_wrong=2), corpus) == 23
+    assert epochs_for(AnswerRanker(batch_size=100), corpus) == 30
+    assert epochs_for(AnswerRanker(batch_size=1), corpus) == 8
+    assert epochs_for(AnswerRanker(batch_size=1, epochs=3), corpus) == 3

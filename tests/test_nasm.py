@@ -19,7 +19,8 @@ from varitext.latent import DiagonalGaussian, draw, elbo, importance_weighted_bo
 from varitext.models.answer_models import NETWORKS
 from varitext.models.nasm import NASM
 from varitext.pair_batches import FIRST_WORD, UNKNOWN, PairBatch, PairBatches, padded, word_numbers
-from varitext.sentence_layers import Dropout, LatentAttention, SentenceLSTM, WordEmbedding
+from varitext.sentence_layers import Dropout, LatentAttention, WordEmbedding
+from varitext.sentence_lstm import SentenceLSTM
 from varitext.text import Vocabulary
 from varitext.training import Score, StepLoss, Trainer, TrainingSettings
 
@@ -134,38 +135,6 @@ def test_no_questions_are_refused():
 
 
 # Layers
-
-
-def test_chunks_change_nothing_and_the_last_state_is_the_unbatched_one():
-    generator = np.random.default_rng(0)
-    sentences = [generator.integers(2, 20, length) for length in generator.integers(0, 30, 200)]
-    sentences[3] = np.array([], np.int64)
-    embedding, lstm = WordEmbedding(18, 8).double(), SentenceLSTM(8, 6, 3).double().eval()
-    chunked = lstm(padded(sentences), embedding)
-    lstm.chunks = 1
-    whole = lstm(padded(sentences), embedding)
-    torch.testing.assert_close(chunked.states, whole.states)
-    torch.testing.assert_close(chunked.last, whole.last)
-    assert not chunked.states[~chunked.mask].any() and not chunked.last[3].any()
-    for row in (0, 50, 199):
-        alone, _ = lstm.lstm(embedding(torch.from_numpy(sentences[row]))[None])
-        torch.testing.assert_close(chunked.last[row], alone[0, -1])
-
-
-def test_chunks_change_nothing_in_training_either():
-    """The same random state drops the same numbers, and the gradients agree."""
-    sentences = padded([np.arange(2, 2 + 1 + row % 9) for row in range(130)])
-    embedding, lstm = WordEmbedding(18, 8).double(), SentenceLSTM(8, 6).double()
-    gradients = []
-    for chunks in (4, 1):
-        lstm.chunks = chunks
-        torch.manual_seed(5)
-        lstm(sentences, embedding).states.square().sum().backward()
-        gradients.append([parameter.grad.clone() for parameter in (*embedding.parameters(), *lstm.parameters())])
-        embedding.zero_grad()
-        lstm.zero_grad()
-    torch.testing.assert_close(*gradients)
-    assert not gradients[0][0][0].any()  # padding does not move
 
 
 def test_attention_is_the_papers_formula():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
 SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
 UPDATES = 700  # about 13 passes over WikiQA; 25 were no better in trials on training questions
-MOST_EPOCHS = 30  # for a few dozen questions
+FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
 TRAINING = (
     "batch_size",
     "learning_rate",
@@ -113,7 +113,7 @@ def epochs_for(chosen: "AnswerRanker", train: QuestionAnswers) -> int:
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, chosen.most_wrong or np.inf)))
-    return max(1, min(MOST_EPOCHS, round(UPDATES * chosen.batch_size / pairs)))
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(UPDATES * chosen.batch_size / pairs)))
 
 
 def training_settings(chosen: "AnswerRanker") -> TrainingSettings:

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class AnswerRanker(BaseEstimator):
     or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
     one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
 
-    Training makes about 700 updates of `batch_size` pairs, in as many passes as it takes, unless `epochs` are given.
+    Training makes about 700 updates of `batch_size` pairs, in 8 to 30 passes over them, unless `epochs` are given.
 
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into `folds`, and a fold's pairs are
@@ -143,7 +144,7 @@ class AnswerRanker(BaseEstimator):
         self.n_dev_questions_, self.epochs_ = dev.n_questions, epochs_for(self, train)
         lesson = Lesson(train, dev, self._learn_words(train), progress, checkpoint, resume)
         self.combination_ = None
-        with running_on(self.threads):
+        with self.running():
             self._fit_first_stage(lesson)
             if joined_columns(self):
                 self._fit_second_stage(lesson)
@@ -155,6 +156,10 @@ class AnswerRanker(BaseEstimator):
         self.epochs_ = epochs_for(self, train)
         lesson = Lesson(train, dev, self._learn_words(train))
         return self._build_stage(lesson.words).trainer(self, lesson)
+
+    def running(self) -> AbstractContextManager[None]:
+        """Its `threads`, used as suits its model; for whoever calls a trainer or the network themselves."""
+        return running_on(self.threads, ANSWER_MODELS[self.model].side_by_side)
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
@@ -318,7 +323,7 @@ class AnswerRanker(BaseEstimator):
 
     def _sampled(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray:
         """The first stage's probabilities for every sample of the prior, [S, P]."""
-        with running_on(self.threads):
+        with self.running():
             return self.first_stage_.sampled(question_answers, self._n_samples(samples), self.seed)
 
     def _n_samples(self, samples: int | None) -> int:
@@ -339,7 +344,7 @@ class AnswerRanker(BaseEstimator):
         return probability if features is None else self.combination_.probability(probability, features)
 
     def _attention(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray | None:
-        with running_on(self.threads):
+        with self.running():
             return self.first_stage_.attention(question_answers, self._n_samples(samples), self.seed)
 
 

@@ -1,4 +1,4 @@
-"""The parts that models of sentences are built from: word vectors, the LSTM, attention over its states, the match."""
+"""The parts that models of sentences are built from: word vectors, dropout, attention over states, the match."""
 
 import math
 from typing import NamedTuple
@@ -6,11 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from varitext.batches import TokenBatch
 from varitext.errors import InputError
 from varitext.pair_batches import FIRST_WORD, PADDING, UNKNOWN
-
-SMALLEST_CHUNK = 32  # sentences; below, a step of the LSTM costs the same however few there are
 
 
 class WordEmbedding(nn.Module):
@@ -77,39 +74,6 @@ class Dropout(nn.Module):
         bits = torch.empty(values.numel() // 4 + 1, dtype=torch.int64, device=values.device).random_(-(2**63), None)
         mask = bits.view(torch.int16)[: values.numel()].view(values.shape) >= self.threshold
         return values * mask * (2**16 / kept)
-
-
-class SentenceLSTM(nn.Module):
-    """An LSTM of several layers over word vectors, with dropout on these.
-
-    Sentences are sorted by length and run in a few chunks, so that short ones do not wait for the longest. What comes
-    out is the same.
-    """
-
-    def __init__(self, input_dim: int, hidden_dim: int = 50, layers: int = 3, dropout: float = 0.4, chunks: int = 8):
-        super().__init__()
-        self.dropout = Dropout(dropout)
-        self.lstm = nn.LSTM(input_dim, hidden_dim, layers, batch_first=True)
-        self.chunks = chunks
-
-    def forward(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Sentences:
-        lengths, order = torch.sort(batch.lengths, descending=True, stable=True)
-        mask = batch.mask[order]
-        words = self.dropout(word_vectors(batch.tokens[order][mask]))  # [n, E]   real words alone: padding costs too
-        number = max(1, min(self.chunks, len(order) // SMALLEST_CHUNK))
-        chunks = zip(mask.chunk(number), lengths.chunk(number), strict=True)
-        parts = words.split([int(length.sum()) for length in lengths.chunk(number)])
-        states = [self._run(part, rows, int(length[0])) for part, (rows, length) in zip(parts, chunks, strict=True)]
-        states = torch.cat(states).index_select(0, torch.argsort(order)) * batch.mask[..., None]  # [B, T, H]
-        places = (batch.lengths - 1).clamp(min=0)
-        return Sentences(states, states[torch.arange(len(states), device=states.device), places], batch.mask)
-
-    def _run(self, words: Tensor, mask: Tensor, longest: int) -> Tensor:
-        """The states of one chunk from the vectors of its words, with zeros after its longest sentence."""
-        inside = mask[:, : max(1, longest), None]  # [B, T', 1]
-        padded = words.new_zeros(*inside.shape[:2], words.shape[1]).masked_scatter(inside, words)
-        states, _ = self.lstm(padded)
-        return nn.functional.pad(states, (0, 0, 0, mask.shape[1] - inside.shape[1]))  # [B, T, H]
 
 
 class LatentAttention(nn.Module):

@@ -1,17 +1,37 @@
-"""How many threads a computation uses."""
+"""How many threads a computation uses, and whether they share each step of it or take a job each."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
+_WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=None)
+
 
 @contextmanager
-def running_on(threads: int | None) -> Iterator[None]:
-    """Run the block with so many threads, as many as now if None, and leave the process as it was."""
+def running_on(threads: int | None, side_by_side: bool = False) -> Iterator[None]:
+    """Run the block with so many threads, as many as now if None, and leave the process as it was.
+
+    Threads share every operation of torch; or, `side_by_side`, torch has one, and `workers` has them for whole jobs.
+    Only one of the two: both at once would wait for each other. So the workers are gone, too, when the block ends.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
+    number = threads or before
+    side_by_side = side_by_side and number > 1
+    pool = ThreadPoolExecutor(number, "worker", torch.set_num_threads, (1,)) if side_by_side else None
+    torch.set_num_threads(1 if side_by_side else number)
+    token = _WORKERS.set(pool)
     try:
         yield
     finally:
+        _WORKERS.reset(token)
+        if pool:
+            pool.shutdown()
         torch.set_num_threads(before)
+
+
+def workers() -> ThreadPoolExecutor | None:
+    """Who takes whole jobs, each with one thread of torch; None, and the caller does them itself."""
+    return _WORKERS.get()

@@ -23,7 +23,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(plan: Plan) -> dict[str, Any]:
-    with running_on(plan.threads):
+    with running_on(plan.threads, side_by_side=True):
         steps = {model: Steps(model, plan) for model in MODELS}
         kinds = ("update", "predict")
         seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}

@@ -19,7 +19,6 @@ from varitext.experiments.answer_fits import load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.overlap import COUNTS, PLACE, Overlap
 from varitext.pair_batches import PairBatches
-from varitext.threads import running_on
 
 CORPUS = "wikiqa"
 FOLDS = 3
@@ -58,7 +57,7 @@ def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
         subset(arrange(load_part(CORPUS, part, plan)).question_answers, ranker.questions) for part in ("train", "dev")
     )
     judged = Judged(ranker, dev)
-    with running_on(plan.threads):
+    with ranker.running():
         fold_of = question_folds(train, FOLDS, seed=0)
         unseen = out_of_fold(train, fold_of, judged.judge, None, None)
     features = Overlap.learn(train, ranker.vocabulary_).features(train)

@@ -2,10 +2,13 @@
 
 from varitext.models.answer_network import AnswerNetwork, Encoding
 from varitext.pair_batches import PairBatch
-from varitext.sentence_layers import BilinearMatch, SentenceLSTM
+from varitext.sentence_layers import BilinearMatch
+from varitext.sentence_lstm import SentenceLSTM, read
 
 
 class RecurrentNetwork(AnswerNetwork):
+    side_by_side = True
+
     def __init__(
         self,
         vocabulary_size: int,
@@ -21,6 +24,6 @@ class RecurrentNetwork(AnswerNetwork):
         self.match = BilinearMatch(hidden_dim, hidden_dim)
 
     def encode(self, batch: PairBatch) -> Encoding:
-        question = self.question_lstm(batch.questions, self.word_vectors).last
-        answers = self.answer_lstm(batch.answers, self.word_vectors)
-        return Encoding(question, answers, batch.question_of, batch.labels.to(question.dtype))
+        lstms, sentences = (self.question_lstm, self.answer_lstm), (batch.questions, batch.answers)
+        questions, answers = read(lstms, sentences, self.word_vectors)
+        return Encoding(questions.last, answers, batch.question_of, batch.labels.to(answers.last.dtype))
