@@ -542,13 +542,14 @@ def test_convolution_by_hand(lengths, shape):
         sentences = [np.random.default_rng(row).integers(1, 11, length) for row, length in enumerate(lengths)]
     batch = padded(sentences)
     batch.tokens[~batch.mask] = 7  # another word's number on padding must not matter either
-    weight, bias = layer.convolution.weight, layer.convolution.bias  # [H, E, width]
     for row, sentence in enumerate(sentences):
         words = vectors.weight[torch.from_numpy(sentence)]
         before = torch.zeros(width - 1 if wide else 0, 3, dtype=torch.float64)
         outside = torch.cat([before, words, torch.zeros(width - 1, 3, dtype=torch.float64)])
         starts = range(len(sentence) + (width - 1 if wide else 0)) if len(sentence) else []
-        windows = [torch.tanh(torch.einsum("hew,we->h", weight, outside[at : at + width]) + bias) for at in starts]
+        windows = [
+            torch.tanh(torch.einsum("weh,we->h", layer.weight, outside[at : at + width]) + layer.bias) for at in starts
+        ]
         expected = torch.stack(windows) if windows else torch.zeros(1, 4, dtype=torch.float64)
         torch.testing.assert_close(layer.mean(batch, vectors)[row], expected.mean(0))
         torch.testing.assert_close(layer.maximum(batch, vectors)[row], expected.amax(0))
@@ -556,7 +557,7 @@ def test_convolution_by_hand(lengths, shape):
 
 # In the ranker
 
-QUICK = {"vectors": VECTORS, "embedding_dim": 6, "hidden_dim": 6, "epochs": 2, "threads": 1, "folds": 2, "dropout": 0.1}
+QUICK = {"vectors": VECTORS, "embedding_dim": 6, "epochs": 2, "threads": 1, "folds": 2, "dropout": 0.1}
 
 
 @pytest.mark.parametrize(

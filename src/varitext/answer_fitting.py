@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
 SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
-UPDATES = 700  # about 13 passes over WikiQA; 25 were no better in trials on training questions
 FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
 TRAINING = (
     "batch_size",
@@ -107,13 +106,14 @@ def architecture_for(chosen: "AnswerRanker", words: AnswerWords) -> dict[str, An
 
 
 def epochs_for(chosen: "AnswerRanker", train: QuestionAnswers) -> int:
-    """Those asked for, or enough for `UPDATES`; the networks of the folds, with fewer pairs, make as many passes."""
+    """Those asked for, or enough for the model's `updates`; the networks of folds, with fewer pairs, make as many."""
     if chosen.epochs is not None:
         return chosen.epochs
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, chosen.most_wrong or np.inf)))
-    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(UPDATES * chosen.batch_size / pairs)))
+    updates = ANSWER_MODELS[chosen.model].updates
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * chosen.batch_size / pairs)))
 
 
 def training_settings(chosen: "AnswerRanker") -> TrainingSettings:

@@ -73,7 +73,7 @@ class Dropout(nn.Module):
             return values
         bits = torch.empty(values.numel() // 4 + 1, dtype=torch.int64, device=values.device).random_(-(2**63), None)
         mask = bits.view(torch.int16)[: values.numel()].view(values.shape) >= self.threshold
-        return values * mask * (2**16 / kept)
+        return values * (mask * (2**16 / kept))
 
 
 class LatentAttention(nn.Module):

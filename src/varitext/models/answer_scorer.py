@@ -29,6 +29,7 @@ class AnswerScorer(nn.Module):
 
     has_latent = False
     in_one_go = True
+    updates = 0
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these
     side_by_side = False  # whether it has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
