@@ -32,6 +32,12 @@ network that was trained without its third of them. No test question is looked a
 .01 are within what another seed does.""",
     ),
     (
+        "feature-groups",
+        "What WA and LCLR go by",
+        """Both without counts and position, with all their groups of features, without each, and with each alone; in
+brackets the difference to all of them. What the groups are: [answer-systems.md](answer-systems.md).""",
+    ),
+    (
         "attention",
         "Where they look (Figure 4)",
         """WikiQA test, all candidates; weights are means over samples. The figure shows the first short right answers

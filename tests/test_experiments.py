@@ -93,7 +93,19 @@ def test_every_experiment_says_what_it_is():
         experiment_named("tabel4")
 
 
-@pytest.mark.parametrize("name", ["table4", "map-by-samples", "question-types", "complexity", "attention", "hinton"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "table4",
+        "feature-groups",
+        "map-by-samples",
+        "question-types",
+        "complexity",
+        "attention",
+        "hinton",
+        "overfitting",
+    ],
+)
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
