@@ -491,3 +491,24 @@ def test_passes_are_as_many_as_the_pairs_call_for():
     assert epochs_for(AnswerRanker(batch_size=100), corpus) == 30
     assert epochs_for(AnswerRanker(batch_size=1), corpus) == 8
     assert epochs_for(AnswerRanker(batch_size=1, epochs=3), corpus) == 3
+
+
+def test_long_answers_are_left_out_of_training_alone():
+    corpus = made_up(30, seed=0)
+    long = tuple(
+        question._replace(
+            candidates=tuple(
+                one._replace(words=one.words * 30) if place == 0 else one
+                for place, one in enumerate(question.candidates)
+            )
+        )
+        for question in corpus.questions
+    )
+    corpus = replace(corpus, questions=long)
+    ranker = AnswerRanker(**(SMALL | {"epochs": 1}), questions="all", longest_answer=29).fit(
+        corpus, made_up(10, seed=1)
+    )
+    assert ranker.n_training_pairs_ == corpus.n_pairs - 30
+    assert len(ranker.predict_proba(corpus)) == corpus.n_pairs
+    with pytest.raises(InputError, match="no training candidate has at most 1 words"):
+        AnswerRanker(longest_answer=1, vectors="random").fit(corpus, corpus)

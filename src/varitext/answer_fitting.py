@@ -63,7 +63,7 @@ def check_settings(chosen: "AnswerRanker") -> None:
         raise InputError(f"no model of answers is called {chosen.model!r}; there are: {', '.join(ANSWER_MODELS)}")
     if chosen.features is not None and not ANSWER_MODELS[chosen.model].feature_names:
         raise InputError(f"{chosen.model} has no features to choose from: leave out features")
-    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples"):
+    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
         if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
             raise InputError(f"{name} must be at least 1, not {getattr(chosen, name)}")
     if chosen.folds < 2:
@@ -78,13 +78,26 @@ def divide(
     chosen: "AnswerRanker", question_answers: QuestionAnswers, dev: QuestionAnswers | None
 ) -> tuple[QuestionAnswers, QuestionAnswers]:
     """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
-    train = subset(arrange(question_answers).question_answers, chosen.questions)
+    train = subset(_without_long_answers(arrange(question_answers).question_answers, chosen), chosen.questions)
     if dev is None:
         train, dev = hold_out(train, chosen.dev_share, chosen.seed)
     else:
         dev = subset(arrange(dev).question_answers, chosen.questions)
     check_both_labels(train)
     return train, dev
+
+
+def _without_long_answers(train: QuestionAnswers, chosen: "AnswerRanker") -> QuestionAnswers:
+    longest = chosen.longest_answer
+    if longest is None:
+        return train
+    kept = []
+    for question in train.questions:
+        short = tuple(one for one in question.candidates if len(one.words) <= longest)
+        kept += [question._replace(candidates=short)] if short else []
+    if not kept:
+        raise InputError(f"no training candidate has at most {longest} words (longest_answer)")
+    return dataclasses.replace(train, questions=tuple(kept))
 
 
 def joined_columns(chosen: "AnswerRanker") -> tuple[str, ...]:

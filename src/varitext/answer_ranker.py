@@ -33,7 +33,8 @@ class AnswerRanker(BaseEstimator):
     """Ranks candidate sentences for a question, with scikit-learn's manners.
 
     It learns from the `questions` that have a right answer, or from "all" of them; these protocols are those of
-    `corpora/protocols.py`.
+    `corpora/protocols.py`. Training candidates of more than `longest_answer` words are left out: where those to rank
+    are short, they are of another kind.
 
     The vocabulary is that of the training part: words that stand there twice, or once and have a vector. `vectors` are
     where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
@@ -64,6 +65,7 @@ class AnswerRanker(BaseEstimator):
         features: Sequence[str] | str | None = None,
         folds: int = 3,
         questions: str = "answerable",
+        longest_answer: int | None = None,
         embedding_dim: int | None = None,
         hidden_dim: int = 50,
         layers: int = 3,
@@ -95,6 +97,7 @@ class AnswerRanker(BaseEstimator):
         self.features = features
         self.folds = folds
         self.questions = questions
+        self.longest_answer = longest_answer
         self.embedding_dim = embedding_dim
         self.hidden_dim = hidden_dim
         self.layers = layers

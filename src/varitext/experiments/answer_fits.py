@@ -26,11 +26,12 @@ VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (T
 class Data(NamedTuple):
     """How a corpus of questions is used."""
 
-    train: str  # the parts
+    train: str  # the part
     protocol: str  # of the questions that count
+    longest_answer: int | None = None  # of training, where dev and test have none that are longer
 
 
-DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean")}
+DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean", longest_answer=40)}
 
 
 def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
@@ -41,7 +42,8 @@ def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) 
     """A ranker with the default settings, chosen on dev questions; `plan.quick` has it train for one epoch."""
     if plan.quick:
         settings["epochs"] = 1
-    ranker = AnswerRanker(model, seed=seed, threads=plan.threads, **settings)
+    longest = DATA[corpus].longest_answer
+    ranker = AnswerRanker(model, seed=seed, threads=plan.threads, longest_answer=longest, **settings)
     return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
 
 
