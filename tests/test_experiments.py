@@ -129,15 +129,28 @@ def test_experiments_share_fitted_models(small, tmp_path):
 def test_table4_by_hand():
     def record(seed, model, value):
         evaluation = {"map": value, "mrr": value + 0.1, "log_loss": 0.3, "ece": 0.1}
-        evaluation["average_precision"] = [value - 0.1, value, value + 0.1]
-        return {"settings": {"corpus": "wikiqa", "model": model, "seed": seed}, "result": {"rows": {model: evaluation}}}
+        evaluation |= {"average_precision": [value - 0.1, value, value + 0.1], "protocol": "answerable"}
+        result = {"rows": {model: evaluation | {"n_questions": 3}}, "fit_seconds": 10.0 * seed}
+        return {"settings": {"corpus": "wikiqa", "model": model, "seed": seed}, "result": result}
 
     records = [
         record(seed, name, value + seed / 10) for seed in (1, 0) for name, value in (("NASM", 0.6), ("LSTM + Att", 0.5))
     ]
     table = table4.table(records)
     nasm = next(line for line in table.splitlines() if line.startswith("| NASM |"))
-    assert [float(one) for one in re.findall(r"[\d.]+", nasm)] == [0.6705, 0.6914, 0.65, 0.05, 0.75, 0.05, 0.3, 0.1, 2]
+    assert [float(one) for one in re.findall(r"[\d.]+", nasm)] == [
+        0.6705,
+        0.6914,
+        0.65,
+        0.05,
+        0.75,
+        0.05,
+        0.3,
+        0.1,
+        5,
+        2,
+    ]
+    assert table.startswith("wikiqa, protocol `answerable`: 3 test questions")
     (compared,) = table4.comparisons(records)
     assert compared["difference"] == pytest.approx(0.1)
     assert compared["p_value"] == 0.25  # three questions, all the same way: 2 of 8 signs

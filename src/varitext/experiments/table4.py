@@ -113,8 +113,7 @@ def _evaluated(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAnswers
 
 
 def table(records: list[Record]) -> str:
-    parts = [f"{corpus}\n\n{_corpus_table(corpus, records)}" for corpus in DATA if _of(corpus, records)]
-    return "\n\n".join(parts)
+    return "\n\n".join(_corpus_table(corpus, _of(corpus, records)) for corpus in DATA if _of(corpus, records))
 
 
 def _of(corpus: str, records: list[Record]) -> list[Record]:
@@ -122,11 +121,12 @@ def _of(corpus: str, records: list[Record]) -> list[Record]:
 
 
 def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
-    """The evaluations of each row of the table, in the order of their seeds."""
+    """The evaluations of each row of the table, in the order of their seeds, with the seconds of the fit."""
     found: dict[str, list[dict[str, Any]]] = {}
     for record in sorted(records, key=lambda one: one["settings"]["seed"]):
+        seconds = {"fit_seconds": record["result"]["fit_seconds"]}
         for name, evaluation in record["result"]["rows"].items():
-            found.setdefault(name, []).append(evaluation)
+            found.setdefault(name, []).append(evaluation | seconds)
     order = [*FLOORS]
     for group in (SYSTEMS, MODELS):
         order += [f"{name}{variant}" for variant in VARIANTS for name in group.values()]
@@ -134,11 +134,25 @@ def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _corpus_table(corpus: str, records: list[Record]) -> str:
-    rows = rows_of(_of(corpus, records))
-    head = ["", "paper MAP", "MRR", "ours MAP", "± over seeds", "MRR", "± over seeds", "log loss", "ECE", "seeds"]
+    rows = rows_of(records)
+    head = [
+        "",
+        "paper MAP",
+        "MRR",
+        "ours MAP",
+        "± over seeds",
+        "MRR",
+        "± over seeds",
+        "log loss",
+        "ECE",
+        "fit, s",
+        "seeds",
+    ]
     if PAPER_SCALE[corpus] != 1:
         head.insert(3, "ours, paper's scale: MAP / MRR")
-    return markdown_table(head, [_row(corpus, name, evaluations) for name, evaluations in rows.items()])
+    counted = next(iter(rows.values()))[0]
+    protocol = f"{corpus}, protocol `{counted['protocol']}`: {counted['n_questions']} test questions"
+    return f"{protocol}\n\n{markdown_table(head, [_row(corpus, name, found) for name, found in rows.items()])}"
 
 
 def _row(corpus: str, name: str, evaluations: list[dict[str, Any]]) -> list[str]:
@@ -147,9 +161,10 @@ def _row(corpus: str, name: str, evaluations: list[dict[str, Any]]) -> list[str]
     ours = [f"**{np.mean(precision):.4f}**", f"{np.std(precision):.4f}"]
     ours += [f"**{np.mean(reciprocal):.4f}**", f"{np.std(reciprocal):.4f}"]
     ours += [f"{np.mean([one[measure] for one in evaluations]):.4f}" for measure in ("log_loss", "ece")]
+    ours += [f"{np.median([one['fit_seconds'] for one in evaluations]):.0f}", str(len(evaluations))]
     scale = PAPER_SCALE[corpus]
     scaled = [] if scale == 1 else [f"{scale * np.mean(precision):.4f} / {scale * np.mean(reciprocal):.4f}"]
-    return [name, *paper, *scaled, *ours, str(len(evaluations))]
+    return [name, *paper, *scaled, *ours]
 
 
 def comparisons(records: list[Record]) -> list[dict[str, Any]]:
