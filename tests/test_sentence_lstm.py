@@ -84,6 +84,17 @@ def test_workers_take_the_jobs(monkeypatch):
     assert len(names) == 4 and not any(thread == threading.current_thread().name for _, thread in names)
 
 
+def test_weights_that_stay_need_no_gradient(monkeypatch):
+    """Words may learn while the LSTM does not."""
+    monkeypatch.setattr(sentence_lstm, "CALL", 10)
+    lstm, gradients = SentenceLSTM(8, 6, dropout=0.0).double().requires_grad_(False), []
+    for threads in (1, 2):
+        with running_on(threads, side_by_side=True):
+            states = lstm(sentences_of(MANY), EMBEDDING).states
+            gradients.append(torch.autograd.grad(states.square().sum(), EMBEDDING.weight))
+    torch.testing.assert_close(*gradients)
+
+
 def test_workers_are_gone_when_the_block_ends():
     before, threads = torch.get_num_threads(), threading.active_count()
     with running_on(2, side_by_side=True):

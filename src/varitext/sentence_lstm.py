@@ -5,7 +5,7 @@ sentence has words. So sentences are sorted by length and cut into chunks, padde
 depend on each other: every thread takes one at a time. What comes out is the same, whatever the chunks and threads.
 """
 
-import itertools
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -132,16 +132,21 @@ class _SideBySide(torch.autograd.Function):
         known = list(zip(ctx.jobs, ctx.states, gradients, strict=True))
         of_words, of_weights = [], {}
         for job, found in zip(ctx.jobs, _in_threads(ctx.pool, ctx.jobs, known, _walk_back, grad=False), strict=True):
-            of_words.append(found.pop() if job.words.requires_grad else None)
-            before = of_weights.get(id(job.lstm))
-            of_weights[id(job.lstm)] = [a + b for a, b in zip(before, found, strict=True)] if before else found
-        return None, None, *of_words, *itertools.chain.from_iterable(of_weights.values())
+            of_words.append(found.pop())
+            of_weights.setdefault(id(job.lstm), []).append(found)
+        sums = [_sum(column) for found in of_weights.values() for column in zip(*found, strict=True)]
+        return None, None, *of_words, *sums
 
 
-def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor]:
-    """The gradients of the LSTM's weights, and of the words if they want one."""
-    wanted = [*job.lstm.parameters(), *([job.words] if job.words.requires_grad else [])]
-    return list(torch.autograd.grad(states, wanted, gradient))
+def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor | None]:
+    """The gradients of the LSTM's weights and of the words, as far as they want one."""
+    every = [*job.lstm.parameters(), job.words]
+    found = iter(torch.autograd.grad(states, [one for one in every if one.requires_grad], gradient))
+    return [next(found) if one.requires_grad else None for one in every]
+
+
+def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
+    return None if gradients[0] is None else functools.reduce(torch.add, gradients)
 
 
 def _in_threads(
