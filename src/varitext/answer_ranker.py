@@ -161,7 +161,7 @@ class AnswerRanker(BaseEstimator):
         return self._build_stage(lesson.words).trainer(self, lesson)
 
     def running(self) -> AbstractContextManager[None]:
-        """Its `threads`, used as suits its model; for whoever calls a trainer or the network themselves."""
+        """Its `threads`, used as suits the training of its model; for whoever calls a trainer themselves."""
         return running_on(self.threads, ANSWER_MODELS[self.model].side_by_side)
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
@@ -326,7 +326,7 @@ class AnswerRanker(BaseEstimator):
 
     def _sampled(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray:
         """The first stage's probabilities for every sample of the prior, [S, P]."""
-        with self.running():
+        with running_on(self.threads):
             return self.first_stage_.sampled(question_answers, self._n_samples(samples), self.seed)
 
     def _n_samples(self, samples: int | None) -> int:
@@ -347,7 +347,7 @@ class AnswerRanker(BaseEstimator):
         return probability if features is None else self.combination_.probability(probability, features)
 
     def _attention(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray | None:
-        with self.running():
+        with running_on(self.threads):
             return self.first_stage_.attention(question_answers, self._n_samples(samples), self.seed)
 
 

@@ -23,13 +23,14 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(plan: Plan) -> dict[str, Any]:
-    with running_on(plan.threads, side_by_side=True):
-        steps = {model: Steps(model, plan) for model in MODELS}
-        kinds = ("update", "predict")
-        seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
-        for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
-            for model, one in steps.items():
+    steps = {model: Steps(model, plan) for model in MODELS}
+    kinds = ("update", "predict")
+    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
+    for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
+        for model, one in steps.items():
+            with one.ranker.running():
                 seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
+            with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
     medians = {
         model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in MODELS
@@ -42,7 +43,8 @@ class Steps:
 
     def __init__(self, model: str, plan: Plan):
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
-        self.trainer = AnswerRanker(model, threads=plan.threads).trainer_for(train, train)
+        self.ranker = AnswerRanker(model, threads=plan.threads)
+        self.trainer = self.ranker.trainer_for(train, train)
         self.network, self.task = self.trainer.model, self.trainer.task
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))

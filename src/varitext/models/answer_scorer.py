@@ -31,7 +31,7 @@ class AnswerScorer(nn.Module):
     in_one_go = True
     updates = 0
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these
-    side_by_side = False  # whether it has jobs for several workers (`threads.py`)
+    side_by_side = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
