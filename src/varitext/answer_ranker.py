@@ -14,7 +14,7 @@ from varitext.answer_fitting import Lesson, Unseen, architecture_for, check_sett
 from varitext.answer_folder import KIND, restore_answer_ranker, save_answer_ranker
 from varitext.answer_folds import check_positions, fold_progress, out_of_fold, question_folds
 from varitext.answer_task import PREDICTION_SAMPLES, arrange
-from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
+from varitext.answer_vectors import UNSEEN, AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.devices import check_device
 from varitext.errors import InputError
@@ -36,10 +36,11 @@ class AnswerRanker(BaseEstimator):
     `corpora/protocols.py`. Training candidates of more than `longest_answer` words are left out: where those to rank
     are short, they are of another kind.
 
-    The vocabulary is that of the training part: words that stand there twice, or once and have a vector. `vectors` are
-    where word vectors begin: those of the data folder if they are there, else a random start; or a file, `WordVectors`,
-    or "random". They keep their width, or are reduced to `embedding_dim` by their principal components. Words that have
-    one keep it, unless `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
+    The vocabulary is that of the training part, words that stand there twice, or once and have a vector, and up to
+    50,000 other words that have one, since what a question asks about is often new. `vectors` are where they begin:
+    those of the data folder if they are there, else a random start; or a file, `WordVectors`, or "random". They keep
+    their width, or are reduced to `embedding_dim` by their principal components. Words that have one keep it, unless
+    `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
 
     Training makes about 700 updates of `batch_size` pairs, in 8 to 30 passes over them, unless `epochs` are given.
 
@@ -265,7 +266,8 @@ class AnswerRanker(BaseEstimator):
 
     def _learn_words(self, train: QuestionAnswers) -> AnswerWords:
         """Sets `vocabulary_`, `vectors_` and `overlap_`."""
-        words = learn_words(train, self.vectors, self.embedding_dim, self.seed)
+        unseen = 0 if self.tune_word_vectors else UNSEEN  # among tuned vectors those that stay would be out of place
+        words = learn_words(train, self.vectors, self.embedding_dim, self.seed, unseen)
         self.vocabulary_, self.overlap_ = words.vocabulary, Overlap.learn(train, words.vocabulary)
         self.vectors_ = {"start": words.source, "n_known": words.n_known}
         return words

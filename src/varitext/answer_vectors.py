@@ -14,6 +14,7 @@ from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 from varitext.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 
+UNSEEN = 50_000  # words that have a vector are kept beyond those of training: at most 10 MB of 100 numbers each
 RANDOM = "random"  # as `VectorSource`: begin without any
 VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
 
@@ -25,26 +26,46 @@ class AnswerWords(NamedTuple):
     n_known: int  # words that have a vector in the source: the last of the vocabulary
 
 
-def learn_words(train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int) -> AnswerWords:
-    """The words that stand twice in the questions and answers, or once and have a vector.
+def learn_words(
+    train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int, unseen: int = UNSEEN
+) -> AnswerWords:
+    """The words that stand twice in the questions and answers, or once and have a vector; and `unseen` ones that have.
 
-    First those without a vector, then those with one; the most frequent first among either. Vectors are rounded to 16
-    bits, which is how a model folder keeps those that are not tuned.
+    What a question is about is often a name that no training question has. Its vector serves as well as any other, so
+    the first words of the source are kept, too: the most frequent, in most files.
+
+    First come words without a vector, then those with one, then unseen ones; the most frequent first among each.
+    Vectors are rounded to 16 bits, which is how a model folder keeps those that are not tuned.
     """
     tally = _word_tally(train)
     words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
-    vectors = _source_vectors(source, words, dim)
+    vectors = _source_vectors(source, words, dim, unseen)
     start = None if vectors is None else vectors_for(words, vectors, seed)
     known = np.zeros(len(words), bool) if start is None else start.is_known
     repeated = np.array([tally[word] > 1 for word in words], bool)
     kept = np.concatenate([np.flatnonzero(repeated & ~known), np.flatnonzero(known)])
     if not len(kept):
         raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
-    vocabulary = Vocabulary(tuple(words[place] for place in kept))
+    seen = tuple(words[place] for place in kept)
     if start is None:
-        return AnswerWords(vocabulary, None, RANDOM, 0)
-    rounded = start.matrix[kept].astype(np.float16).astype(np.float32)
-    return AnswerWords(vocabulary, rounded, _source_name(source), int(known.sum()))
+        return AnswerWords(Vocabulary(seen), None, RANDOM, 0)
+    others = _unseen_words(tally, vectors, unseen)
+    matrix = np.concatenate([start.matrix[kept], vectors.vectors[list(others.values())]])
+    rounded = matrix.astype(np.float16).astype(np.float32)
+    n_known = int(known.sum()) + len(others)
+    return AnswerWords(Vocabulary((*seen, *others)), rounded, _source_name(source), n_known)
+
+
+def _unseen_words(tally: Counter[str], vectors: WordVectors, most: int) -> dict[str, int]:
+    """Words of the source that training does not have, as they are read, and the row of each."""
+    found: dict[str, int] = {}
+    for row, word in enumerate(vectors.words):
+        if len(found) == most:
+            break
+        form = reading_form(word)
+        if form not in tally and is_line(form):
+            found.setdefault(form, row)
+    return found
 
 
 def _word_tally(train: QuestionAnswers) -> Counter[str]:
@@ -59,13 +80,13 @@ def _source_name(source: VectorSource) -> str:
     return "given" if isinstance(source, WordVectors) else str(source or "the data folder's")
 
 
-def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None) -> WordVectors | None:
+def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None, unseen: int) -> WordVectors | None:
     if isinstance(source, WordVectors):
         vectors = source
     elif source is None:
         vectors = known_word_vectors()
     else:
-        vectors = None if source == RANDOM else load_word_vectors(source, only=words)
+        vectors = None if source == RANDOM else load_word_vectors(source, only=words, first=unseen)
     return vectors if vectors is None or dim is None else reduce_vectors(vectors, dim)
 
 

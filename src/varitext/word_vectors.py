@@ -123,21 +123,30 @@ def train_word_vectors(
     return WordVectors(tuple(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32))
 
 
-def load_word_vectors(path: Path | str, only: Collection[str] | None = None) -> WordVectors:
+def load_word_vectors(path: Path | str, only: Collection[str] | None = None, first: int = 0) -> WordVectors:
     """Vectors from GloVe or word2vec text, word2vec binary, .gz of these, or .npz as in `data/embeddings`.
 
-    With `only`, those of the words given, however the file spells them: files of a million words then need no memory.
+    With `only`, those of the words given, however the file spells them, and the `first` so many of the file, which in
+    most files are the most frequent: files of a million words then need no memory.
     """
-    path, wanted = Path(path), None if only is None else {form for word in only for form in _forms(word)}
+    path, wanted = Path(path), Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
     if path.suffix.lower() == ".npz":
         loaded = _read_npz(read_bytes(path), str(path))
-        entries = zip(loaded.words, loaded.vectors, strict=True)
-        return loaded if wanted is None else _collect((entry for entry in entries if entry[0] in wanted), str(path))
+        entries = enumerate(zip(loaded.words, loaded.vectors, strict=True), start=1)
+        return _collect((entry for number, entry in entries if wanted.has(entry[0], number)), str(path))
     with open_content(path) as stream:
         return _collect(_entries(stream, str(path), wanted), str(path))
 
 
 # Reading files
+
+
+class Wanted(NamedTuple):
+    words: set[str] | None  # None for all
+    first: int  # and so many from the beginning
+
+    def has(self, word: str, number: int) -> bool:
+        return self.words is None or number <= self.first or word in self.words
 
 
 class Entry(NamedTuple):
@@ -162,7 +171,7 @@ def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> Word
         raise InputError(f"{where}: {error}") from None
 
 
-def _entries(stream: IO[bytes], where: str, wanted: set[str] | None) -> Iterator[Entry]:
+def _entries(stream: IO[bytes], where: str, wanted: Wanted) -> Iterator[Entry]:
     """Text or binary: both of word2vec's start with a line "words dim", GloVe's with the first word and its vector."""
     first = stream.readline()
     fields = first.split()
@@ -188,9 +197,7 @@ def _is_binary(stream: IO[bytes], dim: int) -> bool:
     return bool(start) and (not vector or not all(32 <= byte < 127 for byte in vector))
 
 
-def _read_text(
-    lines: Iterable[bytes], where: str, wanted: set[str] | None, dim: int, expected: int | None
-) -> Iterator[Entry]:
+def _read_text(lines: Iterable[bytes], where: str, wanted: Wanted, dim: int, expected: int | None) -> Iterator[Entry]:
     found = 0
     for number, line in enumerate(lines, start=1 if expected is None else 2):
         line, place = line.rstrip(b" \r\n"), f"{where}, line {number}"
@@ -201,7 +208,7 @@ def _read_text(
             raise InputError(f"{place}: a word and {dim} numbers are expected, not {line.count(b' ')} numbers")
         found += 1
         decoded = _decoded(word, place)
-        if wanted is None or decoded in wanted:
+        if wanted.has(decoded, found):
             yield Entry(decoded, _numbers(numbers, place))
     if expected is not None and found != expected:
         raise InputError(f"{where}: {found:,} words, where its first line says {expected:,}; is the file cut short?")
@@ -235,7 +242,7 @@ def _decoded(word: bytes, place: str) -> str:
         raise InputError(f"{place}: the word is not UTF-8 text; convert the file first") from None
 
 
-def _read_binary(stream: IO[bytes], where: str, wanted: set[str] | None, dim: int, expected: int) -> Iterator[Entry]:
+def _read_binary(stream: IO[bytes], where: str, wanted: Wanted, dim: int, expected: int) -> Iterator[Entry]:
     """A word, a space, its numbers as little-endian float32; some writers put a line end before the next word."""
     for number in range(1, expected + 1):
         place = f"{where}, word {number:,}"
@@ -243,7 +250,7 @@ def _read_binary(stream: IO[bytes], where: str, wanted: set[str] | None, dim: in
         if len(numbers) < 4 * dim:
             raise InputError(f"{place}: the file is cut short, its first line says {expected:,} words")
         decoded = _decoded(word, place)
-        if wanted is None or decoded in wanted:
+        if wanted.has(decoded, number):
             yield Entry(decoded, np.frombuffer(numbers, "<f4"))
     if stream.read(2).strip():
         raise InputError(f"{where} goes on after the {expected:,} words that its first line says")
