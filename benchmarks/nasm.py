@@ -38,7 +38,7 @@ class PlainFit:
     def __init__(self, train: QuestionAnswers, ranker: AnswerRanker, seed: int = 0):
         torch.manual_seed(seed)
         vectors = torch.empty(FIRST_WORD + len(ranker.vocabulary_), ranker.architecture_["embedding_dim"])
-        known = learn_words(train, ranker.vectors, ranker.embedding_dim, ranker.seed).start
+        known = learn_words(train, ranker.vectors, ranker.embedding_dim, ranker.seed, ranker.unseen_words).start
         vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(known)
         vectors[0] = 0
         self.vocabulary, self.batch_size = ranker.vocabulary_, ranker.batch_size

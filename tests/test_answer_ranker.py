@@ -512,3 +512,23 @@ def test_long_answers_are_left_out_of_training_alone():
     assert len(ranker.predict_proba(corpus)) == corpus.n_pairs
     with pytest.raises(InputError, match="no training candidate has at most 1 words"):
         AnswerRanker(longest_answer=1, vectors="random").fit(corpus, corpus)
+
+
+def test_words_that_training_does_not_have_are_read_by_their_vectors():
+    words = ("king", "Nabokov", "nabokov", "1969", "lolita", "pale fire", "ada")
+    vectors = WordVectors(words, np.arange(len(words) * 2, dtype=np.float32).reshape(-1, 2))
+    corpus = made_up(30, seed=0)
+    settings = SMALL | {"epochs": 1, "embedding_dim": None, "vectors": vectors}
+    ranker = AnswerRanker(**settings, unseen_words=4).fit(corpus, corpus)
+    # as words are read: in lower case, the first spelling counts, numbers by their shape; and no more than asked for
+    assert ranker.vocabulary_.words[-4:] == ("nabokov", "0000", "lolita", "pale fire")
+    known = ranker.network_.word_vectors.fixed[-4:]
+    assert torch.equal(known, torch.tensor([[2.0, 3], [6, 7], [8, 9], [10, 11]]))
+    assert ranker.vectors_["n_known"] == len(ranker.network_.word_vectors.fixed) - 1
+    first, second = (ranker.rank(f"who was {name}", ["a king", "old lolita"]) for name in ("nabokov", "zzzz"))
+    assert first.candidates[0].probability != second.candidates[0].probability
+    for change in ({"unseen_words": 0}, {"tune_word_vectors": True}):
+        fitted = AnswerRanker(**(settings | change)).fit(corpus, corpus)
+        assert "nabokov" not in fitted.vocabulary_.index
+    with pytest.raises(InputError, match="unseen_words must be 0 or more, not -1"):
+        AnswerRanker(unseen_words=-1).fit(corpus, corpus)

@@ -61,6 +61,8 @@ def test_every_format_gives_the_same(content, compressed, tmp_path):
     assert loaded.vectors.dtype == np.float32 and np.array_equal(loaded.vectors, VECTORS)
     few = load_word_vectors(path, only=("THE", "-LRB-", "unheard"))
     assert few.words == ("the", "(") and np.array_equal(few.vectors, VECTORS[[0, 3]])
+    more = load_word_vectors(path, only=("-LRB-",), first=2)
+    assert more.words == (*WORDS[:2], "(") and np.array_equal(more.vectors, VECTORS[[0, 1, 3]])
 
 
 def test_files_that_gensim_writes(tmp_path):

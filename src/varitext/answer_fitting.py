@@ -66,6 +66,8 @@ def check_settings(chosen: "AnswerRanker") -> None:
     for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
         if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
             raise InputError(f"{name} must be at least 1, not {getattr(chosen, name)}")
+    if chosen.unseen_words < 0:
+        raise InputError(f"unseen_words must be 0 or more, not {chosen.unseen_words}")
     if chosen.folds < 2:
         raise InputError(f"folds must be at least 2, not {chosen.folds}")
     if not 0 <= chosen.free_bits < np.inf:

@@ -14,7 +14,7 @@ from varitext.answer_fitting import Lesson, Unseen, architecture_for, check_sett
 from varitext.answer_folder import KIND, restore_answer_ranker, save_answer_ranker
 from varitext.answer_folds import check_positions, fold_progress, out_of_fold, question_folds
 from varitext.answer_task import PREDICTION_SAMPLES, arrange
-from varitext.answer_vectors import UNSEEN, AnswerWords, VectorSource, learn_words
+from varitext.answer_vectors import AnswerWords, VectorSource, learn_words
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.devices import check_device
 from varitext.errors import InputError
@@ -37,10 +37,11 @@ class AnswerRanker(BaseEstimator):
     are short, they are of another kind.
 
     The vocabulary is that of the training part, words that stand there twice, or once and have a vector, and up to
-    50,000 other words that have one, since what a question asks about is often new. `vectors` are where they begin:
+    `unseen_words` others that have one, since what a question asks about is often new. `vectors` are where they begin:
     those of the data folder if they are there, else a random start; or a file, `WordVectors`, or "random". They keep
     their width, or are reduced to `embedding_dim` by their principal components. Words that have one keep it, unless
-    `tune_word_vectors`; words that have none learn theirs. Numbers are read alike: 1969 is 0000.
+    `tune_word_vectors`, which leaves out unseen words; words that have none learn theirs. Numbers are read alike: 1969
+    is 0000.
 
     Training makes about 700 updates of `batch_size` pairs, in 8 to 30 passes over them, unless `epochs` are given.
 
@@ -72,6 +73,7 @@ class AnswerRanker(BaseEstimator):
         layers: int = 3,
         dropout: float = 0.4,
         vectors: VectorSource = None,
+        unseen_words: int = 50_000,
         tune_word_vectors: bool = False,
         epochs: int | None = None,
         batch_size: int = 128,
@@ -104,6 +106,7 @@ class AnswerRanker(BaseEstimator):
         self.layers = layers
         self.dropout = dropout
         self.vectors = vectors
+        self.unseen_words = unseen_words
         self.tune_word_vectors = tune_word_vectors
         self.epochs = epochs
         self.batch_size = batch_size
@@ -266,7 +269,7 @@ class AnswerRanker(BaseEstimator):
 
     def _learn_words(self, train: QuestionAnswers) -> AnswerWords:
         """Sets `vocabulary_`, `vectors_` and `overlap_`."""
-        unseen = 0 if self.tune_word_vectors else UNSEEN  # among tuned vectors those that stay would be out of place
+        unseen = 0 if self.tune_word_vectors else self.unseen_words  # among tuned ones they would be out of place
         words = learn_words(train, self.vectors, self.embedding_dim, self.seed, unseen)
         self.vocabulary_, self.overlap_ = words.vocabulary, Overlap.learn(train, words.vocabulary)
         self.vectors_ = {"start": words.source, "n_known": words.n_known}

@@ -14,7 +14,6 @@ from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 from varitext.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 
-UNSEEN = 50_000  # words that have a vector are kept beyond those of training: at most 10 MB of 100 numbers each
 RANDOM = "random"  # as `VectorSource`: begin without any
 VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
 
@@ -27,7 +26,7 @@ class AnswerWords(NamedTuple):
 
 
 def learn_words(
-    train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int, unseen: int = UNSEEN
+    train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int, unseen: int = 0
 ) -> AnswerWords:
     """The words that stand twice in the questions and answers, or once and have a vector; and `unseen` ones that have.
 

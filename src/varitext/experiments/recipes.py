@@ -29,6 +29,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "vectors tuned": {"tune_word_vectors": True},
     "vectors of 50 numbers, tuned": {"embedding_dim": 50, "tune_word_vectors": True},
     "no vectors: a random start": {"vectors": "random"},
+    "words of training questions alone": {"unseen_words": 0},
     "all 2,118 questions": {"questions": "all"},
     "at most 3 wrong answers a pass": {"most_wrong": 3},
     "one layer": {"layers": 1},
