@@ -56,7 +56,7 @@ class _Chunk(NamedTuple):
 
 def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding) -> Iterator[_Chunk]:
     order = torch.sort(batch.lengths, descending=True, stable=True).indices
-    mask, lengths = batch.mask[order], batch.lengths[order].tolist()
+    mask, lengths = batch.mask[order], batch.lengths[order].cpu().numpy().tolist()
     width = mask.shape[1]
     rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
