@@ -56,8 +56,10 @@ class _Chunk(NamedTuple):
 
 def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding) -> Iterator[_Chunk]:
     order = torch.sort(batch.lengths, descending=True, stable=True).indices
-    mask, lengths = batch.mask[order], batch.lengths[order].cpu().numpy().tolist()
+    mask = batch.mask[order]
     width = mask.shape[1]
+    # on another device lengths would have to be fetched, and its kernels gain nothing by chunks: all are one
+    lengths = batch.lengths[order].tolist() if mask.device.type == "cpu" else [width] * len(mask)
     rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
     places_in_batch = order[rows] * width + columns
