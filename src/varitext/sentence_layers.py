@@ -39,13 +39,13 @@ class WordEmbedding(nn.Module):
         self.weight[UNKNOWN] = matrix.mean(0) if len(matrix) else 0
 
     def forward(self, tokens: Tensor) -> Tensor:
-        first_fixed = len(self.weight)
-        is_learned = tokens < first_fixed
-        learned = nn.functional.embedding(torch.where(is_learned, tokens, PADDING), self.weight, padding_idx=PADDING)
         if len(self.fixed) == 1:
-            return learned
-        rows = torch.where(is_learned, 0, tokens - first_fixed + 1)
-        return learned + nn.functional.embedding(rows, self.fixed)  # [..., E]
+            return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [..., E]
+        first_fixed, numbers = len(self.weight), tokens.flatten()
+        vectors = self.fixed.index_select(0, (numbers - (first_fixed - 1)).clamp(min=0))
+        places = (numbers < first_fixed).nonzero()[:, 0]  # of learned words: few, so gradients are gathered here alone
+        learned = nn.functional.embedding(numbers[places], self.weight, padding_idx=PADDING)
+        return vectors.index_copy_(0, places, learned).view(*tokens.shape, -1)  # [..., E]
 
 
 class Sentences(NamedTuple):

@@ -63,15 +63,16 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding
     rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
     places_in_batch = order[rows] * width + columns
-    first_word = 0
-    for start, end in chunk_bounds(lengths):
+    bounds = chunk_bounds(lengths)
+    numbers = [sum(lengths[start:end]) for start, end in bounds[:-1]]
+    numbers.append(len(words) - sum(numbers))
+    # by `split`, as slices would each give back a gradient as large as all of them
+    cut = [one.split(numbers) for one in (words, rows, columns, places_in_batch)]
+    for (start, end), words, rows, columns, places_in_batch in zip(bounds, *cut, strict=True):
         size, longest = (ROUND * math.ceil(max(1, one) / ROUND) for one in (end - start, lengths[start]))
-        number = sum(lengths[start:end])
-        inside = slice(first_word, first_word + number)
-        places = (rows[inside] - start) * longest + columns[inside]
-        padded = words.new_zeros(size * longest, words.shape[1]).index_copy(0, places, words[inside])
-        yield _Chunk(padded.view(size, longest, -1), places, places_in_batch[inside])
-        first_word += number
+        places = (rows - start) * longest + columns
+        padded = words.new_zeros(size * longest, words.shape[1]).index_copy_(0, places, words)
+        yield _Chunk(padded.view(size, longest, -1), places, places_in_batch)
 
 
 def chunk_bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
@@ -90,7 +91,7 @@ def _together(batch: TokenBatch, chunks: list[_Chunk], states: Iterator[Tensor])
     size, width = batch.mask.shape
     places = torch.cat([chunk.places_in_batch for chunk in chunks])
     flat = torch.cat(found)
-    whole = flat.new_zeros(size * width, flat.shape[1]).index_copy(0, places, flat).view(size, width, -1)  # [B, T, H]
+    whole = flat.new_zeros(size * width, flat.shape[1]).index_copy_(0, places, flat).view(size, width, -1)  # [B, T, H]
     last = (batch.lengths - 1).clamp(min=0)
     return Sentences(whole, whole[torch.arange(size, device=whole.device), last], batch.mask)
 
