@@ -169,6 +169,8 @@ def test_a_scorer_interrupted_while_it_learns_leaves_nothing(asked, tmp_path):
         ("--features idf", "--features does not apply: nvdm is a model of documents"),
         ("--tune-vectors", "--tune-vectors does not apply: nvdm is a model of documents"),
         ("--model lclr --tune-vectors", "--tune-vectors does not apply: lclr does not learn word vectors"),
+        ("--model nasm --tune-vectors --unseen-words 9", "--unseen-words does not apply: --tune-vectors leaves out"),
+        ("--longest-answer 9", "--longest-answer does not apply: nvdm is a model of documents"),
         ("--model lclr --latent-dim 3", "--latent-dim does not apply: lclr has no latent variable; nasm has"),
         ("--model lstm --free-bits 1", "--free-bits does not apply: lstm has no latent variable; nasm has"),
         ("--model overlap --features bm26 --vectors random", "called 'bm26'; there are: word_overlap, idf_overlap,"),

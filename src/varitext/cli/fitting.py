@@ -124,9 +124,21 @@ def fit(
     embedding_dim: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Answers: numbers per word vector; wider ones are reduced.")
     ] = None,
+    unseen_words: Annotated[
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Answers: words that only the vectors have, kept at most; 50,000 if left out."
+        ),
+    ] = None,
     tune_vectors: Annotated[
         bool, typer.Option("--tune-vectors", help="Answers: learn the vectors of all words, not only of new ones.")
     ] = False,
+    longest_answer: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Answers: leave out training candidates of more words; none if not said."
+        ),
+    ] = None,
     kl_warm_up: Annotated[
         float | None,
         typer.Option(metavar="SHARE", help="Answers: share of the steps in which the weight of the KL rises to 1."),
@@ -151,6 +163,7 @@ def fit(
       varitext fit 20newsgroups --out models/news
       varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
       varitext fit wikiqa --model nasm --counts --position --out models/answers
+      varitext fit qasent --part train-all --longest-answer 40 --model nasm --counts --out models/trec
       varitext fit wikiqa --model overlap --features bm25 --out models/bm25
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
@@ -173,7 +186,9 @@ def fit(
         "features": features,
         "vectors": vectors,
         "embedding_dim": embedding_dim,
+        "unseen_words": unseen_words,
         "tune_vectors": tune_vectors,
+        "longest_answer": longest_answer,
         "kl_warm_up": kl_warm_up,
         "free_bits": free_bits,
     }
