@@ -101,6 +101,15 @@ paper gives one value a row. Where ours is lower:
 - WA: the original's parts of speech are missing."""
 
 
+LATENT = """\
+Not in the paper's NASM: trained by its bound, the posterior falls onto the prior, and the prior onto one distribution
+for all questions. So in Figure 5 all questions look alike, and NASM differs from LSTM + Att by noise in its attention.
+*Leak* is what h of the posterior, which sees the label, tells more of it than h of the prior. MAP alone hides it;
+exchanging h between questions shows it. Means over seeds, `results/table4`. What free nats do is in *What the points
+are made of*."""
+LATENT_FORMS = (".1e", ".1f", ".4f", ".4f", ".4f")
+
+
 def answers_page(root: Path) -> str:
     parts = [
         "# Results: answers",
@@ -145,6 +154,23 @@ def _against_the_paper(root: Path) -> str:
     return f"### Against the paper, row by row\n\n{markdown_table(head, rows)}\n\n{WHY}"
 
 
+def _latent(root: Path) -> str:
+    """Whether h says anything, in the rounds of NASM that were kept."""
+    records = read_records(experiment_named("table4"), root / "results")
+    rows = []
+    for corpus in DATA:
+        found = [one["result"]["latent"] for one in records if _is_run_of(one, corpus, "nasm")]
+        names = ("dev_kl", "active_units", "leak", "dev_map", "dev_map_exchanged")
+        means = [statistics.mean(one[name] for one in found) for name in names]
+        rows.append([corpus, *(f"{mean:{form}}" for mean, form in zip(means, LATENT_FORMS, strict=True)), len(found)])
+    head = ["", "KL, nats", "units above 0.01 nats", "leak, nats", "dev MAP", "with another question's h", "seeds"]
+    return f"### Is the latent alive?\n\n{LATENT}\n\n{markdown_table(head, [[*map(str, row)] for row in rows])}"
+
+
+def _is_run_of(record: dict, corpus: str, model: str) -> bool:
+    return (record["settings"]["corpus"], record["settings"]["model"]) == (corpus, model)
+
+
 def _error_over_questions(evaluations: list[dict]) -> float:
     """Of a mean over test questions, each of them a mean over seeds."""
     questions = np.mean([one["average_precision"] for one in evaluations], 0)
@@ -158,8 +184,9 @@ def _is_wikiqa(record: dict) -> bool:
 def _section(root: Path, name: str, heading: str, about: str) -> str:
     experiment = experiment_named(name)
     table = experiment.table(read_records(experiment, root / "results"))
-    more = f"\n\n{_against_the_paper(root)}" if name == "table4" else ""
-    return f"## {heading}\n\n`varitext reproduce {name}`\n\n{about}\n\n{table}{more}"
+    parts = [f"## {heading}", f"`varitext reproduce {name}`", about, table]
+    parts += [more(root) for beside, more in MORE if beside == name]
+    return "\n\n".join(parts)
 
 
 def _speed(found: dict) -> str:
@@ -182,3 +209,6 @@ def _speed(found: dict) -> str:
         "## Speed\n\n`python benchmarks/nasm.py --json results/nasm_speed.json`, "
         f"{found['threads']} threads, one run on a 2-core virtual machine; read it as ratios:\n\n{listed}"
     )
+
+
+MORE = (("table4", _against_the_paper), ("hinton", _latent))  # what stands beside an experiment's own table
