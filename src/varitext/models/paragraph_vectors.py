@@ -81,8 +81,8 @@ class ParagraphVectors(AnswerScorer):
     def _ascend(self, batch: TokenBatch) -> Tensor:
         """Nesterov's steps of 1 / (the largest curvature)."""
         rows = (batch.tokens - FIRST_WORD).clamp(min=0)
-        words, weight = self.word_rows.double()[rows], self.kept.double()[rows] * batch.mask  # [B, T, D], [B, T]
-        noise = self.word_rows.double()[self.noise]  # [noise, D]
+        words, weight = self.word_rows[rows].double(), self.kept[rows].double() * batch.mask  # [B, T, D], [B, T]
+        noise = self.word_rows[self.noise].double()  # [noise, D]
         pull = NEGATIVE * weight.sum(1, keepdim=True) / len(noise)  # [B, 1]
         curvature = (words.square().sum(2) * weight).sum(1) + pull[:, 0] * noise.square().sum()
         step = 1 / (self.shrinkage + curvature[:, None] / 4)
