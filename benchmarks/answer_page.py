@@ -37,11 +37,10 @@ The paired test is over questions, each with the mean of its average precision o
 network that was trained without its third of them. No test question is looked at. MAP; differences below
 .01 are within what another seed does.
 
-Alone, it is the word vectors: having any, then leaving them as they are, then their width. As much as their width
-count the questions: those without a right answer teach a network more about wrong answers than about ranking. Then
-come words that only the vectors know. Layers, dropout, averaging and how the round is chosen are within the noise of
-a seed. Counts take away most of each difference, position nearly all. Free nats keep NASM's latent alive, and it
-ranks worse.""",
+Alone, it is the word vectors: having any, then leaving them as they are, then their width. Learning also from
+questions without a right answer costs as much as half the width. Then come words that only the vectors know. Layers,
+dropout, averaging and how the round is chosen are within the noise of a seed. Counts take away most of each
+difference, position nearly all. Free nats keep NASM's latent alive, and it ranks worse.""",
     ),
     (
         "feature-groups",

@@ -39,6 +39,15 @@ def test_the_last_state_is_the_unbatched_one(monkeypatch, call):
         torch.testing.assert_close(found.last[row], alone[0, -1])
 
 
+@pytest.mark.parametrize("lengths", [(0,), (0, 0, 0), (0, 3)])
+@pytest.mark.parametrize("fixed_words", [0, 6, 18])
+def test_sentences_of_no_words_are_read_as_zeros(lengths, fixed_words):
+    lstm, embedding = SentenceLSTM(8, 6), WordEmbedding(18, 8, fixed_words)
+    found = lstm(sentences_of(lengths), embedding)
+    assert found.states.shape == (len(lengths), max(1, *lengths), 6) and not found.last[0].any()
+    found.states.sum().backward()
+
+
 @pytest.mark.parametrize("grad", [True, False])
 def test_chunks_and_workers_change_nothing(monkeypatch, grad):
     """The same random state drops the same numbers, and states and gradients agree."""

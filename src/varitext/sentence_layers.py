@@ -45,7 +45,7 @@ class WordEmbedding(nn.Module):
         vectors = self.fixed.index_select(0, (numbers - (first_fixed - 1)).clamp(min=0))
         places = (numbers < first_fixed).nonzero()[:, 0]  # of learned words: few, so gradients are gathered here alone
         learned = nn.functional.embedding(numbers[places], self.weight, padding_idx=PADDING)
-        return vectors.index_copy_(0, places, learned).view(*tokens.shape, -1)  # [..., E]
+        return vectors.index_copy_(0, places, learned).view(*tokens.shape, self.weight.shape[1])  # [..., E]
 
 
 class Sentences(NamedTuple):
