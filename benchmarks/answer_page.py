@@ -8,7 +8,7 @@ import numpy as np
 
 from varitext.experiments import experiment_named
 from varitext.experiments.answer_fits import DATA
-from varitext.experiments.runs import markdown_table, read_records
+from varitext.experiments.runs import Record, markdown_table, read_records
 from varitext.experiments.table4 import PAPER, PAPER_SCALE, rows_of
 
 # experiment, heading, what to know when reading it
@@ -19,7 +19,7 @@ SECTIONS = (
         """Means and standard deviations over seeds where there is chance; ties in expectation. Settings were chosen on
 training questions (see recipes below), the epoch by dev MAP, the mean of three; test questions were only reported.
 *Fit* is the median over seeds of the seconds of all networks of a fit, those of the folds included, on one thread of a
-machine that was busy with other runs.
+machine that was busy with other runs; a few were paused for a while, which counts.
 
 QASent's training part is train-all without sentences of more than 40 words, since dev and test have none; the paper's
 column counts 4 of 72 questions as always wrong, ours is given on that scale too. What else differs from the paper:
@@ -37,10 +37,11 @@ The paired test is over questions, each with the mean of its average precision o
 network that was trained without its third of them. No test question is looked at. MAP; differences below
 .01 are within what another seed does.
 
-Alone, it is the word vectors: having any, then leaving them as they are, then their width. Learning also from
-questions without a right answer costs as much as half the width. Then come words that only the vectors know. Layers,
-dropout, averaging and how the round is chosen are within the noise of a seed. Counts take away most of each
-difference, position nearly all. Free nats keep NASM's latent alive, and it ranks worse.""",
+Alone, it is the word vectors: having any, then leaving them as they are. Half their width, questions without a right
+answer, or batches of 256 pairs cost about as much as each other. One layer, or only words of training questions, cost
+about what another seed does; dropout, averaging and how the round is chosen less. Counts halve most of these
+differences. With position none is left, and what is recommended is not the best: some changes rank a little higher
+there, by less than .01. Free nats keep NASM's latent alive, and it ranks worse.""",
     ),
     (
         "feature-groups",
@@ -98,13 +99,12 @@ paper gives one value a row. Where ours is lower:
   word2vec of Wikipedia and AQUAINT, newswire as QASent's sentences are, are not to be had here. On QASent a
   network alone stays far below a plain count of shared words; labels of train-all are automatic. Its dev questions rank
   as well by the LSTMs as by the CNNs, which are trained on the same pairs from the same vectors; its test questions do
-  not. With counts, the difference is within the error on both.
+  not. With counts, the difference of MAP is within the error on both. Whether it is the vectors we could not test.
 - Words that training questions do not have are read by their vectors because training questions (*words of training
-  questions alone*, below) and dev questions rank better so, and QASent's test questions do, too. WikiQA's test
-  questions do not: with words of training questions alone all networks rank them higher (`results/table4` of commit
-  1041fd4). Test questions do not choose, so it stays.
+  questions alone*, below) and dev questions rank better so. WikiQA's test questions do not: with words of training
+  questions alone all networks rank them higher (`results/table4` of commit 1041fd4). Test questions do not choose, so
+  it stays.
 - PV on WikiQA and WA on QASent: within the error. WA also lacks the original's parts of speech."""
-
 
 LATENT = """\
 Not in the paper's NASM: trained by its bound, the posterior falls onto the prior, and the prior onto one distribution
@@ -112,7 +112,7 @@ for all questions. So in Figure 5 all questions look alike, and NASM differs fro
 *Leak* is what h of the posterior, which sees the label, tells more of it than h of the prior. MAP alone hides it;
 exchanging h between questions shows it. Means over seeds, `results/table4`. What free nats do is in *What the points
 are made of*."""
-LATENT_FORMS = (".1e", ".1f", ".4f", ".4f", ".4f")
+LATENT_FORMS = {"dev_kl": ".1e", "active_units": ".1f", "leak": ".4f", "dev_map": ".4f", "dev_map_exchanged": ".4f"}
 
 
 def answers_page(root: Path) -> str:
@@ -129,8 +129,7 @@ def answers_page(root: Path) -> str:
 
 def short_table(root: Path) -> str:
     """Of README.md: NASM and its twin on WikiQA."""
-    records = [one for one in read_records(experiment_named("table4"), root / "results") if _is_wikiqa(one)]
-    rows = rows_of(records)
+    rows = rows_of(_table4_runs(root, "wikiqa"))
     lines = ["| WikiQA, 243 test questions | paper MAP / MRR | ours, mean of seeds | seeds |", "|---|---|---|---|"]
     for name in ("LSTM + Att", "NASM", "LSTM + Att + Cnt", "NASM + Cnt", "NASM + Cnt + position"):
         paper = " / ".join(f"{value:.4f}" for value in PAPER["wikiqa"].get(name, ()))
@@ -141,10 +140,9 @@ def short_table(root: Path) -> str:
 
 def _against_the_paper(root: Path) -> str:
     """Every row that the paper has, and why ours differs."""
-    records = read_records(experiment_named("table4"), root / "results")
     rows = []
     for corpus in DATA:
-        ours = rows_of([one for one in records if one["settings"]["corpus"] == corpus])
+        ours = rows_of(_table4_runs(root, corpus))
         for name, paper in PAPER[corpus].items():
             if name in ours:
                 scale, measures = PAPER_SCALE[corpus], ("map", "mrr")
@@ -161,19 +159,14 @@ def _against_the_paper(root: Path) -> str:
 
 def _latent(root: Path) -> str:
     """Whether h says anything, in the rounds of NASM that were kept."""
-    records = read_records(experiment_named("table4"), root / "results")
     rows = []
     for corpus in DATA:
-        found = [one["result"]["latent"] for one in records if _is_run_of(one, corpus, "nasm")]
-        names = ("dev_kl", "active_units", "leak", "dev_map", "dev_map_exchanged")
-        means = [statistics.mean(one[name] for one in found) for name in names]
-        rows.append([corpus, *(f"{mean:{form}}" for mean, form in zip(means, LATENT_FORMS, strict=True)), len(found)])
+        runs = [run for run in _table4_runs(root, corpus) if run["settings"]["model"] == "nasm"]
+        found = [run["result"]["latent"] for run in runs]
+        means = [f"{statistics.mean(one[name] for one in found):{form}}" for name, form in LATENT_FORMS.items()]
+        rows.append([corpus, *means, str(len(found))])
     head = ["", "KL, nats", "units above 0.01 nats", "leak, nats", "dev MAP", "with another question's h", "seeds"]
-    return f"### Is the latent alive?\n\n{LATENT}\n\n{markdown_table(head, [[*map(str, row)] for row in rows])}"
-
-
-def _is_run_of(record: dict, corpus: str, model: str) -> bool:
-    return (record["settings"]["corpus"], record["settings"]["model"]) == (corpus, model)
+    return f"### Is the latent alive?\n\n{LATENT}\n\n{markdown_table(head, rows)}"
 
 
 def _error_over_questions(evaluations: list[dict]) -> float:
@@ -182,8 +175,9 @@ def _error_over_questions(evaluations: list[dict]) -> float:
     return float(np.std(questions, ddof=1) / np.sqrt(len(questions)))
 
 
-def _is_wikiqa(record: dict) -> bool:
-    return record["settings"]["corpus"] == "wikiqa"
+def _table4_runs(root: Path, corpus: str) -> list[Record]:
+    records = read_records(experiment_named("table4"), root / "results")
+    return [one for one in records if one["settings"]["corpus"] == corpus]
 
 
 def _section(root: Path, name: str, heading: str, about: str) -> str:

@@ -64,15 +64,15 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
     places_in_batch = order[rows] * width + columns
     bounds = chunk_bounds(lengths)
-    numbers = [sum(lengths[start:end]) for start, end in bounds[:-1]]
-    numbers.append(len(words) - sum(numbers))
+    word_counts = [sum(lengths[start:end]) for start, end in bounds[:-1]]
+    word_counts.append(len(words) - sum(word_counts))
     # by `split`, as slices would each give back a gradient as large as all of them
-    cut = [one.split(numbers) for one in (words, rows, columns, places_in_batch)]
-    for (start, end), words, rows, columns, places_in_batch in zip(bounds, *cut, strict=True):
+    parts = (one.split(word_counts) for one in (words, rows, columns, places_in_batch))
+    for (start, end), inside, row, column, place_in_batch in zip(bounds, *parts, strict=True):
         size, longest = (ROUND * math.ceil(max(1, one) / ROUND) for one in (end - start, lengths[start]))
-        places = (rows - start) * longest + columns
-        padded = words.new_zeros(size * longest, words.shape[1]).index_copy_(0, places, words)
-        yield _Chunk(padded.view(size, longest, -1), places, places_in_batch)
+        places = (row - start) * longest + column
+        padded = inside.new_zeros(size * longest, inside.shape[1]).index_copy_(0, places, inside)
+        yield _Chunk(padded.view(size, longest, -1), places, place_in_batch)
 
 
 def chunk_bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
