@@ -19,9 +19,9 @@ import scipy.sparse
 
 from varitext import DocumentModel
 from varitext.corpora import load
-from varitext.evaluation.lda_bound import lda_document_bounds
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import write_json
+from varitext.models.documents.lda_bound import lda_document_bounds
 from varitext.text import VocabularyRules, count_texts
 
 THREADS = 1  # for both; timings are then comparable on a machine that does other things too

@@ -30,15 +30,15 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from varitext import DocumentModel
-from varitext.batches import CountBatch
+from varitext.batches.counts import CountBatch
 from varitext.corpora import load
 from varitext.corpora.count_files import numbered_words
+from varitext.corpora.prepare import ShardSizes, chunk_of, in_shards
 from varitext.corpora.shard_folder import finish_folder, write_shard
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json
-from varitext.layers import multinomial_log_likelihood
-from varitext.models.log_linear import climb, newton_step
-from varitext.preparing import ShardSizes, chunk_of, in_shards
+from varitext.layers.counts import multinomial_log_likelihood
+from varitext.models.documents.log_linear import climb, newton_step
 
 WORDS, LATENT, LENGTH = 10_000, 20, 93  # 93 words are about 75 different ones under this model
 TEST = 2000

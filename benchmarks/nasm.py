@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from plain_nasm import PlainNASM
 
-from varitext.answer_ranker import AnswerRanker
-from varitext.answer_vectors import learn_words
+from varitext.answers.ranker import AnswerRanker
+from varitext.batches.pairs import FIRST_WORD, PairBatches, padded
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.files import write_json
-from varitext.pair_batches import FIRST_WORD, PairBatches, padded
+from varitext.models.answers.vocabulary import learn_words
 
 THREADS = 2
 CANDIDATES = 1000

@@ -22,10 +22,10 @@ import torch
 from varitext import DocumentModel
 from varitext.benchmarking.systems.plain_nvdm import DenseFit
 from varitext.corpora import load
-from varitext.document_task import DocumentTask
+from varitext.documents.task import DocumentTask
 from varitext.files import write_json
-from varitext.models.nvdm import NVDM
-from varitext.training import Trainer
+from varitext.models.documents.nvdm import NVDM
+from varitext.training.trainer import Trainer
 
 THREADS = 2
 TARGET = 836.0  # the paper's test perplexity, K = 50
@@ -108,13 +108,13 @@ def seconds_to_target(train, test, epochs: int) -> dict[str, float] | None:
 def peak_memory() -> float:
     """Megabytes above the imports at the peak of a fit, in a process of its own (Linux)."""
     script = (
-        "import varitext.document_model\nfrom varitext.corpora import load\n"
+        "import varitext.documents.model\nfrom varitext.corpora import load\n"
         "def memory(name):\n"
         "    line = next(line for line in open('/proc/self/status') if line.startswith(name))\n"
         "    return int(line.split()[1]) / 1024\n"
         "before = memory('VmRSS')\n"
         "open('/proc/self/clear_refs', 'w').write('5')\n"  # the peak counts from here
-        "varitext.document_model.DocumentModel(threads=2).fit(load('20newsgroups-nvdm', 'train'))\n"
+        "varitext.documents.model.DocumentModel(threads=2).fit(load('20newsgroups-nvdm', 'train'))\n"
         "print(memory('VmHWM') - before)"
     )
     return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)

@@ -35,10 +35,10 @@ from torch import distributed
 
 from varitext import DocumentModel
 from varitext.corpora import load
-from varitext.document_fitting import build_network, choose_recipe, choose_trainer, hold_out
+from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
 from varitext.files import write_json
-from varitext.processes import present_world
-from varitext.training import Trainer
+from varitext.runtime.processes import present_world
+from varitext.training.trainer import Trainer
 
 LATENT = 50
 HELD_OUT = 2000  # what a large corpus holds out

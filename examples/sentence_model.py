@@ -19,10 +19,12 @@ import scipy.sparse
 import torch
 from torch import Tensor, nn
 
-from varitext.batches import CountBatch, TokenBatch
+from varitext.batches.counts import CountBatch
+from varitext.batches.tokens import TokenBatch
 from varitext.latent import DiagonalGaussian, elbo
-from varitext.layers import CountEncoder, GaussianHead, RecurrentEncoder, multinomial_log_likelihood
-from varitext.training import Score, StepLoss, Trainer, TrainingSettings
+from varitext.layers.counts import CountEncoder, GaussianHead, RecurrentEncoder, multinomial_log_likelihood
+from varitext.training.settings import Score, StepLoss, TrainingSettings
+from varitext.training.trainer import Trainer
 
 TOPICS = {
     "who": "king queen author president actor born",

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from test_answer_ranker import DEV, SMALL, TRAIN
 
-from varitext.answer_ranker import AnswerRanker
-from varitext.document_model import DocumentModel
+from varitext.answers.ranker import AnswerRanker
+from varitext.documents.model import DocumentModel
 
 SUBJECTS = ("orbit moon shuttle launch rocket", "goal match team league striker", "bread flour oven yeast dough")
 HOSTILE = "<script>alert(1)</script>"

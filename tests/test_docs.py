@@ -18,10 +18,10 @@ import typer
 
 from varitext.cli import app
 from varitext.corpora.protocols import PROTOCOLS
-from varitext.models import MODELS
-from varitext.models.nvdm import NVDM
+from varitext.models.documents import MODELS
+from varitext.models.documents.nvdm import NVDM
 from varitext.text import TokenRules, VocabularyRules
-from varitext.training import TrainingSettings
+from varitext.training.settings import TrainingSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
@@ -190,7 +190,7 @@ def test_tables_of_defaults_agree(page, heading, record):
 
 
 def test_table_of_settings_of_answers_agrees():
-    from varitext.answer_ranker import AnswerRanker
+    from varitext.answers.ranker import AnswerRanker
 
     said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in rows(section("answers.md", "## Settings"))]
     parameters = inspect.signature(AnswerRanker).parameters.values()
@@ -223,10 +223,10 @@ def test_table_of_the_record_agrees():
 
 
 def test_table_of_an_evaluation_of_answers_agrees():
+    from varitext.answers.ranking import AnswerEvaluation
     from varitext.evaluation.calibration import CalibrationRecord
+    from varitext.evaluation.posterior_ranks import RankCalibration
     from varitext.evaluation.ranking import RankingRecord
-    from varitext.posterior_ranks import RankCalibration
-    from varitext.ranked_answers import AnswerEvaluation
 
     cells = [row[0] for row in rows(section("answers.md", "## Evaluation")) if "--protocol" not in row[0]]
     said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.answers.reranker import Reranker
     from varitext.corpora import load_questions
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.errors import InputError
-    from varitext.reranking import Reranker
 
 _HOMES = {
-    "AnswerRanker": "varitext.answer_ranker",
-    "DocumentModel": "varitext.document_model",
+    "AnswerRanker": "varitext.answers.ranker",
+    "DocumentModel": "varitext.documents.model",
     "InputError": "varitext.errors",
-    "Reranker": "varitext.reranking",
+    "Reranker": "varitext.answers.reranker",
     "load_questions": "varitext.corpora",
 }
 

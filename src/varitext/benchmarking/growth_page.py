@@ -7,7 +7,7 @@ import numpy as np
 
 from varitext.benchmarking.growth import FULL, SAMPLED, Curve
 from varitext.experiments.runs import markdown_table
-from varitext.report.drawing import Drawing
+from varitext.report.drawing.shapes import Drawing
 
 AXES = {"documents": "documents", "words": "words", "latent": "latent dimensions"}
 COSTS = {"documents": "seconds an epoch", "words": "seconds a document", "latent": "seconds a document"}

@@ -14,16 +14,16 @@ from typing import Any
 
 import torch
 
-from varitext.batches import CountBatches
+from varitext.batches.counts import CountBatches
 from varitext.benchmarking.limits import seconds_of
 from varitext.benchmarking.memory import watched
 from varitext.corpora import load
 from varitext.corpora.sharded_counts import Counts
-from varitext.document_fitting import build_network, choose_recipe, choose_trainer
-from varitext.document_model import DocumentModel
-from varitext.models.nvdm import NVDM
-from varitext.sampled_softmax import estimated_log_normaliser, sample_words
-from varitext.training import Trainer
+from varitext.documents.fitting import build_network, choose_recipe, choose_trainer
+from varitext.documents.model import DocumentModel
+from varitext.layers.sampled_softmax import estimated_log_normaliser, sample_words
+from varitext.models.documents.nvdm import NVDM
+from varitext.training.trainer import Trainer
 
 WARM_UP = 3  # batches
 SLICES = 5  # of an epoch; the median of their rates counts

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from varitext.corpora.count_files import numbered_words
+from varitext.corpora.prepare import ShardSizes, chunk_of, in_shards
 from varitext.corpora.shard_folder import finish_folder, write_shard
-from varitext.preparing import ShardSizes, chunk_of, in_shards
 
 TOPICS, TOPICS_OF_A_DOCUMENT, LENGTH, BLOCK = 50, 3, 100, 5000
 

@@ -4,14 +4,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from varitext.cli.asking import given, own_corpus, refuse_options
+from varitext.cli.checks import given, refuse_options
+from varitext.cli.inputs import own_corpus
 from varitext.cli.printing import say
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
+    from varitext.answers.ranker import AnswerRanker
     from varitext.corpora import QuestionAnswers
-    from varitext.word_vectors import WordVectors
+    from varitext.corpora.word_vectors import WordVectors
 
 DEV = "dev"
 OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
@@ -20,7 +21,7 @@ OF_STEPS = ("epochs", "batch_size", "learning_rate")
 
 def check_answer_options(model: str, typed: dict[str, Any], resume: bool) -> None:
     """Refuse what the model cannot take, before anything is loaded; say what counts for nothing."""
-    from varitext.models.answer_models import ANSWER_MODELS
+    from varitext.models.answers import ANSWER_MODELS
 
     kind = ANSWER_MODELS[model]
     if not kind.has_latent:
@@ -70,7 +71,7 @@ def questions_for(
 
 def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | str | None":
     """What was typed; else the vectors of the data folder named, if it has them."""
-    from varitext.word_vectors import known_word_vectors
+    from varitext.corpora.word_vectors import known_word_vectors
 
     return known_word_vectors(data_dir) if typed is None and data_dir is not None else typed
 

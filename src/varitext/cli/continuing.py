@@ -4,16 +4,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from varitext.cli.asking import (
-    check_device,
-    check_place_for_model,
-    given,
-    load_documents,
-    load_model,
-    refuse_many_processes,
-    refuse_options,
-)
-from varitext.cli.lesson import Lesson, fit_and_save, update_learned
+from varitext.cli.checks import check_device, check_place_for_model, given, refuse_many_processes, refuse_options
+from varitext.cli.inputs import load_documents, load_model
+from varitext.cli.running_fit import Lesson, fit_and_save, update_learned
 from varitext.errors import InputError
 
 OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", "vocabulary_size")
@@ -32,8 +25,8 @@ def continue_fit(
     resume: bool,
 ) -> None:
     """Go on from the model in `folder`; it stays as it is if there is an `out`, else the new one takes its place."""
+    from varitext.documents.updating import refuse_if_it_cannot_go_on
     from varitext.store import checkpoints
-    from varitext.updating import refuse_if_it_cannot_go_on
 
     refuse_options({name: typed[name] for name in OF_A_FIRST_FIT}, "the model was fitted with its own")
     refuse_many_processes("--continue")

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from varitext.cli.asking import documents_for, known_word, load_documents, load_model, refuse_options
+from varitext.cli.checks import refuse_options
+from varitext.cli.inputs import documents_for, known_word, load_documents, load_model
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
 from varitext.cli.ray_work import transform_corpus_on_ray
@@ -46,7 +47,7 @@ def transform(
         refuse_options({"fast": fast or None}, "on Ray vectors are always refined")
         return transform_corpus_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
-    from varitext.export import check_vector_file, write_vectors
+    from varitext.documents.export import check_vector_file, write_vectors
 
     check_vector_file(out)
     model = load_model(folder, threads, device)
@@ -127,6 +128,6 @@ def demo(
     Example:
       varitext demo --out demo
     """
-    from varitext.demo import run_demo
+    from varitext.cli.demo import run_demo
 
     run_demo(out, threads, data_dir)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from varitext.cli.answer_input import questions_for
-from varitext.cli.asking import check_new_file, documents_for, load_any, refuse_options, training_documents
+from varitext.cli.checks import check_new_file, refuse_options
+from varitext.cli.inputs import documents_for, training_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import (
     print_answer_evaluation,
@@ -15,11 +16,12 @@ from varitext.cli.printing import (
     print_record,
     say,
 )
+from varitext.loading import load_any
 
 if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
+    from varitext.answers.ranker import AnswerRanker
     from varitext.corpora import Documents, QuestionAnswers
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
 
 
 def evaluate(
@@ -72,7 +74,7 @@ def evaluate(
       varitext evaluate models/answers
       varitext evaluate models/answers wikiqa --protocol both --run answers.run --qrels answers.qrels
     """
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
@@ -114,9 +116,9 @@ def _evaluate_documents(
 def _evaluate_fully(
     model: "DocumentModel", train: "Documents", test: "Documents", samples: int | None, folder: Path, as_json: bool
 ) -> None:
-    from varitext.document_model import PREDICTION_SAMPLES
+    from varitext.documents.model import PREDICTION_SAMPLES
     from varitext.evaluation import evaluate_documents
-    from varitext.threads import running_on
+    from varitext.runtime.threads import running_on
 
     with running_on(model.threads):
         found = evaluate_documents(model, train, test, samples=samples or PREDICTION_SAMPLES)

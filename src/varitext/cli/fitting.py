@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from varitext.cli.answer_input import check_answer_options, learning_questions, vector_source
-from varitext.cli.asking import (
+from varitext.cli.checks import (
     check_device,
     check_estimator,
     check_place_for_model,
@@ -14,15 +14,15 @@ from varitext.cli.asking import (
     given,
     is_answer_model,
     is_finished_model,
-    load_documents,
     refuse_many_processes,
     refuse_options,
     seconds_of,
 )
 from varitext.cli.continuing import continue_fit
-from varitext.cli.lesson import Lesson, answers_learned, documents_learned, fit_and_save
+from varitext.cli.inputs import load_documents
 from varitext.cli.options import Corpus, DataDir, Device, RayAddress, Threads, Updates
 from varitext.cli.ray_work import fit_on_ray
+from varitext.cli.running_fit import Lesson, answers_learned, documents_learned, fit_and_save
 from varitext.errors import InputError
 
 
@@ -168,7 +168,7 @@ def fit(
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
-    from varitext.processes import rank_at_launch, restarts, use_own_gpu
+    from varitext.runtime.processes import rank_at_launch, restarts, use_own_gpu
 
     of_documents = {
         "preset": preset,
@@ -237,7 +237,7 @@ def fit(
 
 
 def document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.text import VocabularyRules
 
     chosen = given(settings)
@@ -251,8 +251,8 @@ def document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, s
 
 
 def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
-    from varitext.answer_ranker import AnswerRanker
-    from varitext.models.answer_models import ANSWER_MODELS
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.models.answers import ANSWER_MODELS
 
     train, dev = learning_questions(corpus, part, data_dir)
     chosen = given(settings | {"vectors": vector_source(settings["vectors"], data_dir)})

@@ -50,8 +50,8 @@ def prepare(
       varitext prepare pages.parquet --ray --out shards/pages
       varitext fit shards/train --out models/large
     """
+    from varitext.corpora.prepare import prepare as prepare_shards
     from varitext.files import check_can_write
-    from varitext.preparing import prepare as prepare_shards
     from varitext.text import VocabularyRules
 
     if vocabulary is not None and vocabulary_size is not None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from varitext.answers.ranking import AnswerEvaluation, RankedCandidate, Ranking
     from varitext.corpora import CorpusStatus, Documents
-    from varitext.evaluation.document_evaluation import DocumentEvaluation
+    from varitext.documents.evaluation import DocumentEvaluation
     from varitext.evaluation.perplexity import PerplexityRecord
     from varitext.evaluation.ranking import RankingComparison
-    from varitext.ranked_answers import AnswerEvaluation, RankedCandidate, Ranking
 
 ATTENDED = 4  # words of each candidate that are shown, those with most attention
 

@@ -16,7 +16,7 @@ def transform_corpus_on_ray(
     with_std: bool,
     address: str | None,
 ) -> None:
-    from varitext.cli.asking import load_model
+    from varitext.cli.inputs import load_model
     from varitext.cli.preparing import CountedLines
     from varitext.corpora import parts
     from varitext.on_ray.cluster import LOCAL
@@ -44,9 +44,9 @@ def transform_corpus_on_ray(
 
 def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: Path) -> None:
     """Learn in processes that Ray Train starts; `lesson` are the arguments of `document_lesson`."""
-    from varitext.cli.lesson import documents_learned
+    from varitext.cli.running_fit import documents_learned
     from varitext.corpora import CORPORA
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.on_ray.cluster import LOCAL
     from varitext.on_ray.training import run_in_workers
 
@@ -64,9 +64,9 @@ def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: P
 
 def _learn(passed: dict[str, Any]) -> None:
     """In each worker; started again after another died, the run goes on from its checkpoint."""
-    from varitext.cli.asking import is_finished_model
+    from varitext.cli.checks import is_finished_model
     from varitext.cli.fitting import document_lesson
-    from varitext.cli.lesson import fit_and_save
+    from varitext.cli.running_fit import fit_and_save
 
     out, data_dir = Path(passed["out"]), passed["data_dir"]
     if is_finished_model(out):

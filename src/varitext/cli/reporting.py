@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from varitext.cli.answer_input import questions_for
-from varitext.cli.asking import documents_for, load_any, refuse_options
+from varitext.cli.checks import refuse_options
+from varitext.cli.inputs import documents_for
 from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import say
 from varitext.errors import InputError
+from varitext.loading import load_any
 
 Shown = Annotated[
     str | None,
@@ -51,7 +53,7 @@ def report(
       varitext report models/mine --corpus unseen.csv --text-column body --out mine.html
       varitext report models/answers --protocol both --out answers.html
     """
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.files import check_can_write
     from varitext.report import write_answer_report, write_corpus_report
 
@@ -101,7 +103,7 @@ def figures(
       varitext figures models/news map topics --format png --out figures
       varitext figures models/answers calibration attention --out figures
     """
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.files import check_can_write
     from varitext.report import check_figure_names, save_answer_figures, save_document_figures
 

@@ -1,11 +1,11 @@
 """How good a model is, each measure in its own file."""
 
+from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.evaluation.classification import ClassificationRecord, classification_record
 from varitext.evaluation.coherence import CoherenceRecord, coherence_record
 from varitext.evaluation.completion import CompletionRecord, completion_record
 from varitext.evaluation.diversity import DiversityRecord, diversity_record
-from varitext.evaluation.document_evaluation import DocumentEvaluation, evaluate_documents
-from varitext.evaluation.perplexity import PerplexityRecord, document_bounds, perplexity_record
+from varitext.evaluation.perplexity import PerplexityRecord, perplexity_record
 from varitext.evaluation.retrieval import RetrievalRecord, retrieval_record
 from varitext.evaluation.stability import (
     NeighbourhoodStabilityRecord,
@@ -13,6 +13,7 @@ from varitext.evaluation.stability import (
     neighbourhood_stability_record,
     topic_stability_record,
 )
+from varitext.models.documents.bounds import document_bounds
 
 __all__ = [
     "ClassificationRecord",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varitext.document_input import DocumentInput
+from varitext.corpora.document_input import DocumentInput
 from varitext.errors import InputError
 from varitext.evaluation.cooccurrence import Cooccurrence, count_together
 from varitext.evaluation.topic_words import TopicWords, topic_words

@@ -20,11 +20,12 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from varitext.batches import CountBatch
-from varitext.devices import seeded
+from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.evaluation.perplexity import LARGEST_LOGITS, per_corpus_perplexity, per_document_perplexity
+from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.significance import bootstrap_interval
+from varitext.models.documents.bounds import LARGEST_LOGITS
+from varitext.runtime.devices import seeded
 
 FEWEST_WORDS = 2  # one to see, one to guess
 

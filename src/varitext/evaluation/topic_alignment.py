@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from varitext.errors import InputError
 from varitext.evaluation.topic_words import jaccard
-from varitext.inspection import rank_topics
+from varitext.evaluation.topics import rank_topics
 
 TOP_WORDS = 10
 

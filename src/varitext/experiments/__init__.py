@@ -16,7 +16,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "table1b": "table1b",
     "table2": "table2",
     "tsne": "tsne",
-    "document-evaluation": "document_evaluation",
+    "document-evaluation": "document_measures",
     "refinement": "refinement",
     "table3": "table3",
     "table4": "table4",

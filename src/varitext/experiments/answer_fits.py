@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from varitext.answer_ranker import AnswerRanker
+from varitext.answers.ranker import AnswerRanker
+from varitext.answers.ranking import AnswerEvaluation
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
-from varitext.ranked_answers import AnswerEvaluation
 
 SEEDS = 10
 MODELS = {"lstm": "LSTM", "lstm_attention": "LSTM + Att", "nasm": "NASM"}

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, MODELS, fitted_ranker, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.ranked_answers import RankedCandidate
-from varitext.report.attention_heat import draw_words, width_of_words
-from varitext.report.drawing import Drawing
+from varitext.report.answers.attention import draw_words, width_of_words
+from varitext.report.drawing.shapes import Drawing
 
 CORPUS = "wikiqa"
 SEEDS = 10

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from varitext.answer_ranker import AnswerRanker
+from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, MODELS, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.threads import running_on
+from varitext.runtime.threads import running_on
 
 CORPUS = "wikiqa"
 ROUNDS = 7

@@ -9,7 +9,7 @@ import numpy as np
 
 from varitext.corpora import CORPORA, load
 from varitext.corpora.documents import Documents
-from varitext.document_model import PREDICTION_SAMPLES, DocumentModel
+from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 from varitext.experiments.runs import Plan
 
 NEWSGROUPS = "20newsgroups-nvdm"

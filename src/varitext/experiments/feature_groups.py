@@ -9,8 +9,8 @@ from typing import Any
 from varitext.errors import InputError
 from varitext.experiments.answer_fits import DATA, SYSTEMS, fit_ranker, load_part, record_of
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.answer_models import ANSWER_MODELS
-from varitext.wordnet import has_wordnet
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers.features.wordnet import has_wordnet
 
 ALL = "all"
 

@@ -8,7 +8,7 @@ import numpy as np
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.report.hinton_diagram import GROUPS, PER_GROUP, hinton_drawing, prior_log_std, rows_by_group
+from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_drawing, prior_log_std, rows_by_group
 
 CORPUS = "wikiqa"
 SEEDS = 10

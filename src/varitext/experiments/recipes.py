@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answer_folds import out_of_fold, question_folds
-from varitext.answer_ranker import AnswerRanker
-from varitext.answer_task import arrange, sampled_probabilities
-from varitext.combination import cross_fitted
+from varitext.answers.folds import out_of_fold, question_folds
+from varitext.answers.ranker import AnswerRanker
+from varitext.answers.second_stage import cross_fitted
+from varitext.answers.task import sampled_probabilities
+from varitext.batches.pairs import PairBatches
+from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.overlap import COUNTS, PLACE, Overlap
-from varitext.pair_batches import PairBatches
+from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 
 CORPUS = "wikiqa"
 FOLDS = 3

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from varitext.document_model import DocumentModel
+from varitext.documents.model import DocumentModel
 from varitext.evaluation import coherence_record, diversity_record
 from varitext.experiments.document_fits import NEWSGROUPS, Setting, coherence_reference, fitted_model, hashes, short
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answer_ranker import AnswerRanker
+from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.significance import paired_randomisation_test
 from varitext.experiments.answer_fits import (

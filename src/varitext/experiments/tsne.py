@@ -27,7 +27,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     check_drawing_packages()
-    from varitext.report.map_layout import lay_out
+    from varitext.evaluation.map_layout import lay_out
 
     test = load_part(NEWSGROUPS, "test", plan)
     vectors = fitted_model(NEWSGROUPS, Setting(model), seed, plan).transform(test)

@@ -96,6 +96,6 @@ def _first_seed(records: list[Record]) -> list[Record]:
 
 
 def _colour(number: int) -> str:
-    from varitext.report.style import PALETTE
+    from varitext.report.drawing.style import PALETTE
 
     return PALETTE[number % len(PALETTE)]

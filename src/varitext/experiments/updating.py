@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.corpora.documents import Documents
-from varitext.document_model import DocumentModel
+from varitext.documents.model import DocumentModel
+from varitext.documents.updating import go_on, topic_space
 from varitext.evaluation.topic_alignment import topic_alignment_record
 from varitext.experiments.document_fits import NEWSGROUPS, QUICK_EPOCHS, hashes, load_part, samples_of, short
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.updating import go_on, topic_space
 
 SEEDS = 2
 LATENT_DIM = 50

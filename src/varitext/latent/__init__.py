@@ -10,9 +10,9 @@ from varitext.latent.bound import Bound, Draws, LatentModel, draw, elbo, importa
 from varitext.latent.discrete import Bernoullis, Categoricals
 from varitext.latent.divergence import Distribution, kl
 from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
-from varitext.latent.flips import FlipGains
 from varitext.latent.gaussian import DiagonalGaussian
-from varitext.latent.learning_signal import Estimate
+from varitext.latent.local_expectation import FlipGains
+from varitext.latent.score_function import Estimate
 
 __all__ = [
     "ESTIMATORS",

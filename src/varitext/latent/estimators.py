@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from varitext.errors import InputError
 from varitext.latent.bound import Bound, Draws, LatentModel, draw
 from varitext.latent.divergence import has_formula, kl
-from varitext.latent.flips import LocalExpectation
-from varitext.latent.learning_signal import (
+from varitext.latent.local_expectation import LocalExpectation
+from varitext.latent.score_function import (
     Estimate,
     LogProbabilities,
     discrete_draws,
@@ -27,7 +27,7 @@ from varitext.latent.learning_signal import (
     score_function,
     weighted,
 )
-from varitext.processes import mean_over_batch, variance_over_batch
+from varitext.runtime.processes import mean_over_batch, variance_over_batch
 
 LARGEST_SPACE = 4096  # values of h; the decoder runs on each of them for every example
 

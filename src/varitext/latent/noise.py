@@ -7,7 +7,7 @@ done with one's own.
 import torch
 from torch import Tensor
 
-from varitext.processes import current_share
+from varitext.runtime.processes import current_share
 
 
 def normal(samples: int, like: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from varitext.document_model import DocumentModel, Posterior
+from varitext.documents.export import write_vectors
+from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
-from varitext.export import write_vectors
 from varitext.files import atomic_folder
 from varitext.on_ray.cluster import LOCAL, connected
 from varitext.on_ray.pieces import PIECE_DOCUMENTS, Piece, cut

@@ -15,9 +15,9 @@ from varitext.errors import InputError
 from varitext.files import write_text
 
 if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
+    from varitext.answers.ranker import AnswerRanker
     from varitext.corpora import Documents, QuestionAnswers
-    from varitext.document_model import DocumentModel
+    from varitext.documents.model import DocumentModel
     from varitext.evaluation.perplexity import PerplexityRecord
 
 __all__ = [
@@ -54,8 +54,8 @@ def write_document_report(
     """
     path = _checked(path)
     from varitext.corpora.documents import Documents
-    from varitext.report.document_page import document_page
-    from varitext.report.shown_documents import choose_documents
+    from varitext.report.documents.page import document_page
+    from varitext.report.documents.sample import choose_documents
 
     shown = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
@@ -95,9 +95,9 @@ def save_document_figures(
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
     check_figure_names(model, names, file_format)
-    from varitext.report.document_figures import DOCUMENT_FIGURES, JudgedDocuments
-    from varitext.report.saving import save_figures
-    from varitext.report.shown_documents import choose_documents
+    from varitext.report.documents.figures import DOCUMENT_FIGURES, JudgedDocuments
+    from varitext.report.documents.sample import choose_documents
+    from varitext.report.drawing.saving import save_figures
 
     judged = JudgedDocuments(model, choose_documents(model, documents, labels, titles))
     return save_figures(DOCUMENT_FIGURES, judged, Path(folder), names, file_format)
@@ -118,7 +118,7 @@ def write_answer_report(
     `protocol` says which questions count; without one it is the corpus's own, as for `varitext evaluate`.
     """
     path = _checked(path)
-    from varitext.report.answer_page import answer_page
+    from varitext.report.answers.page import answer_page
 
     judged = _judged_answers(ranker, question_answers, protocol)
     write_text(path, answer_page(judged, question_answers, folder))
@@ -134,8 +134,8 @@ def save_answer_figures(
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
     check_figure_names(ranker, names, file_format)
-    from varitext.report.answer_figures import ANSWER_FIGURES
-    from varitext.report.saving import save_figures
+    from varitext.report.answers.figures import ANSWER_FIGURES
+    from varitext.report.drawing.saving import save_figures
 
     judged = _judged_answers(ranker, question_answers, protocol)
     return save_figures(ANSWER_FIGURES, judged, Path(folder), names, file_format)
@@ -144,10 +144,10 @@ def save_answer_figures(
 def check_figure_names(model: "DocumentModel | AnswerRanker", names: Sequence[str], file_format: str) -> None:
     """Whether the model has these figures, before documents or questions are looked for."""
     check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
-    from varitext.document_model import DocumentModel
-    from varitext.report.answer_figures import ANSWER_FIGURES
-    from varitext.report.document_figures import DOCUMENT_FIGURES
-    from varitext.report.saving import check_figures
+    from varitext.documents.model import DocumentModel
+    from varitext.report.answers.figures import ANSWER_FIGURES
+    from varitext.report.documents.figures import DOCUMENT_FIGURES
+    from varitext.report.drawing.saving import check_figures
 
     known = DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES
     check_figures(names, known, file_format)
@@ -158,7 +158,7 @@ def check_figure_names(model: "DocumentModel | AnswerRanker", names: Sequence[st
 
 def _judged_answers(ranker: "AnswerRanker", question_answers: "QuestionAnswers", protocol: str | None):
     from varitext.corpora import default_protocol
-    from varitext.report.judged_answers import judge_answers
+    from varitext.report.answers.evaluated import judge_answers
 
     return judge_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
 

@@ -10,8 +10,8 @@ from varitext.files import sha256_of
 from varitext.report.escaping import for_html
 
 if TYPE_CHECKING:
-    from varitext.answer_ranker import AnswerRanker
-    from varitext.document_model import DocumentModel
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.documents.model import DocumentModel
 
 MOST_FILES = 20
 LONGEST_VALUE = 2000  # characters of a value in a table

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from varitext.answer_ranker import AnswerRanker
+from varitext.answers.ranker import AnswerRanker
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
 from varitext.serve.served_models import ServedModels

@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 import varitext
-from varitext.answer_ranker import AnswerRanker
-from varitext.document_model import DocumentModel
+from varitext.answers.ranker import AnswerRanker
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.serve.answer_routes import answer_routes
 from varitext.serve.batch_queue import serving

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import scipy.sparse
 
-from varitext.document_model import DocumentModel, Posterior
+from varitext.documents.model import DocumentModel, Posterior
 from varitext.serve.limits import Limits, Refusal
 from varitext.serve.metrics import Metrics
 from varitext.serve.worker import Worker

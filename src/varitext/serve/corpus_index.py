@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from varitext.document_model import BLOCK, DocumentModel
+from varitext.documents.model import BLOCK, DocumentModel
 from varitext.errors import InputError
-from varitext.inspection import nearest
-from varitext.report.shown_documents import telling_words
-from varitext.report.topics import strongest_topics
+from varitext.evaluation.topics import nearest, strongest_topics
+from varitext.report.documents.sample import telling_words
 
 if TYPE_CHECKING:
     from varitext.corpora import Documents

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from varitext.document_model import DocumentModel, Posterior
+from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
-from varitext.inspection import Topic, nearest
+from varitext.evaluation.topics import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.document_map import DocumentMap
 from varitext.serve.limits import Refusal

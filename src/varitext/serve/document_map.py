@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from varitext.document_model import DocumentModel
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
-from varitext.inspection import nearest
-from varitext.report.map_layout import lay_out
+from varitext.evaluation.map_layout import lay_out
+from varitext.evaluation.topics import nearest
 from varitext.serve.corpus_index import CorpusIndex
 from varitext.serve.limits import Refusal
 

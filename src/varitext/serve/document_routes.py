@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from varitext.cli.asking import known_word
-from varitext.document_model import DocumentModel
+from varitext.cli.inputs import known_word
+from varitext.documents.model import DocumentModel
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
 from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, all_topics, judge_perplexity

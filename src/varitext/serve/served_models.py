@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from varitext.answer_ranker import AnswerRanker
-from varitext.cli.asking import load_any
-from varitext.document_model import DocumentModel
+from varitext.answers.ranker import AnswerRanker
+from varitext.documents.model import DocumentModel
+from varitext.loading import load_any
 from varitext.serve.batch_queue import BatchQueue
 from varitext.serve.bodies import ModelInfo
 from varitext.serve.corpus_index import CorpusIndex

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from varitext.benchmarking.systems import Setting
-from varitext.document_model import PREDICTION_SAMPLES, DocumentModel
+from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 
 
 class VaritextNVDM:

@@ -1,0 +1,1 @@
+"""AnswerRanker, what a user holds, and what surrounds it."""

@@ -1,0 +1,78 @@
+"""How a model's probability and columns of `overlap.py` become one probability: logistic regression (paper: +Cnt).
+
+A ranking compares the candidates of one question, so every column x enters twice, as the candidate's distance from the
+mean of its question's candidates and as that mean:
+
+    log odds = b + sum_x  within_x (x - mean_q x) + between_x mean_q x
+
+The first part alone decides the ranking; the second tells questions with a likely answer from those without. With one
+weight for both, differences between questions would blur what tells candidates of one question apart.
+
+Whoever fits it gives it probabilities of pairs that the model was not trained on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+
+from varitext.models.answers.features.overlap import PairFeatures
+
+SMALLEST = 1e-12  # a probability nearer to 0 or 1 has no finite log odds worth the name
+
+
+@dataclass(frozen=True)
+class Combination:
+    columns: tuple[str, ...]  # the first is log_odds
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    within: tuple[float, ...]
+    between: tuple[float, ...]
+    intercept: float
+
+    @classmethod
+    def fit(cls, probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray) -> "Combination":
+        """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""
+        values = _with_log_odds(probabilities, features)
+        mean, scale = np.nanmean(values, 0), np.nanstd(values, 0)
+        scale[scale <= 1e-12 * np.abs(mean)] = 1.0  # a column that never varies, but for rounding
+        parts = _within_and_between((values - mean) / scale, features.question_of)
+        regression = LogisticRegression(C=1.0, max_iter=1000).fit(parts, labels)
+        within, between = np.split(regression.coef_[0], 2)
+        numbers = [tuple(map(float, one)) for one in (mean, scale, within, between)]
+        return cls(("log_odds", *features.columns), *numbers, float(regression.intercept_[0]))
+
+    def probability(self, probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
+        """The combined probability of each pair, given all candidates of its question."""
+        values = _with_log_odds(probabilities, features.only(self.columns[1:]))
+        standardised = (values - np.array(self.mean)) / np.array(self.scale)
+        parts = _within_and_between(standardised, features.question_of)
+        return expit(parts @ np.concatenate([self.within, self.between]) + self.intercept)
+
+
+def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """The combined probability of each pair by a combination that was fitted without the pair's fold."""
+    combined = np.empty(len(labels))
+    for number in np.unique(fold):
+        inside = fold == number
+        fitted = Combination.fit(probabilities[~inside], features.of_pairs(~inside), labels[~inside])
+        combined[inside] = fitted.probability(probabilities[inside], features.of_pairs(inside))
+    return combined
+
+
+def _with_log_odds(probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
+    return np.column_stack([logit(np.clip(probabilities, SMALLEST, 1 - SMALLEST)), features.values])
+
+
+def _within_and_between(values: np.ndarray, question_of: np.ndarray) -> np.ndarray:
+    """Each candidate's distance from its question's mean, and that mean, [pairs, 2 columns].
+
+    What is unknown says nothing: it stands at the mean of its question, and that at the mean of all (0) if none is
+    known.
+    """
+    known = ~np.isnan(values)
+    sums = [np.bincount(question_of, column) for column in np.where(known, values, 0.0).T]
+    counts = [np.bincount(question_of, column) for column in known.T]
+    means = (np.stack(sums, 1) / np.maximum(np.stack(counts, 1), 1))[question_of]  # [pairs, columns]
+    return np.column_stack([np.where(known, values - means, 0.0), means])

@@ -1,0 +1,1 @@
+"""Counts, tokens and pairs in batches: padding, masks, bucketing."""

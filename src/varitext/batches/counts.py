@@ -1,0 +1,128 @@
+"""Batches: sparse counts all the way in, and word sequences with their padding masks.
+
+Nothing here is ever V wide: a batch of documents holds its non-zero counts, document by document.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from varitext.corpora.sharded_counts import Counts, shuffled_rows
+from varitext.runtime.processes import ALONE, Share, World
+
+
+@dataclass(frozen=True, slots=True)
+class CountBatch:
+    """The non-zero counts of B documents over a vocabulary of V words; n of them in all."""
+
+    words: Tensor  # [n] word of each entry, document by document
+    counts: Tensor  # [n]
+    documents: Tensor  # [n] document of each entry
+    starts: Tensor  # [B] first entry of each document
+    lengths: Tensor  # [B] words in each document, counted with repetition
+    vocabulary_size: int
+    share: Share | None = None  # which part of a larger batch, if processes share one
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @classmethod
+    def from_rows(cls, rows: scipy.sparse.csr_matrix, device: torch.device | str = "cpu") -> "CountBatch":
+        per_document = np.diff(rows.indptr).astype(np.int64)
+        counts = torch.from_numpy(np.asarray(rows.data, np.float32))
+        documents = torch.repeat_interleave(torch.from_numpy(per_document))
+        lengths = torch.zeros(rows.shape[0], device="cpu").index_add_(0, documents, counts)
+        batch = cls(
+            words=torch.from_numpy(rows.indices.astype(np.int64)),
+            counts=counts,
+            documents=documents,
+            starts=torch.from_numpy(rows.indptr[:-1].astype(np.int64)),
+            lengths=lengths,
+            vocabulary_size=rows.shape[1],
+        )
+        return batch if str(device) == "cpu" else batch.to(device)
+
+    def to(self, device: torch.device | str) -> "CountBatch":
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved = {name: value.to(device, non_blocking=True) for name, value in values.items() if torch.is_tensor(value)}
+        return replace(self, **moved)
+
+
+class CountBatches:
+    """Documents as batches: shuffled for training, in order for evaluation.
+
+    `counts` may lie in shards on disk: a batch copies its own rows and nothing else.
+    """
+
+    def __init__(self, counts: Counts, device: torch.device | str = "cpu"):
+        self.counts = counts
+        self.device = device
+
+    def __len__(self) -> int:
+        return self.counts.shape[0]
+
+    def shuffled(
+        self, batch_size: int, seed: Sequence[int], thinning: float = 0.0, world: World = ALONE
+    ) -> Iterator[CountBatch]:
+        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches.
+
+        Each process of a `world` takes its share of every batch, and reads no other rows unless they are thinned: that
+        depends on all of them.
+        """
+        generator = np.random.default_rng(seed)
+        for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
+            chosen, share = np.sort(chosen), world.share(len(chosen))
+            if thinning:
+                rows = thin(self.counts[chosen], thinning, generator)[share.rows]
+            else:
+                rows = self.counts[chosen[share.rows]]
+            yield replace(CountBatch.from_rows(rows, self.device), share=share)
+
+    def in_order(self, batch_size: int) -> Iterator[CountBatch]:
+        for start in range(0, len(self), batch_size):
+            yield CountBatch.from_rows(self.counts[start : start + batch_size], self.device)
+
+    def in_equal_blocks(self, block_size: int) -> Iterator[tuple[CountBatch, int]]:
+        """In order, the last block filled up with empty documents; with each block, how many documents are real.
+
+        Matrix products of one fixed shape treat every row alike, so a document's result does not depend, to the
+        bit, on which other documents happen to be in the call.
+        """
+        for start in range(0, len(self), block_size):
+            rows = self.counts[start : start + block_size]
+            real = rows.shape[0]
+            indptr = np.pad(rows.indptr, (0, block_size - real), mode="edge")
+            filled = scipy.sparse.csr_matrix((rows.data, rows.indices, indptr), shape=(block_size, rows.shape[1]))
+            yield CountBatch.from_rows(filled, self.device), real
+
+
+def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """The numbers of all arrays, one after the other, `size` at a time."""
+    rest = np.zeros(0, np.int64)
+    for array in arrays:
+        rest = np.concatenate([rest, array])
+        whole = len(rest) - len(rest) % size
+        yield from (rest[start : start + size] for start in range(0, whole, size))
+        rest = rest[whole:]
+    if len(rest):
+        yield rest
+
+
+def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
+    """Leave out each word of a document with a probability that is drawn per document between 0 and `most`.
+
+    What is left is again a document, only shorter, and a new one at every pass: neither network can learn the
+    training documents by heart. A document that would lose all its words keeps them.
+    """
+    documents = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    kept_share = 1 - most * generator.random(rows.shape[0])
+    counts = generator.binomial(rows.data.astype(np.int64), kept_share[documents]).astype(np.float32)
+    emptied = np.bincount(documents, counts, minlength=rows.shape[0]) == 0
+    counts = np.where(emptied[documents], rows.data, counts)
+    thinned = scipy.sparse.csr_matrix((counts, rows.indices.copy(), rows.indptr.copy()), shape=rows.shape)
+    thinned.eliminate_zeros()
+    return thinned

@@ -1,0 +1,160 @@
+"""Batches of questions with their candidate answers, as padded sequences of word numbers.
+
+A batch holds whole questions with all their candidates, so that each question is read once however many answers it
+has. Word numbers: 0 is padding, 1 any word that the vocabulary does not have, and the vocabulary starts at 2.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from varitext.batches.tokens import TokenBatch
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+
+_DIGIT = re.compile(r"\d")
+PADDING = 0
+UNKNOWN = 1
+FIRST_WORD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PairBatch:
+    """Q questions and their P candidates."""
+
+    questions: TokenBatch  # [Q, T]
+    answers: TokenBatch  # [P, T]
+    question_of: Tensor  # [P] which question each answer belongs to
+    labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
+    weights: Tensor  # [P] how many candidates each stands for: above 1 where only some of a question's are here
+    features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def to(self, device: torch.device | str) -> "PairBatch":
+        questions = TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device))
+        answers = TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device))
+        rest = (self.question_of, self.labels, self.weights)
+        features = None if self.features is None else self.features.to(device)
+        return PairBatch(questions, answers, *(one.to(device) for one in rest), features)
+
+
+class PairBatches:
+    """Questions as batches of about `batch_size` pairs each: shuffled for training, in order for evaluation."""
+
+    def __init__(
+        self,
+        question_answers: QuestionAnswers,
+        vocabulary: Vocabulary,
+        batch_size: int = 128,
+        device: torch.device | str = "cpu",
+        most_wrong: int | None = None,
+        features: np.ndarray | None = None,  # [pairs, F]
+    ):
+        """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
+        if batch_size < 1:
+            raise InputError(f"batch_size must be above zero, not {batch_size}")
+        if not question_answers.questions:
+            raise InputError(f"{question_answers.name} ({question_answers.part}): there are no questions")
+        questions = question_answers.questions
+        self.device = device
+        self.questions = [word_numbers(question.words, vocabulary) for question in questions]
+        self.answers = [
+            [word_numbers(candidate.words, vocabulary) for candidate in question.candidates] for question in questions
+        ]
+        self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
+        self.sizes = np.array([len(answers) for answers in self.answers])
+        self.features = None  # of each question
+        if features is not None:
+            self.features = np.split(np.ascontiguousarray(features, np.float32), np.cumsum(self.sizes)[:-1])
+        self.most_wrong = most_wrong
+        n_wrong = self.sizes - np.array([round(float(labels.sum())) for labels in self.labels])
+        self.sizes_in_training = self.sizes - np.maximum(0, n_wrong - (most_wrong if most_wrong else n_wrong))
+        pairs = int(self.sizes_in_training.sum())
+        self.number_of_batches = min(len(questions), max(1, round(pairs / batch_size)))
+
+    def __len__(self) -> int:
+        """The number of batches in a pass: the same in every pass, as training counts on it."""
+        return self.number_of_batches
+
+    def shuffled(self, seed: Sequence[int]) -> Iterator[PairBatch]:
+        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
+        generator = np.random.default_rng(seed)
+        order = generator.permutation(len(self.questions))
+        for part in np.split(order, _cuts(self.sizes_in_training[order], self.number_of_batches)):
+            yield self.batch(np.sort(part), None if self.most_wrong is None else generator)
+
+    def in_order(self) -> Iterator[PairBatch]:
+        """The pairs in the order of the corpus: results, one after another, belong to its `labels` and `groups`."""
+        for part in np.split(np.arange(len(self.questions)), _cuts(self.sizes, self.number_of_batches)):
+            yield self.batch(part)
+
+    def batch(self, chosen: Sequence[int] | np.ndarray, fewer: np.random.Generator | None = None) -> PairBatch:
+        """The questions at these places, with all their candidates, or `fewer` of the wrong ones."""
+        kept = [self._kept(place, fewer) for place in chosen]
+        pairs = list(zip(chosen, kept, strict=True))
+        batch = PairBatch(
+            questions=padded([self.questions[place] for place in chosen]),
+            answers=padded([self.answers[place][one] for place, rows in pairs for one in rows]),
+            question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
+            labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
+            weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
+            features=self.features
+            and torch.from_numpy(np.concatenate([self.features[place][rows] for place, rows in pairs])),
+        )
+        return batch if str(self.device) == "cpu" else batch.to(self.device)
+
+    def _kept(self, place: int, fewer: np.random.Generator | None) -> np.ndarray:
+        """Which candidates of a question are in the batch."""
+        labels = self.labels[place]
+        wrong = np.flatnonzero(labels == 0)
+        if fewer is None or len(wrong) <= self.most_wrong:
+            return np.arange(len(labels))
+        drawn = fewer.choice(wrong, self.most_wrong, replace=False)
+        return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
+
+    def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
+        """Wrong answers that were drawn stand for those that were not: the loss stays that of all pairs on average."""
+        labels = self.labels[place]
+        drawn = labels[rows] == 0
+        each = (labels == 0).sum() / max(1, drawn.sum())
+        return np.where(drawn, each, 1).astype(np.float32)
+
+
+def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
+    """Each word's number, by its `reading_form`; all words that the vocabulary does not have share one."""
+    index, missing = vocabulary.index, UNKNOWN - FIRST_WORD
+    return np.array([index.get(reading_form(word), missing) for word in words], np.int64) + FIRST_WORD  # [T]
+
+
+def reading_form(word: str) -> str:
+    """A word as models of sentences read it: in lower case, with 0 for every digit.
+
+    So that 1969 is a year (0000) and 3.14 a fraction (0.00), also those that no training sentence has.
+    """
+    return _DIGIT.sub("0", word.lower())
+
+
+def padded(sentences: Sequence[np.ndarray]) -> TokenBatch:
+    """All sentences side by side, each filled up with padding; at least one place wide."""
+    lengths = np.array([len(sentence) for sentence in sentences])
+    mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # [B, T]
+    tokens = np.full(mask.shape, PADDING, np.int64)
+    if sentences:
+        tokens[mask] = np.concatenate(sentences)
+    return TokenBatch(torch.from_numpy(tokens), torch.from_numpy(mask))
+
+
+def _cuts(sizes: np.ndarray, parts: int) -> np.ndarray:
+    """Where to cut questions of these sizes into parts with about as many pairs each, none of them empty."""
+    ends = np.cumsum(sizes)
+    number = np.arange(1, parts)
+    cuts = np.searchsorted(ends, ends[-1] * number / parts, side="left") + 1
+    cuts = np.maximum.accumulate(cuts - number) + number  # strictly rising, were it for one huge question ...
+    return np.minimum(cuts, len(sizes) - parts + number)  # ... and enough left for the parts to come

@@ -1,0 +1,1 @@
+"""DocumentModel, what a user holds, and what surrounds it."""

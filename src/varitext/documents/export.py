@@ -1,0 +1,84 @@
+"""Document vectors as files for other tools: .npy, .csv or .parquet."""
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from varitext.errors import InputError
+from varitext.files import atomic_file, check_can_write
+
+if TYPE_CHECKING:
+    from varitext.documents.model import Posterior
+
+ROW_GROUP = 1 << 16
+FORMATS = (".npy", ".csv", ".parquet")
+
+
+def check_vector_file(path: Path) -> None:
+    """Say so before an hour of work, not after, if vectors cannot be written to `path`."""
+    if path.suffix not in FORMATS:
+        raise InputError(
+            f"{path}: vectors are written as {', '.join(FORMATS)}, not {path.suffix or 'a file without ending'}"
+        )
+    if path.exists():
+        raise InputError(f"{path} exists already: name another file, or remove it first")
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(f"{path}: Parquet needs pyarrow: pip install 'varitext[parquet]'")
+    check_can_write(path)
+
+
+def write_vectors(path: Path, blocks: Iterable["Posterior"], documents: int, width: int, with_std: bool) -> None:
+    """Rows are documents in their order; columns mean_0.. and, if asked for, std_0.. after them.
+
+    The blocks are written as they come, `documents` rows in all, so that no more than a few are ever held.
+    """
+    names = [f"{part}_{k}" for part in (("mean", "std") if with_std else ("mean",)) for k in range(width)]
+    tables = (np.hstack([block.mean, block.std]) if with_std else block.mean for block in blocks)
+    with atomic_file(path) as temporary:
+        if path.suffix == ".npy":
+            _write_npy(temporary, tables, (documents, len(names)))
+        elif path.suffix == ".csv":
+            _write_csv(temporary, tables, names)
+        else:
+            _write_parquet(temporary, tables, names)
+
+
+def _write_npy(path: Path, tables: Iterable[np.ndarray], shape: tuple[int, int]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.float32)), "fortran_order": False, "shape": shape}
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for table in tables:
+            stream.write(np.ascontiguousarray(table, np.float32).data)
+
+
+def _write_csv(path: Path, tables: Iterable[np.ndarray], names: list[str]) -> None:
+    with path.open("w", encoding="ascii") as stream:
+        stream.write(",".join(names) + "\n")
+        for table in tables:
+            # nine digits tell every float32 from every other: all formats hold the same values
+            np.savetxt(stream, table, delimiter=",", fmt="%.9g")
+
+
+def _write_parquet(path: Path, tables: Iterable[np.ndarray], names: list[str]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    schema = pyarrow.schema([(name, pyarrow.float32()) for name in names])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for table in _in_groups(tables):
+            writer.write_table(pyarrow.table(list(np.asfortranarray(table).T), schema=schema))
+
+
+def _in_groups(tables: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Blocks joined to about as many rows as a group of a Parquet file should have."""
+    group: list[np.ndarray] = []
+    for table in tables:
+        group.append(table)
+        if sum(map(len, group)) >= ROW_GROUP:
+            yield np.concatenate(group)
+            group = []
+    if group:
+        yield np.concatenate(group)

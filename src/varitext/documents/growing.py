@@ -1,0 +1,86 @@
+"""A network with more words: those it has stay where they are, new ones come after them.
+
+A network over V words has tensors that are V long in one dimension. The larger network is built anew, as for a first
+fit, and the old values go to the first V places. A new word starts as a word of its frequency would at a first fit,
+moved by what training has done to the words since, on average by frequency: like an ordinary word of no topic.
+
+Where words come from softmax(h R + b), one Newton step on log p(X | h) from there puts a new word where its documents
+lie, the less so the rarer it is; h_d is the vector that the old network gives document d, f_w the word's frequency:
+
+    R_w  +=  sum_d (x_dw - N_d f_w) (h_d - mean h) / (1 + sum_d N_d f_w)
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from varitext.batches.counts import CountBatches
+from varitext.corpora.sharded_counts import Counts, blocks_of
+from varitext.errors import InputError
+from varitext.models.documents.base import DocumentNetwork
+from varitext.runtime.devices import seeded
+
+BLOCK = 256
+
+
+def grown(
+    network: DocumentNetwork, architecture: dict[str, Any], log_frequencies: Tensor, seed: int
+) -> DocumentNetwork:
+    """The network over as many words as there are frequencies, [V]; the first ones are its own, in their order."""
+    with seeded(seed):
+        larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
+    larger.word_log_frequencies.copy_(log_frequencies)
+    larger.start_from_frequencies()
+    larger.to(log_frequencies.device)
+    started, shares = larger.state_dict(), torch.softmax(log_frequencies[: len(network.word_log_frequencies)], 0)
+    for name, old in network.state_dict().items():
+        if name != "word_log_frequencies":
+            started[name].copy_(_widened(name, old, started[name], shares))
+    return larger
+
+
+def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
+    """The old values in the first places; in the others how new words start."""
+    differing = [place for place, pair in enumerate(zip(old.shape, started.shape, strict=True)) if pair[0] != pair[1]]
+    if not differing:
+        return old
+    if len(differing) > 1 or old.shape[differing[0]] != len(shares):
+        raise InputError(f"this kind of network cannot learn new words: {name} does not have a place for each")
+    words = differing[0]
+    was, new = started.split([len(shares), started.shape[words] - len(shares)], words)
+    moved = torch.tensordot(old - was, shares.to(old), ([words], [0])).unsqueeze(words)
+    return torch.cat([old, new + moved], words)
+
+
+@torch.no_grad()
+def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Counts) -> None:
+    """The Newton step, where the network has a decoder of that kind; `counts` are over the words of `network`."""
+    if not hasattr(network, "decoder"):
+        return
+    known = len(old.word_log_frequencies)
+    frequencies = network.word_log_frequencies[known:].double().exp()  # [new]
+    by_word, by_length, summed = 0.0, 0.0, 0.0  # of h: weighted by x_dw [new, K], by N_d [K], plain [K]
+    for block in blocks_of(counts):
+        h = _vectors(old, block[:, :known])  # [B, K]
+        lengths = np.asarray(block.sum(1), np.float64)  # [B, 1]
+        by_word, by_length = by_word + block[:, known:].T @ h, by_length + (lengths * h).sum(0)
+        summed = summed + h.sum(0)
+    word_counts, words = _totals(counts)
+    mean, frequencies = summed / counts.shape[0], frequencies.cpu().numpy()
+    pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
+    step = pulled / (1 + words * frequencies)[:, None]
+    network.decoder.weight[known:] += torch.from_numpy(step).to(network.decoder.weight)
+
+
+def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:
+    """h of each document on the network's own axes, [D, K]."""
+    batches = CountBatches(counts, network.word_log_frequencies.device).in_order(BLOCK)
+    h = torch.cat([network.document_vectors(batch).mean for batch in batches]).double()
+    return (h @ network.axes.T.double() if network.free_axes else h).cpu().numpy()
+
+
+def _totals(counts: Counts) -> tuple[np.ndarray, float]:
+    word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(counts))  # [V]
+    return word_counts, float(word_counts.sum())

@@ -1,0 +1,1 @@
+"""Layers that models share, and their kernels."""

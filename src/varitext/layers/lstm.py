@@ -1,0 +1,166 @@
+"""LSTMs over sentences of any length: without waiting for the longest, and side by side on all threads.
+
+An LSTM goes word by word, each step too small to share among cores, and a batch takes as many steps as its longest
+sentence has words. So sentences are sorted by length and cut into chunks, padded each to its own longest. Chunks do not
+depend on each other: every thread takes one at a time. What comes out is the same, whatever the chunks and threads.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from varitext.batches.tokens import TokenBatch
+from varitext.layers.words import Dropout, Sentences, WordEmbedding
+from varitext.runtime.threads import workers
+
+CALL = 200  # steps of one sentence that a call of a small LSTM costs on top of its steps, measured
+ROUND = 4  # sizes of chunks are multiples of this: the kernel of a size is made once, and kept for the next chunk of it
+
+
+class SentenceLSTM(nn.Module):
+    """An LSTM of several layers over word vectors, with dropout on these."""
+
+    def __init__(self, input_dim: int, hidden_dim: int = 50, layers: int = 3, dropout: float = 0.4):
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.lstm = nn.LSTM(input_dim, hidden_dim, layers, batch_first=True)
+
+    def forward(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Sentences:
+        return read([self], [batch], word_vectors)[0]
+
+
+def read(
+    readers: Sequence[SentenceLSTM], batches: Sequence[TokenBatch], word_vectors: WordEmbedding
+) -> list[Sentences]:
+    """What each reader makes of its batch, all of them at once."""
+    chunks = [list(_chunks(*pair, word_vectors)) for pair in zip(readers, batches, strict=True)]
+    jobs = [Job(reader.lstm, one.words) for reader, many in zip(readers, chunks, strict=True) for one in many]
+    states = iter(run_side_by_side(jobs))
+    return [_together(batch, many, states) for batch, many in zip(batches, chunks, strict=True)]
+
+
+# Sentences to chunks and back
+
+
+class _Chunk(NamedTuple):
+    words: Tensor  # [b, t, E] its sentences' word vectors, zero on padding
+    places: Tensor  # [n] where its real words stand in [b, t], as one number
+    places_in_batch: Tensor  # [n] where they stand in the batch's [B, T], as one number
+
+
+def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding) -> Iterator[_Chunk]:
+    order = torch.sort(batch.lengths, descending=True, stable=True).indices
+    mask = batch.mask[order]
+    width = mask.shape[1]
+    # on another device lengths would have to be fetched, and its kernels gain nothing by chunks: all are one
+    lengths = batch.lengths[order].tolist() if mask.device.type == "cpu" else [width] * len(mask)
+    rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
+    words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
+    places_in_batch = order[rows] * width + columns
+    bounds = chunk_bounds(lengths)
+    word_counts = [sum(lengths[start:end]) for start, end in bounds[:-1]]
+    word_counts.append(len(words) - sum(word_counts))
+    # by `split`, as slices would each give back a gradient as large as all of them
+    parts = (one.split(word_counts) for one in (words, rows, columns, places_in_batch))
+    for (start, end), inside, row, column, place_in_batch in zip(bounds, *parts, strict=True):
+        size, longest = (ROUND * math.ceil(max(1, one) / ROUND) for one in (end - start, lengths[start]))
+        places = (row - start) * longest + column
+        padded = inside.new_zeros(size * longest, inside.shape[1]).index_copy_(0, places, inside)
+        yield _Chunk(padded.view(size, longest, -1), places, place_in_batch)
+
+
+def chunk_bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
+    """Where sentences, sorted from long to short, are cut: when they have waited for as many steps as a call costs."""
+    bounds, start, waited = [], 0, 0
+    for place, length in enumerate(lengths):
+        waited += lengths[start] - length
+        if waited > CALL:
+            bounds.append((start, place))
+            start, waited = place, 0
+    return [*bounds, (start, len(lengths))]
+
+
+def _together(batch: TokenBatch, chunks: list[_Chunk], states: Iterator[Tensor]) -> Sentences:
+    found = [next(states).flatten(0, 1).index_select(0, chunk.places) for chunk in chunks]
+    size, width = batch.mask.shape
+    places = torch.cat([chunk.places_in_batch for chunk in chunks])
+    flat = torch.cat(found)
+    whole = flat.new_zeros(size * width, flat.shape[1]).index_copy_(0, places, flat).view(size, width, -1)  # [B, T, H]
+    last = (batch.lengths - 1).clamp(min=0)
+    return Sentences(whole, whole[torch.arange(size, device=whole.device), last], batch.mask)
+
+
+# Side by side
+
+
+class Job(NamedTuple):
+    lstm: nn.LSTM
+    words: Tensor  # [b, t, E]
+
+    def run(self) -> Tensor:
+        return self.lstm(self.words)[0]  # [b, t, H]
+
+
+def run_side_by_side(jobs: Sequence[Job]) -> list[Tensor]:
+    """The states that each job gives, by all workers if there are any; autograd goes through as if one by one."""
+    pool = workers()
+    if pool is None or len(jobs) == 1 or jobs[0].words.device.type != "cpu":
+        return [job.run() for job in jobs]
+    if not torch.is_grad_enabled():
+        return _in_threads(pool, jobs, [(job,) for job in jobs], Job.run, grad=False)
+    lstms = {id(job.lstm): job.lstm for job in jobs}.values()
+    weights = [weight for lstm in lstms for weight in lstm.parameters()]
+    return list(_SideBySide.apply(pool, jobs, *(job.words for job in jobs), *weights))
+
+
+class _SideBySide(torch.autograd.Function):
+    """Every job has a graph of its own, which its thread builds and later walks back through."""
+
+    @staticmethod
+    def forward(ctx: Any, pool: ThreadPoolExecutor, jobs: Sequence[Job], *_: Tensor) -> tuple[Tensor, ...]:
+        ctx.pool = pool
+        ctx.jobs = [job._replace(words=job.words.detach().requires_grad_(job.words.requires_grad)) for job in jobs]
+        ctx.states = _in_threads(pool, ctx.jobs, [(job,) for job in ctx.jobs], Job.run, grad=True)
+        return tuple(states.detach() for states in ctx.states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        known = list(zip(ctx.jobs, ctx.states, gradients, strict=True))
+        of_words, of_weights = [], {}
+        for job, found in zip(ctx.jobs, _in_threads(ctx.pool, ctx.jobs, known, _walk_back, grad=False), strict=True):
+            of_words.append(found.pop())
+            of_weights.setdefault(id(job.lstm), []).append(found)
+        sums = [_sum(column) for found in of_weights.values() for column in zip(*found, strict=True)]
+        return None, None, *of_words, *sums
+
+
+def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor | None]:
+    """The gradients of the LSTM's weights and of the words, as far as they want one."""
+    every = [*job.lstm.parameters(), job.words]
+    found = iter(torch.autograd.grad(states, [one for one in every if one.requires_grad], gradient))
+    return [next(found) if one.requires_grad else None for one in every]
+
+
+def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
+    return None if gradients[0] is None else functools.reduce(torch.add, gradients)
+
+
+def _in_threads(
+    pool: ThreadPoolExecutor, jobs: Sequence[Job], known: Sequence[tuple], work: Callable, grad: bool
+) -> list:
+    """`work` on what is known of each job, the costliest first, so that no thread begins on a long one at the end."""
+
+    def one(place: int) -> Any:
+        with torch.set_grad_enabled(grad):
+            return work(*known[place])
+
+    order = sorted(range(len(jobs)), key=lambda place: jobs[place].words.shape[:2].numel(), reverse=True)
+    found = dict(zip(order, pool.map(one, order), strict=True))
+    return [found[place] for place in range(len(jobs))]

@@ -1,0 +1,185 @@
+"""LCLR: latent word alignment with features of meaning, under a max-margin classifier (Yih and others 2013).
+
+The question's words choose words of the candidate; `latent_alignment.py` learns what makes a good choice. A choice is
+described by groups of features, each of which can be left out:
+
+    lexical    the same word (stop words apart), the same stem
+    wordnet    a synonym, an antonym, a kind of the word, what the word is a kind of, a word of the same root
+    vectors    the cosine of word vectors, as far as it is above that of unrelated words
+    type       the question's interrogative may choose a word that looks like an answer to it: a year for when, a
+               number for how many, a name for who and where
+    length     the candidate's length, which needs no choice; it can only speak for a long one
+
+Each weighs by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
+other models; `type` stands for the first by the look of words alone.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from varitext.corpora.question_answers import Question, QuestionAnswers
+from varitext.models.answers.features.alignment import (
+    NO_WORD,
+    AlignedCorpus,
+    QuestionPairs,
+    side_by_side,
+    unit_vectors,
+)
+from varitext.models.answers.features.wordnet import WordSenses, has_wordnet, needed_wordnet
+from varitext.models.answers.lclr_learning import AlignmentChoices, learn, scores
+from varitext.models.answers.scorer import AnswerScorer, chosen
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.text import Vocabulary
+
+GROUPS = {
+    "lexical": ("same", "same_stop", "same_stem"),
+    "wordnet": ("synonym", "antonym", "kind", "kind_of", "same_root"),
+    "vectors": ("similarity",),
+    "type": ("year", "number", "name", "other_number", "other_name"),
+    "length": ("length",),
+}
+UNRELATED = 0.35  # cosines up to this count as none, or a long sentence would gain by its mere number of words
+MOST_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
+MONTHS = {"January", "February", "March", "April", "May", "June", "July", "August", "September"}
+MONTHS |= {"October", "November", "December"}
+
+
+class LatentAlignment(AnswerScorer):
+    """Ranks by the score of the best alignment; `features` names groups. Those of WordNet need its files.
+
+    `cost` is what all pairs together weigh in learning beside theta's own size.
+    """
+
+    feature_names = tuple(GROUPS)
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        embedding_dim: int = 50,
+        features: Sequence[str] | str | None = None,
+        cost: float = 100.0,
+        turns: int = 5,
+    ):
+        super().__init__(vocabulary, ("score",))
+        present = [group for group in GROUPS if group != "wordnet" or has_wordnet()]
+        self.groups = self.named_features = chosen(features, self.feature_names, present)
+        self.names = tuple(name for group in self.groups for name in GROUPS[group])
+        self.cost, self.turns = cost, turns
+        self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
+        self.register_buffer("theta", torch.zeros(len(self.names) + 1, dtype=torch.float64))
+
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+        self.word_vectors.copy_(torch.from_numpy(unit_vectors(words.start, tuple(self.word_vectors.shape))))
+        # all choices are worth something at first, or none would ever be made
+        start = np.append(np.ones(len(self.names)), -1.0)
+        choices = self.choices(train)
+        self.theta.copy_(torch.from_numpy(learn(choices, train.labels, start, self.cost / train.n_pairs, self.turns)))
+
+    def features(self, question_answers: QuestionAnswers) -> np.ndarray:
+        return scores(self.choices(question_answers), self.theta.numpy())[:, None]  # [P, 1]
+
+    def choices(self, question_answers: QuestionAnswers) -> AlignmentChoices:
+        """All that the words of all questions may be aligned to."""
+        corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.float().numpy())
+        senses = needed_wordnet().senses(corpus.table.words) if "wordnet" in self.groups else None
+        found, pair_of, n_pairs = [], [], 0
+        for question, pairs in zip(question_answers.questions, corpus.questions(), strict=True):
+            described = self._described(question, corpus, pairs, senses)  # [C, words, choices, F]
+            candidate, word = described.any((2, 3)).nonzero()  # a word that has nothing to choose says nothing
+            found.append(described[candidate, word])
+            pair_of.append(n_pairs + candidate)
+            n_pairs += len(described)
+        return AlignmentChoices(np.concatenate(found), np.concatenate(pair_of), n_pairs)
+
+    def _described(
+        self, question: Question, corpus: AlignedCorpus, pairs: QuestionPairs, senses: WordSenses | None
+    ) -> np.ndarray:
+        """The choices of every word of one question, of its interrogative, and of no word at all (the length)."""
+        n, (n_candidates, _) = len(pairs.asked), pairs.answers.shape
+        described = np.zeros((n_candidates, n + 2, MOST_CHOICES, len(self.names)), np.float32)
+        self._describe_words(described, corpus, pairs, senses)
+        if "type" in self.groups:
+            _put(described[:, n], self._columns("type"), _answer_types(question, corpus, pairs))
+        if "length" in self.groups:
+            lengths = np.array([len(candidate.words) for candidate in question.candidates])
+            described[:, n + 1, 0, self._columns("length")] = np.log1p(lengths)[:, None] / 4
+        return described
+
+    def _describe_words(
+        self, described: np.ndarray, corpus: AlignedCorpus, pairs: QuestionPairs, senses: WordSenses | None
+    ) -> None:
+        stop = corpus.is_stop[pairs.asked][:, None, None]
+        lexical = np.stack([pairs.same & ~stop, pairs.same & stop, pairs.same_stem & ~pairs.same & ~stop])
+        content_cosine = np.maximum(pairs.similarity - UNRELATED, 0) * ~stop * ~pairs.same
+        parts = {"lexical": lexical, "vectors": content_cosine[None]}
+        if senses is not None:
+            parts["wordnet"] = _relations(senses, pairs) & ~stop & ~pairs.same
+        relations = [parts[group] for group in ("lexical", "wordnet") if group in parts]
+        order = 10 * np.concatenate(relations).sum(0) + content_cosine  # [n, C, T]
+        best = np.argsort(-order, 2, kind="stable")[:, :, :MOST_CHOICES]  # [n, C, choices]
+        weight = np.maximum(corpus.idf[pairs.asked], 1e-3)
+        weight = (weight / max(weight.sum(), 1e-12))[:, None, None]
+        for group, values in parts.items():
+            if group in self.groups:
+                taken = np.take_along_axis(values, best[None], 3) * weight  # [F, n, C, choices]
+                target = described[:, : len(pairs.asked), : best.shape[2]]
+                target[..., self._columns(group)] = taken.transpose(2, 1, 3, 0)
+
+    def _columns(self, group: str) -> list[int]:
+        return [self.names.index(name) for name in GROUPS[group]]
+
+
+def _put(described: np.ndarray, columns: list[int], types: np.ndarray) -> None:
+    """One choice for each look that a candidate has a word of: [C, choices, F] from [C, looks]."""
+    for choice, column in enumerate(columns):
+        described[:, choice, column] = types[:, choice]
+
+
+def _relations(senses: WordSenses, pairs: QuestionPairs) -> np.ndarray:
+    """WordNet's five for every word of the question and of the candidates, [5, n, C, T]."""
+    different, place = np.unique(pairs.answers, return_inverse=True)
+    asked = WordSenses(*(matrix[pairs.asked] for matrix in senses))
+    answers = WordSenses(*(matrix[np.maximum(different, 0)] for matrix in senses))
+    products = (
+        asked.meant @ answers.meant.T,
+        asked.opposite @ answers.meant.T,
+        asked.meant @ answers.above.T,
+        asked.above @ answers.meant.T,
+        asked.derived @ answers.meant.T,
+    )
+    found = np.stack([(product.toarray() > 0) & (different != NO_WORD) for product in products])  # [5, n, different]
+    return found[:, :, place.reshape(pairs.answers.shape)]
+
+
+def _answer_types(question: Question, corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
+    """Whether each candidate has a new word that looks as the question wants it: year, number, name; or else any."""
+    wanted = _wanted([word.lower() for word in question.words])
+    lengths = np.array([len(candidate.words) for candidate in question.candidates])
+    looks = [_look(word, place) for one in question.candidates for place, word in enumerate(one.words)]
+    looks = side_by_side(np.array(looks, bool).reshape(-1, 3), lengths, False)  # [C, T, 3]
+    new = ~pairs.same.any(0)[..., None] if len(pairs.asked) else True
+    year, number, name = (looks & new).any(1).T  # [C]
+    right = (wanted == "when") & year, (wanted == "how many") & number, (wanted in ("who", "where")) & name
+    others = (wanted not in ("when", "how many")) & number, (wanted not in ("who", "where")) & name
+    return np.stack([*right, *others], 1)
+
+
+def _wanted(words: Sequence[str]) -> str:
+    joined = " ".join(words)
+    if "when" in words or "what year" in joined or "what date" in joined or "what day" in joined:
+        return "when"
+    if any(f"how {much}" in joined for much in ("many", "much", "old", "long", "tall", "big", "far", "large", "high")):
+        return "how many"
+    if "who" in words or "whom" in words or "whose" in words or "what is the name" in joined:
+        return "who"
+    places = ("where", "what city", "what country", "what state", "which country", "which city")
+    return "where" if any(place in joined for place in places) else "what"
+
+
+def _look(word: str, place: int) -> tuple[bool, bool, bool]:
+    """Year or month, number, name: by digits and capitals alone."""
+    digits = any(map(str.isdigit, word))
+    year = (word.isdigit() and len(word) == 4) or word in MONTHS
+    return year, digits, place > 0 and word[:1].isupper()

@@ -1,0 +1,74 @@
+"""NASM, the neural answer selection model (paper, section 4 and appendix B.2).
+
+    prior              p(h | q) = N(mean(q), diag(std(q)^2))            learned, from the question alone
+    inference network  q(h | q, a, y) = N(mean(q, a, y), diag(std(q, a, y)^2))
+    generative model   p(y = 1 | q, a, h) = sigmoid(s_q^T M z_a(a, h) + b)
+
+h looks at the answer in the question's place (`LatentAttention`). Both networks share the two LSTMs. The posterior sees
+the label and serves training only; prediction draws h from the prior.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.pairs import PairBatch
+from varitext.latent import DiagonalGaussian
+from varitext.layers.attention import LatentAttention
+from varitext.layers.counts import MLP, GaussianHead
+from varitext.models.answers.network import Encoding
+from varitext.models.answers.recurrent import RecurrentNetwork
+
+
+class NASM(RecurrentNetwork):
+    """Answers ranked by latent stochastic attention; h is what the question means."""
+
+    has_latent = True
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        embedding_dim: int = 50,
+        hidden_dim: int = 50,
+        layers: int = 3,
+        dropout: float = 0.4,
+        prior_dim: int = 50,
+        posterior_dim: int = 150,
+        fixed_words: int = 0,
+    ):
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words)
+        self.attention = LatentAttention(latent_dim, hidden_dim)
+        self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")  # W_1, W_2
+        self.prior_head = GaussianHead(prior_dim, latent_dim)  # W_3, W_4
+        self.read_label = nn.Linear(1, hidden_dim)  # W_5: s_y
+        self.posterior_mlp = MLP(3 * hidden_dim, posterior_dim, 2, "tanh")  # W_6, W_7
+        self.posterior_head = GaussianHead(posterior_dim, latent_dim)  # W_8, W_9
+
+    def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
+        return self.prior_head(self.prior_mlp(encoding.question))  # [Q, K]
+
+    def posterior(self, encoding: Encoding) -> DiagonalGaussian:
+        label = self.read_label(encoding.labels[:, None])  # [P, H]
+        joint = torch.cat([encoding.question_by_pair, encoding.answers.last, label], 1)  # [P, 3H]
+        return self.posterior_head(self.posterior_mlp(joint))  # [P, K]
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.match(encoding.question_by_pair, self.attention(h, encoding.answers))  # [S, P]
+
+    @torch.no_grad()
+    def attention_weights(self, batch: PairBatch, samples: int = 20) -> Tensor:
+        """alpha on every word of every answer, for every sample of the prior.
+
+        From the same random state as `predict`, both use the same h.
+        """
+        encoding = self.encode(batch)
+        return self.attention_given(self.prior_samples(encoding, samples), encoding)  # [S, P, T]
+
+    def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.attention.weights(h, encoding.answers)  # [S, P, T]
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]:
+        for part in (self.read_label, self.posterior_mlp, self.posterior_head):
+            yield from part.parameters()

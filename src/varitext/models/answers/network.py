@@ -1,0 +1,80 @@
+"""What every network of answers has: word vectors, and the framework's methods around `encode` and `logits`."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.pairs import PairBatch
+from varitext.latent import DiagonalGaussian
+from varitext.layers.words import Sentences, WordEmbedding
+
+
+class Encoding(NamedTuple):
+    question: Tensor  # [Q, H]   s_q(|q|), or what else stands for it; read once for all its candidates
+    answers: Sentences  # [P, T, H]   s_a
+    question_of: Tensor  # [P]
+    labels: Tensor  # [P]   only the posterior and the likelihood look at them
+    features: Tensor | None = None  # [P, F]   for networks that ask for `pair_columns`
+
+    @property
+    def question_by_pair(self) -> Tensor:
+        return self.question.index_select(0, self.question_of)  # [P, H]
+
+
+class AnswerNetwork(nn.Module):
+    """The base of networks: p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
+
+    As it stands h has no dimensions: then the KL is zero and the bound is the log likelihood itself, which is all that
+    a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
+    """
+
+    has_latent = False
+    in_one_go = False  # but by gradients, step by step
+    updates = 700  # enough: about 13 passes over WikiQA; 25 were no better in trials on training questions
+    joins_columns = True  # whether counts and position can be added to its probability
+    side_by_side = False  # whether its training has jobs for several workers (`threads.py`)
+    reads_positions = False  # whether the place of a candidate in its document counts inside
+    feature_names: tuple[str, ...] = ()  # what a user may choose of
+    pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
+
+    def __init__(self, vocabulary_size: int, embedding_dim: int = 50, fixed_words: int = 0):
+        super().__init__()
+        self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, fixed_words)
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        """The log odds that each answer is right, [S, P], for h of shape [S, P, K]."""
+        raise NotImplementedError
+
+    # The four methods of the framework
+
+    def encode(self, batch: PairBatch) -> Encoding:
+        raise NotImplementedError
+
+    def prior(self, encoding: Encoding) -> DiagonalGaussian:
+        by_question, question_of = self.prior_by_question(encoding), encoding.question_of
+        return DiagonalGaussian(*(values.index_select(0, question_of) for values in by_question))  # [P, K]
+
+    def posterior(self, encoding: Encoding) -> DiagonalGaussian:
+        return self.prior(encoding)
+
+    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        logits = self.logits(h, encoding)
+        return encoding.labels * logits - nn.functional.softplus(logits)  # [S, P]
+
+    # Prediction
+
+    def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
+        """p(h | q), one row per question."""
+        return DiagonalGaussian.standard(encoding.question[:, :0])  # [Q, 0]
+
+    def prior_samples(self, encoding: Encoding, samples: int) -> Tensor:
+        """h of the prior, drawn once per question and shared by its candidates: a sample is then one ranking."""
+        drawn = self.prior_by_question(encoding).rsample(samples)  # [S, Q, K]
+        return drawn.index_select(1, encoding.question_of)  # [S, P, K]
+
+    @torch.no_grad()
+    def predict(self, batch: PairBatch, samples: int = 20) -> Tensor:
+        """The probability that each answer is right, for every sample of the prior; labels are not looked at."""
+        encoding = self.encode(batch)
+        return torch.sigmoid(self.logits(self.prior_samples(encoding, samples), encoding))  # [S, P]

@@ -1,0 +1,51 @@
+"""Overlap: which words a question and a candidate share. The floor that every other system must clear.
+
+Each column alone is a ranking that needs no training: the count of shared words, the same weighed by idf, BM25. All of
+them, with how long a sentence is and where it stands, are a logistic regression that alone rivals networks on WikiQA.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.models.answers.features.bm25 import bm25
+from varitext.models.answers.features.overlap import COUNTS, PLACE
+from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.scorer import AnswerScorer, chosen
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.text import Vocabulary
+
+WORDS = (*COUNTS, "bm25", "log_length")
+POSITION = ("log_position", "first_sentence")
+
+
+class OverlapRegression(AnswerScorer):
+    """Logistic regression on columns of `overlap.py`, BM25, and whether a sentence is the first of its document.
+
+    `features` names the columns, one for a plain ranking by it. Without it they are all, those of the sentence's place
+    with `position` only.
+    """
+
+    joins_columns = False
+    feature_names = WORDS + POSITION
+
+    def __init__(self, vocabulary: Vocabulary, features: Sequence[str] | str | None = None, position: bool = False):
+        columns = chosen(features, self.feature_names, WORDS + POSITION * position)
+        super().__init__(vocabulary, columns)
+        self.named_features = columns
+        self.reads_positions = not set(POSITION).isdisjoint(columns)
+        self.register_buffer("mean_length", torch.ones((), dtype=torch.float64))
+
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+        lengths = [len(candidate.words) for question in train.questions for candidate in question.candidates]
+        self.mean_length.fill_(max(1.0, float(np.mean(lengths))))
+
+    def features(self, question_answers: QuestionAnswers) -> np.ndarray:
+        shared = self.overlap.features(question_answers)
+        values = dict(zip(shared.columns, shared.values.T, strict=True))
+        values["bm25"] = bm25(WordTable.of(question_answers), self.overlap, self.mean_length.item())
+        position = values[PLACE[0]]  # a logarithm: zero for the first sentence
+        values["first_sentence"] = np.where(np.isnan(position), np.nan, position == 0)
+        return np.column_stack([values[name] for name in self.columns])

@@ -1,0 +1,104 @@
+"""What systems have in common that no gradient trains: features of a pair, and a logistic regression on them.
+
+A network learns from batches of word numbers. These learn in one go from the questions themselves, since words that
+training never saw are half of what they go by. What they learned is in buffers: the model folder keeps nothing else.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError
+from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.text import Vocabulary
+
+SMALLEST_COEFFICIENT = 1e-6
+
+
+class AnswerScorer(nn.Module):
+    """The base of such systems: `learn_words` and `features` are their own.
+
+    The log odds of a pair are a linear function of its features, each standardised. A system with one feature ranks by
+    it, and the regression only says what probability its values mean.
+    """
+
+    has_latent = False
+    in_one_go = True
+    updates = 0
+    joins_columns = True  # whether counts and position can be added: not to a system that is made of these
+    side_by_side = False  # whether its training has jobs for several workers (`threads.py`)
+    reads_positions = False  # whether the place of a candidate in its document counts inside
+    feature_names: tuple[str, ...] = ()  # what a user may choose of
+    named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
+
+    def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):
+        super().__init__()
+        self.vocabulary, self.columns = vocabulary, tuple(columns)
+        for name in ("mean", "scale", "coefficients"):
+            self.register_buffer(name, torch.zeros(len(self.columns), dtype=torch.float64))
+        self.register_buffer("intercept", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("document_frequencies", torch.zeros(len(vocabulary), dtype=torch.int64))
+        self.register_buffer("n_answers", torch.zeros((), dtype=torch.int64))
+
+    # What a system says for itself
+
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+        """Learn all that the features need, but for how rare words are."""
+
+    def features(self, question_answers: QuestionAnswers) -> np.ndarray:
+        """The columns of every pair, [P, F], in the order of the corpus; NaN where one is unknown."""
+        raise NotImplementedError
+
+    # What is the same for all
+
+    def learn(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int = 0) -> None:
+        overlap = Overlap.learn(train, self.vocabulary)
+        self.document_frequencies.copy_(torch.from_numpy(overlap.document_frequencies))
+        self.n_answers.fill_(overlap.n_answers)
+        self.learn_words(train, dev, words, seed)
+        self._fit_regression(self.features(train), train.labels)
+
+    def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
+        """The log odds of every pair that the answer is right; labels are not looked at."""
+        standardised = self._standardised(self.features(question_answers))
+        return standardised @ self.coefficients.numpy() + self.intercept.item()  # [P]
+
+    @property
+    def overlap(self) -> Overlap:
+        """How rare words are among the training answers."""
+        return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
+
+    def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:
+        known = np.isfinite(values)
+        count = np.maximum(known.sum(0), 1)
+        mean = np.where(known, values, 0).sum(0) / count
+        scale = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+        self.mean.copy_(torch.from_numpy(mean))
+        self.scale.copy_(torch.from_numpy(np.where(scale > 0, scale, 1)))
+        regression = LogisticRegression(C=1.0, max_iter=1000).fit(self._standardised(values), labels)
+        coefficients = regression.coef_[0]
+        if len(coefficients) == 1:
+            coefficients = np.maximum(coefficients, SMALLEST_COEFFICIENT)
+        self.coefficients.copy_(torch.from_numpy(coefficients))
+        self.intercept.fill_(float(regression.intercept_[0]))
+
+    def _standardised(self, values: np.ndarray) -> np.ndarray:
+        """What is unknown says nothing: it stands at the mean."""
+        return np.nan_to_num((values - self.mean.numpy()) / self.scale.numpy(), nan=0.0)  # [P, F]
+
+
+def chosen(names: Sequence[str] | str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
+    """The features named, in the order of `known`; a text may name several, with commas."""
+    if names is None:
+        return tuple(default)
+    named = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    unknown = [name for name in named if name not in known]
+    if unknown or not named:
+        what = f"no feature of this system is called {unknown[0]!r}" if unknown else "no feature is named"
+        raise InputError(f"{what}; there are: {', '.join(known)}")
+    return tuple(name for name in known if name in named)

@@ -1,0 +1,104 @@
+"""The words that an answer ranker learns from its training questions, and where their vectors begin."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.batches.pairs import reading_form
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+from varitext.text.vocabulary import is_line
+
+RANDOM = "random"  # as `VectorSource`: begin without any
+VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
+
+
+class AnswerWords(NamedTuple):
+    vocabulary: Vocabulary  # words without a vector come first
+    start: np.ndarray | None  # [V, E]; None for a random start
+    source: str  # in words, for the record
+    n_known: int  # words that have a vector in the source: the last of the vocabulary
+
+
+def learn_words(
+    train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int, unseen: int = 0
+) -> AnswerWords:
+    """The words that stand twice in the questions and answers, or once and have a vector; and `unseen` ones that have.
+
+    What a question is about is often a name that no training question has. Its vector serves as well as any other, so
+    the first words of the source are kept, too: the most frequent, in most files.
+
+    First come words without a vector, then those with one, then unseen ones; the most frequent first among each.
+    Vectors are rounded to 16 bits, which is how a model folder keeps those that are not tuned.
+    """
+    tally = _word_tally(train)
+    words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
+    vectors = _source_vectors(source, words, dim, unseen)
+    start = None if vectors is None else vectors_for(words, vectors, seed)
+    known = np.zeros(len(words), bool) if start is None else start.is_known
+    repeated = np.array([tally[word] > 1 for word in words], bool)
+    kept = np.concatenate([np.flatnonzero(repeated & ~known), np.flatnonzero(known)])
+    if not len(kept):
+        raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
+    seen = tuple(words[place] for place in kept)
+    if start is None:
+        return AnswerWords(Vocabulary(seen), None, RANDOM, 0)
+    others = _unseen_words(tally, vectors, unseen)
+    matrix = np.concatenate([start.matrix[kept], vectors.vectors[list(others.values())]])
+    rounded = matrix.astype(np.float16).astype(np.float32)
+    n_known = int(known.sum()) + len(others)
+    return AnswerWords(Vocabulary((*seen, *others)), rounded, _source_name(source), n_known)
+
+
+def _unseen_words(tally: Counter[str], vectors: WordVectors, most: int) -> dict[str, int]:
+    """Words of the source that training does not have, as they are read, and the row of each."""
+    found: dict[str, int] = {}
+    for row, word in enumerate(vectors.words):
+        if len(found) == most:
+            break
+        form = reading_form(word)
+        if form not in tally and is_line(form):
+            found.setdefault(form, row)
+    return found
+
+
+def _word_tally(train: QuestionAnswers) -> Counter[str]:
+    tally: Counter[str] = Counter()
+    for question in train.questions:
+        for sentence in (question, *question.candidates):
+            tally.update(map(reading_form, sentence.words))
+    return tally
+
+
+def _source_name(source: VectorSource) -> str:
+    return "given" if isinstance(source, WordVectors) else str(source or "the data folder's")
+
+
+def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None, unseen: int) -> WordVectors | None:
+    if isinstance(source, WordVectors):
+        vectors = source
+    elif source is None:
+        vectors = known_word_vectors()
+    else:
+        vectors = None if source == RANDOM else load_word_vectors(source, only=words, first=unseen)
+    return vectors if vectors is None or dim is None else reduce_vectors(vectors, dim)
+
+
+def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
+    """The first `dim` principal components of all vectors given; those that have `dim` numbers stay as they are."""
+    if vectors.dim < dim:
+        raise InputError(
+            f"the word vectors have {vectors.dim} numbers a word, and embedding_dim={dim} needs at least {dim}"
+        )
+    if vectors.dim == dim:
+        return vectors
+    centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(0, dtype=np.float64)
+    _, axes = np.linalg.eigh(centred.T @ centred)  # rising eigenvalues
+    axes = axes[:, ::-1][:, :dim]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # a component's sign is arbitrary: fix it
+    return WordVectors(vectors.words, (centred @ axes).astype(np.float32))

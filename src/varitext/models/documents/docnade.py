@@ -1,0 +1,209 @@
+"""docNADE, the neural autoregressive distribution estimator of documents (Larochelle and Lauly 2012).
+
+    p(X) = prod_i p(x_i | x_1 .. x_{i-1}),   p(x_i = w | before) = softmax(U h_i + b)_w,
+    h_i = activation(c + sum_{j<i} W_{x_j})
+
+Nothing is latent, so log p is exact for a given order of the words. A bag of words has no order: one model serves all,
+trained on random ones. Two figures follow from the orders o of one document, and both are reported:
+
+    mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
+    log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other
+
+Training needs no order word by word. In a random order, what comes before a random place is a random part of the
+document, and every word of the rest is as likely as any other to come next. So draw a share s from (0, 1), see each
+word with probability s, and predict all the others at once. If r of the N words are left,
+
+    E[ (N + 1) / r * sum_{w in rest} log p(w | seen) ]  =  E_orders[ log p(X) ],          (0 where r = 0)
+
+because the number of words seen is then uniform on 0 .. N. One softmax per draw, in place of N per document
+(as in Uria et al. 2014 and Lauly et al. 2017, with the share in place of the place).
+"""
+
+import math
+
+import scipy.sparse
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch, CountBatches
+from varitext.errors import InputError
+from varitext.latent import Bound, Estimate
+from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
+from varitext.layers.tree_softmax import SHAPES, WordTree
+from varitext.models.documents.base import DocumentNetwork, DocumentVectors
+from varitext.models.documents.bounds import DocumentBounds, Figure, exact_bounds
+from varitext.models.documents.information import directions_carry
+from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.runtime.devices import seeded
+from varitext.training.settings import TrainingSettings
+
+LARGEST_LOGITS = 2**23  # places x words held at once: 32 MB
+SAMPLES_PER_ORDER = 5  # an order costs a softmax per word of the document, where a draw of h elsewhere costs one in all
+ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
+
+
+class DocNADE(DocumentNetwork):
+    """An autoregressive model of bags of words; a document's vector is the hidden layer after all its words."""
+
+    figure = Figure(
+        "exact",
+        "log p(X), exact for a given order of the words: its mean over n_samples random orders; importance-weighted: "
+        "log p(X) of the mixture of these orders",
+    )
+    free_axes = False
+    rows_draw_alone = False
+    whole_counts = True
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        activation: str = "sigmoid",
+        output: str = "softmax",
+        draws: int = 4,
+        dropout: float = 0.0,
+    ):
+        super().__init__(vocabulary_size, latent_dim)
+        if activation not in ACTIVATIONS:
+            raise InputError(f"activation is {' or '.join(map(repr, ACTIVATIONS))}, not {activation!r}")
+        if output not in ("softmax", *SHAPES):
+            raise InputError(f"output is 'softmax' or a tree, {' or '.join(map(repr, SHAPES))}, not {output!r}")
+        self.activation, self.draws = ACTIVATIONS[activation], draws
+        self.embedding = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W^T
+        self.bias = nn.Parameter(torch.zeros(latent_dim))  # c
+        self.dropout = nn.Dropout(dropout)
+        if output == "softmax":
+            self.output = FullSoftmax(vocabulary_size, latent_dim)
+        else:
+            self.output = WordTree(vocabulary_size, latent_dim, output)
+
+    def start_from_frequencies(self) -> None:
+        self.output.start_from_frequencies(self.word_log_frequencies.exp())
+
+    def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
+        """An unbiased estimate of log p(X) over all orders, from `draws` random parts of each document."""
+        draws = samples * self.draws
+        # one share in each of equal strata: the parts seen are spread evenly from nothing to everything
+        strata = torch.arange(draws, device=batch.words.device)[:, None]
+        share = (strata + torch.rand_like(batch.lengths.expand(draws, -1))) / draws  # [S, B]
+        seen = torch.binomial(batch.counts.expand(draws, -1), share[:, batch.documents])  # [S, n]
+        before, rest = stacked(batch, seen), stacked(batch, batch.counts - seen)
+        log_likelihood = self.output.log_likelihood(self.hidden(before), rest).view(draws, -1)  # [S, B]
+        scale = (batch.lengths + 1) / rest.lengths.view(draws, -1).clamp(min=1)
+        value = (scale * log_likelihood).mean(0)
+        return Estimate(value, Bound(value, value.new_zeros(len(batch), self.latent_dim)))
+
+    @torch.no_grad()
+    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        """One order for every five samples that others draw. The bound is the mean over orders of log p."""
+        orders = max(1, samples // SAMPLES_PER_ORDER)
+        with seeded(seed, self.bias.device):
+            batches = CountBatches(counts, self.bias.device).in_order(256)
+            found = torch.cat([self.log_probability(batch, orders) for batch in batches], 1).double()  # [O, D]
+        mixture = found.logsumexp(0) - math.log(orders)
+        bounds = exact_bounds(found.mean(0).cpu().numpy(), counts, self.latent_dim)
+        return bounds._replace(importance_weighted=mixture.cpu().numpy(), drawn=orders)
+
+    def hidden(self, batch: CountBatch) -> Tensor:
+        """h after all the words of each document."""
+        return self._activated(sparse_times_dense(batch, batch.counts.to(self.bias.dtype), self.embedding))  # [B, K]
+
+    def log_probability(self, batch: CountBatch, orders: int) -> Tensor:
+        """log p(X_o) of each document in random orders, [O, B]; exact."""
+        return torch.stack([self.log_probability_in_order(*in_random_order(batch)) for _ in range(orders)])
+
+    def log_probability_in_order(self, words: Tensor, documents: Tensor, size: int) -> Tensor:
+        """log p of `size` documents word by word; `words` are theirs in order, document by document."""
+        sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents in one go, so with room to spare
+        sums = sums - self.embedding[words]  # up to the word before
+        starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
+        before = (sums - sums[starts]).to(self.bias.dtype)
+        blocks = torch.arange(len(words), device=words.device).split(LARGEST_LOGITS // len(self.embedding) + 1)
+        values = [
+            self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
+            for i in blocks
+        ]
+        return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
+
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """sum_w count_w log p(w | observed): each hidden word as the next one; exact, nothing is drawn."""
+        return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
+
+    def _activated(self, sums: Tensor) -> Tensor:
+        return self.dropout(self.activation(self.bias + sums))
+
+    # What users look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """The hidden layer after all words, about which there is no doubt."""
+        hidden = self.hidden(batch)
+        return DocumentVectors(hidden, torch.zeros_like(hidden))
+
+    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        directions = self.output.word_gradients()
+        return directions_carry(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
+
+    def word_directions(self) -> Tensor:
+        return self.embedding
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """The presets differ in the output: the full softmax, or a tree over words."""
+        outputs = {"recommended": "softmax", "balanced-tree": "balanced", "huffman-tree": "huffman"}
+        if preset not in outputs:
+            raise InputError(f"no preset of docnade is called {preset!r}; there are: {', '.join(outputs)}")
+        epochs = round(min(100, max(8, 4000 / math.sqrt(documents))))
+        batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
+        training = TrainingSettings(
+            epochs=epochs, batch_size=batch_size, learning_rate=5e-3, patience=max(5, epochs // 4), kl_warm_up=0
+        )
+        return Recipe({"output": outputs[preset]}, training, DocumentObjective(length_exponent=0.7))
+
+
+class FullSoftmax(nn.Linear):
+    """p(w | h) = softmax(U h + b)_w."""
+
+    def __init__(self, vocabulary_size: int, hidden_dim: int):
+        super().__init__(hidden_dim, vocabulary_size)
+        nn.init.normal_(self.weight, std=0.05)
+
+    def start_from_frequencies(self, frequencies: Tensor) -> None:
+        with torch.no_grad():
+            self.bias.copy_(frequencies.log())
+
+    def word_gradients(self) -> Tensor:
+        """How the score of each word changes with h, [V, K]."""
+        return self.weight.detach()
+
+    def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
+        """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
+        return multinomial_log_likelihood(self(hidden)[None], batch)[0]
+
+
+def stacked(batch: CountBatch, counts: Tensor) -> CountBatch:
+    """S versions of the same documents below each other: `counts` is [S, n], the rows are S x B."""
+    versions, entries = counts.shape
+    number = torch.arange(versions, device=counts.device)[:, None]
+    documents = (number * len(batch) + batch.documents).ravel()
+    return CountBatch(
+        words=batch.words.repeat(versions),
+        counts=counts.reshape(-1),
+        documents=documents,
+        starts=(number * entries + batch.starts).ravel(),
+        lengths=counts.new_zeros(versions * len(batch)).index_add_(0, documents, counts.reshape(-1)),
+        vocabulary_size=batch.vocabulary_size,
+    )
+
+
+def in_random_order(batch: CountBatch) -> tuple[Tensor, Tensor, int]:
+    """The documents' words, each as often as it is counted, shuffled within each document; whose they are; and B."""
+    times = batch.counts.round().long()
+    words, documents = batch.words.repeat_interleave(times), batch.documents.repeat_interleave(times)
+    shuffled = torch.argsort(documents + torch.rand(len(words), dtype=torch.double, device=words.device))
+    return words[shuffled], documents, len(batch)  # documents are in order, before and after
+
+
+def _single(words: Tensor, like: Tensor, vocabulary_size: int) -> CountBatch:
+    """Each word as a document of its own; numbers are of the type of `like`."""
+    numbers, ones = torch.arange(len(words), device=words.device), like.new_ones(len(words))
+    return CountBatch(words, ones, numbers, numbers, ones, vocabulary_size)

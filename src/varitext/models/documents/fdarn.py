@@ -1,0 +1,33 @@
+"""fDARN, a deep autoregressive network of documents (Gregor et al. 2014; Mnih and Gregor 2014): binary h that know of
+each other, and a factorial inference network.
+
+    prior               p(h) = prod_k Bernoulli(sigmoid(c_k + sum_{j<k} W_kj h_j))
+
+The rest is in `switch_network.py`. The KL against this prior has no formula: it comes from draws of q.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from varitext.latent.autoregressive import AutoregressiveBernoullis
+from varitext.models.documents.binary import Encoding, SwitchNetwork
+from varitext.runtime.devices import seeded
+
+PRIOR_DRAWS = 2000
+
+
+class FDARN(SwitchNetwork):
+    """K switches, each of which depends on those before it."""
+
+    def add_prior(self, latent_dim: int) -> None:
+        self.prior_bias = nn.Parameter(torch.zeros(latent_dim))  # c
+        self.prior_weights = nn.Parameter(torch.zeros(latent_dim, latent_dim))  # W; what is not below the diagonal is 0
+
+    def prior(self, encoding: Encoding) -> AutoregressiveBernoullis:
+        return AutoregressiveBernoullis(self.prior_bias, self.prior_weights)
+
+    def prior_probabilities(self) -> Tensor:
+        """From draws, always the same ones: there is no formula for these either."""
+        with seeded(0, self.prior_bias.device):
+            draws = AutoregressiveBernoullis(self.prior_bias, self.prior_weights).sample(PRIOR_DRAWS)
+        return draws.mean(0)

@@ -1,0 +1,99 @@
+"""The posterior of h where words come from softmax(h R + b) and h from N(0, I): NVDM's and SWV's generative model.
+
+    log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
+
+It is concave in h, and a document enters only through R X and its length N. The decoder is a linear layer whose weight
+is R^T and whose bias is b. No gradient runs through anything here.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.latent import DiagonalGaussian
+from varitext.layers.counts import sparse_times_dense
+
+
+class Hill(NamedTuple):
+    """log p(h, X) around h, one row per document."""
+
+    h: Tensor  # [B, K]
+    height: Tensor  # [B, 1]
+    gradient: Tensor  # [B, K]
+    precision: Tensor  # [B, K]   minus the second derivative, each dimension by itself
+
+
+@torch.no_grad()
+def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
+    """One step from h = 0, and the spread there.
+
+    The direction is gradient over curvature, each dimension by itself; its length is the best one for the whole
+    curvature, without which correlated dimensions would add up to a step many times too long.
+    """
+    word_vectors, frequencies = decoder.weight, torch.softmax(decoder.bias, 0)
+    expected = frequencies @ word_vectors  # [K]   E[R_w] under the model at h = 0
+    covariance = (word_vectors * frequencies[:, None]).T @ word_vectors - torch.outer(expected, expected)  # [K, K]
+    lengths = batch.lengths[:, None]
+    gradient = sparse_times_dense(batch, batch.counts, word_vectors) - lengths * expected  # [B, K]
+    precision = 1 + lengths * covariance.diagonal().clamp(min=0)
+    direction = gradient / precision
+    curvature = (direction.square() + lengths * (direction @ covariance) * direction).sum(1, keepdim=True)
+    best_length = (gradient * direction).sum(1, keepdim=True) / curvature.clamp(min=1e-12)
+    return DiagonalGaussian(best_length * direction, -0.5 * precision.log()).within_bounds()
+
+
+@torch.no_grad()
+def climb(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> Hill:
+    """Uphill from h; a document that would go down stays and takes a smaller step next."""
+    slope = _Slope(decoder, batch)
+    here = slope.first(h)
+    step_size = torch.full_like(h[:, :1], 0.2)
+    for _ in range(steps):
+        there = slope.at(here.h + step_size * here.gradient / here.precision)
+        better = there.height > here.height  # [B, 1]   never where it is not a number
+        here = Hill(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
+        step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
+    return here
+
+
+class _Slope:
+    """log p(h, X) of a batch up to a constant, its gradient, and its curvature dimension by dimension.
+
+    The normaliser, the mean and the mean square of the word vectors under softmax(h R + b) are sums over all words with
+    the same weights exp(h R_w + b_w): one matrix product has them all. The weights are taken relative to the largest
+    at the first h, which the product that makes the logits subtracts: later ones are near. Where they are not, and
+    overflow or vanish, the height is no number or minus infinity, and the step is not taken.
+    """
+
+    def __init__(self, decoder: nn.Linear, batch: CountBatch):
+        word_vectors = decoder.weight
+        ones = word_vectors.new_ones(len(word_vectors), 1)
+        self.logit_weights = torch.cat([word_vectors, decoder.bias[:, None], -ones], 1).T  # [K + 2, V]
+        self.moments = torch.cat([word_vectors, word_vectors.square(), ones], 1)  # [V, 2 K + 1]
+        self.statistics = sparse_times_dense(batch, batch.counts, word_vectors)  # [B, K]   R X
+        self.lengths = batch.lengths[:, None]
+        self.one = torch.ones_like(self.statistics[:, :1])
+        self.shift = torch.zeros_like(self.one)  # [B, 1]
+
+    def first(self, h: Tensor) -> Hill:
+        logits = self._logits(h)
+        self.shift = logits.amax(1, keepdim=True)
+        return self._hill(h, logits.sub_(self.shift))
+
+    def at(self, h: Tensor) -> Hill:
+        return self._hill(h, self._logits(h))
+
+    def _logits(self, h: Tensor) -> Tensor:
+        return torch.cat([h, self.one, self.shift], 1) @ self.logit_weights  # [B, V]
+
+    def _hill(self, h: Tensor, logits: Tensor) -> Hill:
+        sums = logits.exp_() @ self.moments  # [B, 2 K + 1]
+        total = sums[:, -1:].where(sums[:, -1:] > 0, torch.nan)
+        expected, square = (sums[:, :-1] / total).chunk(2, 1)  # [B, K]
+        variance = (square - expected.square()).clamp(min=0)
+        normaliser = self.shift + total.log()
+        height = (h * self.statistics - 0.5 * h.square()).sum(1, keepdim=True) - self.lengths * normaliser
+        gradient = self.statistics - self.lengths * expected - h
+        return Hill(h, height, gradient, 1 + self.lengths * variance)

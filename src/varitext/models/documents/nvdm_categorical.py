@@ -1,0 +1,107 @@
+"""NVDM whose h is a set of choices: K of them, each among C values.
+
+    prior               p(h) = prod_k Categorical(softmax(c_k)), c learned
+    generative model    p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
+    inference network   q(h | X) = prod_k Categorical(softmax(a_k(X)))
+
+`latent_dim` is K. A document's vector has the K C probabilities of q; each is a topic.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.errors import InputError
+from varitext.latent import Categoricals
+from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
+from varitext.models.documents.base import DocumentNetwork, DocumentVectors
+from varitext.models.documents.information import switches_carry
+from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
+
+
+class Encoding(NamedTuple):
+    hidden: Tensor  # [B, H]
+    batch: CountBatch
+
+
+class NVDMCategorical(DocumentNetwork):
+    """K choices among C."""
+
+    free_axes = False
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        values: int = 4,
+        estimator: str = "leave_one_out",
+        hidden_dim: int = 256,
+        hidden_layers: int = 2,
+        activation: str = "silu",
+    ):
+        super().__init__(vocabulary_size, latent_dim, estimator)
+        self.values = values  # C
+        self.encoder = CountEncoder(vocabulary_size, hidden_dim, hidden_layers, activation)
+        self.head = nn.Linear(hidden_dim, latent_dim * values)
+        self.prior_logits = nn.Parameter(torch.zeros(latent_dim, values))  # c
+        self.decoder = nn.Linear(latent_dim * values, vocabulary_size)
+        nn.init.normal_(self.decoder.weight, std=0.05)
+
+    @property
+    def vector_dim(self) -> int:
+        return self.latent_dim * self.values
+
+    def start_from_frequencies(self) -> None:
+        with torch.no_grad():
+            self.decoder.bias.copy_(self.word_log_frequencies)
+
+    # The four methods of the framework
+
+    def encode(self, batch: CountBatch) -> Encoding:
+        return Encoding(self.encoder(batch), batch)
+
+    def prior(self, encoding: Encoding) -> Categoricals:
+        return Categoricals(self.prior_logits.expand(len(encoding.batch), -1, -1))
+
+    def posterior(self, encoding: Encoding) -> Categoricals:
+        return Categoricals(self.head(encoding.hidden).unflatten(-1, (self.latent_dim, self.values)))  # [B, K, C]
+
+    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return multinomial_log_likelihood(self.decoder(h.flatten(-2)), encoding.batch)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word: for completing documents."""
+        return torch.log_softmax(self.decoder(h.flatten(-2)), -1)  # [S, B, V]
+
+    # What users and training look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """The probability of every value of every choice; a document of no words gets the prior's."""
+        encoding = self.encode(batch)
+        known = (batch.lengths > 0)[:, None]
+        q, p = (each(encoding).probabilities.flatten(1) for each in (self.posterior, self.prior))  # [B, K C]
+        probabilities = torch.where(known, q, p)
+        return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
+
+    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        """Each value as a switch: taken or not."""
+        return switches_carry(vectors.mean)
+
+    def word_directions(self) -> Tensor:
+        return self.decoder.weight  # [V, K C]
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]:
+        yield from self.encoder.parameters()
+        yield from self.head.parameters()
+        yield from self.estimator.parameters()
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """One way to fit; the paper has no such model."""
+        if preset != "recommended":
+            raise InputError(f"no preset is called {preset!r}; there is: recommended")
+        settings = schedule_for(documents, 3e-3, samples=4)
+        return Recipe({"estimator": "leave_one_out"}, settings, DocumentObjective(length_exponent=0.7))

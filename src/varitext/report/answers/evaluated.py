@@ -1,0 +1,91 @@
+"""What the pictures of an answer model show: every counted pair with what the model says of it, and plain rankings."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.answers.ranking import AnswerEvaluation, answer_evaluation, question_ids
+from varitext.corpora.arranged import arrange
+from varitext.corpora.question_answers import Question, QuestionAnswers, subset
+from varitext.evaluation.calibration import TopAnswers, top_answers
+from varitext.evaluation.posterior_ranks import best_probability
+from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedAnswers:
+    """One entry per pair of the questions that count, question after question."""
+
+    ranker: AnswerRanker
+    questions: QuestionAnswers
+    evaluation: AnswerEvaluation
+    ids: np.ndarray  # [P] of the question, as in `evaluation.ranking`
+    probability: np.ndarray  # [P] of being right
+    best: np.ndarray  # [P] of being the best right answer
+
+    @cached_property
+    def question_by_id(self) -> dict[object, Question]:
+        every = (self.questions.questions[group] for group in self.questions.groups)
+        return dict(zip(self.ids.tolist(), every, strict=True))
+
+    @cached_property
+    def top(self) -> TopAnswers:
+        return top_answers(self.probability, self.questions.labels, self.ids)
+
+    @property
+    def has_latent(self) -> bool:
+        return self.ranker.network_.has_latent
+
+
+class Floor(NamedTuple):
+    """A ranking that reads no sentence."""
+
+    name: str
+    ranking: RankingRecord
+
+
+def judge_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> JudgedAnswers:
+    """The evaluation is that of `AnswerRanker.evaluate`, to the bit."""
+    arranged = arrange(question_answers).question_answers
+    probability, sampled = ranker.predict_proba(arranged), ranker.sample_proba(arranged)
+    evaluation = answer_evaluation(arranged, probability, sampled, protocol, ranker.seed)
+    counted, rows = subset(arranged, protocol), counted_rows(arranged.labels, arranged.groups, protocol)
+    best = _by_question(sampled[:, rows], counted.groups)
+    return JudgedAnswers(ranker, counted, evaluation, question_ids(arranged)[rows], probability[rows], best)
+
+
+def floors(judged: JudgedAnswers) -> list[Floor]:
+    """What no ranking should fall below, on the same questions under the same protocol."""
+    questions = judged.questions
+    features = judged.ranker.overlap_.features(questions)
+    column = dict(zip(features.columns, features.values.T, strict=True))
+    scores = {
+        "random order": np.zeros(questions.n_pairs),
+        "word count": column["word_overlap_all"],
+        "word count weighed by idf": column["idf_overlap_all"],
+        "place in its document": -column["log_position"],
+    }
+    protocol = judged.evaluation.ranking.protocol
+    return [
+        Floor(name, ranking_record(values, questions.labels, judged.ids, protocol))
+        for name, values in scores.items()
+        if np.isfinite(values).all()
+    ]
+
+
+def is_best(judged: JudgedAnswers) -> np.ndarray:
+    """Whether each candidate is the most probable of the right ones of its question; of equal ones the first is."""
+    labels, groups = judged.questions.labels, judged.questions.groups
+    right = np.flatnonzero(labels)
+    surest_first = right[np.lexsort((right, -judged.probability[right], groups[right]))]
+    best = np.zeros(len(labels), np.int8)
+    best[surest_first[np.unique(groups[surest_first], return_index=True)[1]]] = 1
+    return best
+
+
+def _by_question(sampled: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    ends = np.cumsum(np.bincount(groups))[:-1]
+    return np.concatenate([best_probability(part) for part in np.split(sampled, ends, axis=1)])

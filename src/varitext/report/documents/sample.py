@@ -1,0 +1,85 @@
+"""The documents that the pictures show: a seeded sample, with what the model makes of each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from varitext.corpora.sharded_counts import blocks_of
+from varitext.documents.model import DocumentModel
+from varitext.errors import InputError
+from varitext.report.escaping import one_line
+
+MOST_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
+TELLING_WORDS = 6
+NO_LABEL = "no label"
+
+
+@dataclass(frozen=True)
+class ShownDocuments:
+    """One row per document shown; `of` says how many there are in all."""
+
+    mean: np.ndarray  # [D, K]
+    std: np.ndarray  # [D, K]
+    lengths: np.ndarray  # [D], known words
+    telling_words: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...] | None
+    titles: tuple[str, ...] | None
+    of: int
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+
+def choose_documents(
+    model: DocumentModel,
+    documents: Any,
+    labels: Sequence[str] | None = None,
+    titles: Sequence[str] | None = None,
+    most: int = MOST_DOCUMENTS,
+) -> ShownDocuments:
+    """At most `most` documents that have a known word, drawn with the model's seed and kept in their order."""
+    counts = model.count(documents)  # once: counting texts is slower than everything below
+    for name, column in (("labels", labels), ("titles", titles)):
+        if column is not None and len(column) != counts.shape[0]:
+            raise InputError(f"there are {len(column)} {name} for {counts.shape[0]} documents")
+    has_words = np.concatenate([block.getnnz(1) > 0 for block in blocks_of(counts)])
+    if not has_words.any():
+        raise InputError("no document has a word that the model knows: there is nothing to show")
+    rows = _sample(np.flatnonzero(has_words), most, model.seed)
+    sample = counts[rows]
+    posterior = model.posterior(sample)
+    return ShownDocuments(
+        mean=posterior.mean,
+        std=posterior.std,
+        lengths=np.asarray(sample.sum(1)).ravel(),
+        telling_words=telling_words(sample, model),
+        labels=None if labels is None else tuple(_label(labels[row]) for row in rows),
+        titles=None if titles is None else tuple(one_line(titles[row]) for row in rows),
+        of=counts.shape[0],
+    )
+
+
+def telling_words(counts: scipy.sparse.csr_matrix, model: DocumentModel) -> tuple[tuple[str, ...], ...]:
+    """For each document the words that set it apart most from the corpus: n log(p(word | document) / p(word))."""
+    frequencies = model.network_.word_log_frequencies.cpu().numpy()
+    words = model.vocabulary_.words
+    told = []
+    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        columns, values = counts.indices[start:end], counts.data[start:end]
+        surprise = values * (np.log(values / values.sum()) - frequencies[columns])
+        strongest = np.argsort(-surprise, kind="stable")[:TELLING_WORDS]
+        told.append(tuple(words[column] for column in columns[strongest]))
+    return tuple(told)
+
+
+def _sample(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
+    if len(rows) <= most:
+        return rows
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
+
+def _label(value: object) -> str:
+    return (one_line(value, 60) if value is not None else "") or NO_LABEL

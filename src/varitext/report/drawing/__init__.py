@@ -1,0 +1,1 @@
+"""How figures are drawn, on the page and into files."""

@@ -1,0 +1,1 @@
+"""Where and how computation runs: devices, threads, processes, interruption."""

@@ -1,0 +1,1 @@
+"""Training: settings, the trainer, checkpoints, averaged weights."""

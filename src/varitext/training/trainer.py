@@ -1,0 +1,292 @@
+"""One training loop for every model: schedule, early stopping, rescue from divergence, checkpoints and resume.
+
+What is being learned is a `Task`: where batches come from, what the loss of one is, and how well the model does on
+held-out examples. The loop knows nothing else about models. Signs flip here and nowhere else: tasks give losses,
+models give log likelihoods.
+"""
+
+import itertools
+import math
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from varitext.errors import InputError, TrainingDiverged
+from varitext.runtime.devices import random_states, seeded, set_random_states
+from varitext.runtime.interruption import Interruption
+from varitext.runtime.processes import ALONE, World
+from varitext.training.averaging import WeightAverage
+from varitext.training.checkpoint import Snapshot, load_checkpoint, save_checkpoint
+from varitext.training.settings import Progress, Score, StepLoss, Task, TrainingSettings, TrainingState
+
+RESCUES = 5  # how often training may roll back before it gives up
+RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
+
+
+class Trainer:
+    """Trains `model` on `task`; afterwards the model holds the weights of the best held-out score."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        task: Task,
+        settings: TrainingSettings,
+        checkpoint: Path | None = None,
+        progress: Progress | None = None,
+        world: World = ALONE,
+    ):
+        self.model, self.task, self.settings = model, task, settings
+        self.checkpoint, self.progress, self.world = checkpoint, progress, world
+        self.state = TrainingState()
+        self.device = next(model.parameters()).device
+        self.started, self.interruption = time.monotonic(), Interruption()
+        self.groups = _parameter_groups(model, settings.updates)
+        self.optimizers = [
+            torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+            for group in self.groups
+        ]
+        self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
+        self.total_steps = settings.epochs * task.steps_per_epoch
+        self.steps_per_round = max(1, math.ceil(task.steps_per_epoch / settings.rounds_per_epoch))
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
+        with seeded(self.settings.seed, self.device), Interruption() as interruption:
+            if self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists())):
+                self._restore(load_checkpoint(self.checkpoint))
+            else:
+                self._begin()
+            self._run(interruption)
+        self.model.load_state_dict(self.best_weights)
+        return self.state
+
+    # The run
+
+    def _begin(self) -> None:
+        score = self._score()
+        if not math.isfinite(score.loss):
+            raise InputError("the untrained model already gives infinities on the held-out examples: check the data")
+        self.state.first_score = score.loss
+        self._keep(score)
+        self._save()
+
+    def _run(self, interruption: Interruption) -> None:
+        self.started, self.interruption = time.monotonic() - self.state.seconds, interruption
+        self.model.train()
+        while not self.state.stopped:
+            epoch, done = divmod(self.state.step, self.task.steps_per_epoch)
+            for batch in itertools.islice(self.task.batches(epoch), done, None):
+                if not self._step(batch):
+                    self._rescue()
+                    break  # the step count went back: find the batch that belongs to it
+                self.state.stopped = self._reason_to_stop()
+                if self._round_is_over() and not self._round():
+                    break
+                if self.state.stopped:
+                    break
+
+    def _round_is_over(self) -> bool:
+        return bool(self.state.stopped) or self.state.step % self.steps_per_round == 0
+
+    def _step(self, batch: Any) -> bool:
+        """One update; False if it met an infinity, in which case nothing was changed."""
+        settings, share = self.settings, self._share_done()
+        chosen = [self.state.step % 2] if settings.updates == "alternating" else range(len(self.groups))
+        if settings.updates == "alternating":  # no work for the side that stays
+            for number, group in enumerate(self.groups):
+                for parameter in group:
+                    parameter.requires_grad_(number in chosen)
+        loss = self.task.loss(self.model, batch, self._kl_weight(share))
+        loss.loss.backward()
+        parameters = [parameter for number in chosen for parameter in self.groups[number]]
+        loss = self._together(parameters, loss)
+        norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+        if norm > settings.gradient_clip:
+            nn.utils.clip_grads_with_norm_(parameters, settings.gradient_clip, norm)
+        finite = bool(torch.isfinite(norm))
+        for number in chosen:
+            optimizer = self.optimizers[number]
+            if finite:
+                optimizer.param_groups[0]["lr"] = self._learning_rate(share)
+                optimizer.step()
+            optimizer.zero_grad()
+        self.state.step += finite
+        if finite and self.average:
+            self.average.update(self.model, self.state.step)
+        if finite and self.progress:
+            self.progress.step(self._share_done(), loss.elbo.item(), loss.kl.item())
+        return finite
+
+    @torch.no_grad()
+    def _together(self, parameters: list[nn.Parameter], loss: StepLoss) -> StepLoss:
+        """Sum gradients and figures over all processes, and agree on the time and on whether one was asked to stop."""
+        seconds, asked = time.monotonic() - self.started, self.interruption.requested
+        if self.world.size > 1:
+            told = [float(asked), seconds if self.world.is_first else 0.0]
+            figures = torch.cat([torch.stack(loss), torch.tensor(told, device=loss.loss.device)])
+            self.world.sum_([*(each.grad for each in parameters if each.grad is not None), figures])
+            loss, (asked, seconds) = StepLoss(*figures[:3]), figures[3:].tolist()
+        self.state.seconds, self.asked_to_stop = seconds, bool(asked)
+        return loss
+
+    def _round(self) -> bool:
+        """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
+        state, score = self.state, self._score()
+        hopeless = not math.isfinite(score.loss) or score.loss > state.first_score + 9 * abs(state.first_score)
+        if hopeless and state.stopped in ("", "finished"):
+            state.stopped = ""
+            self._rescue()
+            return False
+        if not hopeless:
+            self._keep(score)
+        if not state.stopped and state.rounds_without_gain >= self.settings.patience:
+            state.stopped = "early"
+        if state.stopped in ("interrupted", "time"):
+            return True  # in the middle of a round: resuming from the last whole one repeats the uninterrupted run
+        self._save()
+        return True
+
+    def _save(self) -> None:
+        self.safe = self._snapshot()
+        if self.checkpoint and self.world.is_first:
+            save_checkpoint(self.checkpoint, self.safe)
+
+    def _reason_to_stop(self) -> str:
+        if self.asked_to_stop or (self.world.size == 1 and self.interruption.requested):
+            return "interrupted"
+        if self.settings.time_limit is not None and self.state.seconds >= self.settings.time_limit:
+            return "time"
+        return "finished" if self.state.step >= self.total_steps else ""
+
+    def _rescue(self) -> None:
+        """Back to the last good weights, with smaller steps."""
+        rescues, scale = self.state.rescues + 1, self.state.learning_rate_scale * RESCUE_FACTOR
+        self._restore(self.safe)
+        self.state.rescues, self.state.learning_rate_scale = rescues, scale
+        rate = self.settings.learning_rate * scale
+        if rescues > RESCUES:
+            self.model.load_state_dict(self.best_weights)
+            self.state.stopped = "diverged"
+            raise TrainingDiverged(
+                f"training diverged {rescues} times, last at a learning rate of {rate:.2g}; the best weights so far "
+                f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme values in the data"
+            )
+        if self.progress:
+            self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
+
+    def _score(self) -> Score:
+        """That of the first process, so that all decide alike."""
+        return Score(*self.world.agree(self._own_score() if self.world.is_first else None))
+
+    def _own_score(self) -> Score:
+        self.model.eval()
+        # its own noise: how often the score is taken must not change the run
+        with seeded(self.settings.seed + 1, self.device), torch.no_grad(), self._averaged():
+            score = self.task.score(self.model)
+        self.model.train()
+        return score
+
+    def _averaged(self) -> AbstractContextManager[None]:
+        return self.average.applied(self.model) if self.average else nullcontext()
+
+    def _keep(self, score: Score) -> None:
+        state, full_kl = self.state, self._kl_weight(self._share_done()) == 1
+        state.last_scores = [*state.last_scores, score.loss][-self.settings.smoothing :]
+        mean = sum(state.last_scores) / len(state.last_scores)
+        if mean < state.best or state.step == 0:
+            state.best, state.best_step, state.rounds_without_gain = mean, state.step, 0
+            with self._averaged():
+                self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        elif full_kl:
+            state.rounds_without_gain += 1
+        record = {"step": state.step, "epoch": round(state.step / self.task.steps_per_epoch, 3)}
+        record |= {"seconds": round(state.seconds, 3), "kl_weight": self._kl_weight(self._share_done())}
+        record |= {"learning_rate": self._learning_rate(self._share_done())} | score.metrics
+        state.history.append(record)
+        if self.progress:
+            self.progress.round(record)
+
+    # The schedule
+
+    def _share_done(self) -> float:
+        share = self.state.step / self.total_steps
+        if self.settings.time_limit is not None:
+            share = max(share, self.state.seconds / self.settings.time_limit)
+        return min(share, 1.0)
+
+    def _learning_rate(self, share: float) -> float:
+        warm_up = self.settings.learning_rate_warm_up
+        rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step moves too
+        fall = 0.5 * (1 + math.cos(math.pi * share))
+        return self.settings.learning_rate * self.state.learning_rate_scale * rise * fall
+
+    def _kl_weight(self, share: float) -> float:
+        return min(1.0, 0.1 + 0.9 * share / self.settings.kl_warm_up) if self.settings.kl_warm_up else 1.0
+
+    # What a checkpoint holds
+
+    def _snapshot(self) -> Snapshot:
+        tensors = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
+        if self.average:
+            tensors |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
+        tensors |= random_states(self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            for index, moments in optimizer.state_dict()["state"].items():
+                tensors |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
+        settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
+        return Snapshot(tensors, asdict(self.state), settings)
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        self._refuse_another_run(snapshot.settings)
+        tensors = snapshot.tensors
+        try:
+            self.model.load_state_dict(_with_prefix(tensors, "model."))
+        except RuntimeError:
+            raise InputError(
+                "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
+            ) from None
+        self.best_weights = _with_prefix(tensors, "best.")
+        if self.average:
+            for name, tensor in _with_prefix(tensors, "average.").items():
+                self.average.weights[name].copy_(tensor)
+        set_random_states(tensors, self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in _with_prefix(tensors, f"optimizer.{number}.").items():
+                index, moment = name.split(".", 1)
+                moments.setdefault(int(index), {})[moment] = tensor.clone()
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        lists = {name: list(snapshot.state[name]) for name in ("history", "last_scores")}
+        self.state = TrainingState(**snapshot.state | lists)
+        self.safe = snapshot
+
+    def _refuse_another_run(self, settings: dict[str, Any]) -> None:
+        for name, value in asdict(self.settings).items():
+            if settings[name] != value and name != "time_limit":  # a run is the same run under another clock
+                raise InputError(
+                    f"the checkpoint was written with other settings ({name} {settings[name]}, now {value}): "
+                    "resume with the same, or start anew"
+                )
+        if settings["fingerprint"] != self.task.fingerprint:
+            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
+
+
+def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]]:
+    """All parameters; or, for alternating updates, those of the generative model and of the inference network."""
+    if updates == "joint":
+        return [list(model.parameters())]
+    if not hasattr(model, "inference_parameters"):
+        raise InputError(f"{type(model).__name__} does not say which parameters are inference: use updates='joint'")
+    inference = list(model.inference_parameters())
+    numbers = {id(parameter) for parameter in inference}
+    return [[parameter for parameter in model.parameters() if id(parameter) not in numbers], inference]

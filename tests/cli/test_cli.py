@@ -1,0 +1,759 @@
+"""The command line as people type it: what each command prints and leaves on disk, and one line for bad input."""
+
+import contextlib
+import gzip
+import importlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.sparse
+from command_line import MODEL_FILES, Outcome, contents, files_no_larger_than, process, refused, varitext
+from safetensors.numpy import load_file
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+from varitext.documents.model import DocumentModel
+
+SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
+EVALUATE_KEYS = {
+    *("per_document_perplexity", "corpus_perplexity", "iwae_per_document_perplexity"),
+    *("unigram_per_document_perplexity", "kl_per_word", "n_documents", "n_tokens", "n_samples"),
+    *("corpus", "corpus_sha256"),
+}
+TOPICS = [[a + b + c for a in first for b in "aeiou" for c in "nrs"] for first in ("bdf", "ghj", "klm", "ptv")]
+WORDS = [word for topic in TOPICS for word in topic if word not in ENGLISH_STOP_WORDS]
+
+
+def draw_texts(documents: int, seed: int) -> list[str]:
+    """Short texts, each mostly of one topic's words."""
+    generator = np.random.default_rng(seed)
+    topics = [[word for word in topic if word in WORDS] for topic in TOPICS]
+    return [
+        " ".join([*generator.choice(topics[number % 4], 16), *generator.choice(WORDS, 4)])
+        for number in range(documents)
+    ]
+
+
+def write_jsonl(path: Path, texts: list[str], column: str = "text") -> Path:
+    rows = [json.dumps({column: text, "label": f"topic{number % 4}"}) + "\n" for number, text in enumerate(texts)]
+    path.write_text("".join(rows))
+    return path
+
+
+def counts_of(texts: list[str]) -> scipy.sparse.csr_matrix:
+    place = {word: column for column, word in enumerate(WORDS)}
+    counts = np.zeros((len(texts), len(WORDS)), np.float32)
+    for row, text in enumerate(texts):
+        np.add.at(counts[row], [place[word] for word in text.split()], 1)
+    return scipy.sparse.csr_matrix(counts)
+
+
+def write_corpus(folder: Path, kind: str, texts: list[str]) -> Path:
+    """The texts as a file, or a folder, of that kind."""
+    path = folder / f"documents{kind}"
+    if kind == ".jsonl":
+        write_jsonl(path, texts)
+    elif kind == ".jsonl.gz":
+        path.write_bytes(gzip.compress(write_jsonl(folder / "plain.jsonl", texts).read_bytes(), mtime=0))
+    elif kind == ".csv":
+        path.write_text("id,text\n" + "".join(f'{number},"{text}"\n' for number, text in enumerate(texts)))
+    elif kind == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(importlib.import_module("pyarrow").table({"text": texts}), path)
+    elif kind == "folder":
+        path.mkdir()
+        for number, text in enumerate(texts):
+            (path / f"{number:04}.txt").write_text(text)
+    else:
+        (folder / "vocabulary.txt").write_text("".join(f"{word}\n" for word in WORDS))
+        counts = counts_of(texts)
+        if kind == ".npz":
+            scipy.sparse.save_npz(path, counts)
+        else:
+            lines = [" ".join(f"{w + 1}:{int(n)}" for w, n in zip(r.indices, r.data, strict=True)) for r in counts]
+            path.write_text("".join(f"label {line}\n" for line in lines))
+    return path
+
+
+TEXTS, UNSEEN = draw_texts(240, seed=0), draw_texts(60, seed=1)
+
+
+@pytest.fixture(scope="module")
+def divided(tmp_path_factory) -> Path:
+    """A corpus of one's own with a training and a test part."""
+    folder = tmp_path_factory.mktemp("corpus") / "stories"
+    folder.mkdir()
+    write_jsonl(folder / "train.jsonl", TEXTS)
+    write_jsonl(folder / "test.jsonl", UNSEEN)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fitted(divided) -> Path:
+    """A model folder; tests only read it."""
+    folder = divided.parent / "model"
+    assert varitext("fit", divided, "--out", folder, "--epochs", 10, *SMALL).code == 0
+    return folder
+
+
+@pytest.fixture
+def own_model(fitted, tmp_path) -> Path:
+    """A copy of the model folder to do harm to."""
+    return Path(shutil.copytree(fitted, tmp_path / "model"))
+
+
+@pytest.fixture(autouse=True)
+def no_corpora_from_elsewhere(monkeypatch, tmp_path_factory):
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+# Help and errors in what was typed
+
+
+def test_help_comes_without_torch():
+    script = (
+        "import sys; sys.argv = ['varitext', '--help']\n"
+        "from varitext.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "print([name for name in ('torch', 'numpy', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "Commands:" in shown and shown.endswith("[]\n")
+
+
+@pytest.mark.parametrize(
+    "command", ["fit", "evaluate", "transform", "topics", "similar", "report", "figures", "rank", "compare", "demo"]
+)
+def test_every_command_teaches_itself_with_an_example(command):
+    outcome = varitext(command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert f"\n    varitext {command} " in outcome.out
+
+
+def test_no_command_shows_the_help_and_version_the_version():
+    assert varitext() == varitext("--help")
+    assert "fetch" in varitext("data").out
+    assert varitext("--version").out.startswith("varitext ")
+
+
+@pytest.mark.parametrize(
+    "typed, said",
+    [
+        ("fitt", "fitt"),
+        ("fit", "Missing argument"),
+        ("fit stories", "--out"),
+        ("fit stories --out model --latent-dimension 3", "--latent-dim"),
+        ("fit stories --out model --latent-dim few", "--latent-dim"),
+        ("fit stories --out model --latent-dim 0", "--latent-dim"),
+        ("fit stories --out model --seed -1", "--seed"),
+        ("fit stories --out model --preset best", "no preset is called 'best'; there are: recommended, paper"),
+        ("fit stories --out model --updates never", "'joint', 'alternating'"),
+        ("fit stories --out model --model sbn --estimator best", "no estimator is called 'best'; there are: "),
+        ("fit stories --out model --estimator nvil", "--estimator does not apply: nvdm has no choice of estimator"),
+        ("fit stories --out model --model nasm --estimator nvil", "--estimator does not apply: nasm is a model of"),
+        ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
+        ("fit stories --out model --device banana", "'banana' is not a device: cpu or cuda"),
+        ("fit stories --out model --device cuda:99", "cuda:99 cannot be used here"),
+        ("fit stories --out model --time-limit soon", "60s, 10m or 2h"),
+        ("fit stories --out model --time-limit 0s", "60s, 10m or 2h"),
+        ("fit stories --out model --time-limit=-5s", "60s, 10m or 2h"),
+        ("fit stories --out model --learning-rate 0", "learning_rate must be above zero"),
+        ("fit stories --out model --learning-rate nan", "learning_rate must be above zero"),
+        ("fit stories --out stories", "stories exists already"),
+        ("fit stories --out stories --resume", "stories exists already"),
+        ("fit stories --out stories/train.jsonl", "train.jsonl exists already"),
+        ("fit stories --out stories/train.jsonl/model", "train.jsonl is not a folder"),
+        ("fit stories --out /proc/nowhere/model", "cannot write /proc/nowhere/model: /proc does not let you"),
+        ("fit storie --out model", "'storie' is neither a file or folder nor a known corpus"),
+        ("fit 20newsgroup --out model", "did you mean 20newsgroups?"),
+        ("data fetch 20newsgroup", "did you mean 20newsgroups?"),
+        ("data list --data-dir nowhere", "nowhere is not a folder"),
+        ("evaluate nowhere", "nowhere is not a folder"),
+        ("evaluate stories", "stories is not a model folder"),
+        ("similar nowhere", "either --word or --text"),
+        ("similar nowhere --word a --text b", "either --word or --text"),
+        ("report nowhere --out report.pdf", ".html"),
+        ("figures nowhere --format pdf", "'svg', 'png'"),
+        ("figures nowhere --out stories/train.jsonl", "train.jsonl is a file: figures go to a folder"),
+        ("transform nowhere stories --out vectors.txt", ".npy, .csv, .parquet, not .txt"),
+        ("transform nowhere stories --out stories", "a file without ending"),
+    ],
+)
+def test_what_was_typed_is_refused_in_one_line(typed, said, divided, tmp_path, monkeypatch):
+    shutil.copytree(divided, tmp_path / "stories")
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(tmp_path, *typed.split())
+
+
+# Corpora
+
+
+def test_data_list(tmp_path):
+    listed = json.loads(varitext("data", "list", "--json").out)["corpora"]
+    assert {"20newsgroups-nvdm", "20newsgroups", "rcv1"} <= {corpus["name"] for corpus in listed}
+    assert {corpus["where"] for corpus in listed} == {"not here"}
+    shown = varitext("data", "list").out
+    assert all(corpus["name"] in shown and corpus["description"] in shown for corpus in listed)
+
+
+def test_data_list_says_where_a_corpus_is_and_its_checksum(data_dir):
+    shown = varitext("data", "list", "--data-dir", data_dir).out
+    listed = json.loads(varitext("data", "list", "--json", "--data-dir", data_dir).out)["corpora"]
+    corpus = next(entry for entry in listed if entry["name"] == "20newsgroups-nvdm")
+    assert corpus["where"].startswith(str(data_dir)) and corpus["where"] in shown
+    assert len(corpus["sha256"]) == 64 and f"sha256 {corpus['sha256']}" in shown
+
+
+@pytest.mark.parametrize("kind", [".jsonl", ".jsonl.gz", ".csv", ".parquet", "folder", ".feat", ".npz"])
+def test_own_files_of_every_kind(kind, fitted, tmp_path):
+    corpus = write_corpus(tmp_path, kind, UNSEEN)
+    record = json.loads(varitext("evaluate", fitted, corpus, "--json").out)
+    expected = json.loads(varitext("evaluate", fitted, "--json").out)
+    same = ("n_documents", "n_tokens", "per_document_perplexity", "unigram_per_document_perplexity")
+    assert [record[key] for key in same] == [expected[key] for key in same]
+    assert (record["corpus"], record["part"]) == (str(corpus), "all")
+    assert varitext("fit", corpus, "--out", tmp_path / "new", "--epochs", 1, *SMALL).code == 0
+    assert set(DocumentModel.load(tmp_path / "new").vocabulary_.words) <= set(WORDS)
+
+
+def empty_file(folder: Path) -> Path:
+    (folder / "empty.jsonl").touch()
+    return folder / "empty.jsonl"
+
+
+def empty_folder(folder: Path) -> Path:
+    (folder / "nothing").mkdir()
+    return folder / "nothing"
+
+
+def one_document(folder: Path) -> Path:
+    return write_jsonl(folder / "one.jsonl", TEXTS[:1])
+
+
+def one_word(folder: Path) -> Path:
+    return write_jsonl(folder / "word.jsonl", ["hello hello"] * 30)
+
+
+def no_words(folder: Path) -> Path:
+    return write_jsonl(folder / "numbers.jsonl", ["1 2 !", "the of"] * 30)
+
+
+def latin_1(folder: Path) -> Path:
+    (folder / "latin.csv").write_bytes(b"text\nna\xefve reader\n")
+    return folder / "latin.csv"
+
+
+def cut_short(folder: Path) -> Path:
+    whole = write_corpus(folder, ".jsonl.gz", TEXTS)
+    whole.write_bytes(whole.read_bytes()[:-100])
+    return whole
+
+
+def bad_line(folder: Path) -> Path:
+    path = write_jsonl(folder / "bad.jsonl", TEXTS[:2])
+    path.write_text(path.read_text() + '{"text": "unfinished\n')
+    return path
+
+
+def other_column(folder: Path) -> Path:
+    return write_jsonl(folder / "other.jsonl", TEXTS, column="body")
+
+
+def unknown_kind(folder: Path) -> Path:
+    (folder / "letter.docx").write_text("hello")
+    return folder / "letter.docx"
+
+
+def bad_feat(count: str):
+    def write(folder: Path) -> Path:
+        (folder / "bad.feat").write_text(f"label 1:2 2:1\nlabel 1:{count} 3:1\n")
+        return folder / "bad.feat"
+
+    return write
+
+
+def bad_npz(count: float):
+    def write(folder: Path) -> Path:
+        counts = counts_of(TEXTS).toarray().astype(np.float64)
+        counts[3, 5] = count
+        scipy.sparse.save_npz(folder / "bad.npz", scipy.sparse.csr_matrix(counts))
+        return folder / "bad.npz"
+
+    return write
+
+
+def cut_npz(folder: Path) -> Path:
+    whole = write_corpus(folder, ".npz", TEXTS)
+    whole.write_bytes(whole.read_bytes()[:-100])
+    return whole
+
+
+@pytest.mark.parametrize(
+    "write, said",
+    [
+        (empty_file, "is empty"),
+        (empty_folder, "has no .txt files"),
+        (one_document, "at least 2 documents"),
+        (one_word, "vocabulary"),
+        (no_words, "word"),
+        (latin_1, "latin.csv, line 2: byte 7 is not UTF-8"),
+        (cut_short, "cut short"),
+        (bad_line, "bad.jsonl, line 3: not valid JSON"),
+        (other_column, "has no field 'text'; its fields are 'body', 'label'"),
+        (unknown_kind, "not of a known kind"),
+        (bad_feat("-1"), "line 2: '1:-1'"),
+        (bad_feat("0.5"), "line 2: '1:0.5'"),
+        (bad_feat("nan"), "line 2: '1:nan'"),
+        (bad_npz(-1), "a negative count"),
+        (bad_npz(0.5), "a fractional count"),
+        (bad_npz(np.nan), "not finite"),
+        (bad_npz(np.inf), "not finite"),
+        (cut_npz, "cut short"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None) if callable(value) else "",
+)
+def test_bad_documents_are_refused_in_one_line(write, said, tmp_path):
+    corpus = write(tmp_path)
+    assert said in refused(tmp_path, "fit", corpus, "--out", tmp_path / "model", "--latent-dim", 2, "--threads", 1)
+
+
+def test_more_topics_than_words_are_refused(tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", TEXTS)
+    said = refused(tmp_path, "fit", corpus, "--out", tmp_path / "model", "--latent-dim", 1000)
+    assert f"1000 must lie between 1 and the vocabulary's {len(WORDS)} words" in said
+
+
+# Fit
+
+
+def test_fit_writes_the_files_of_a_model_and_nothing_else(fitted):
+    assert sorted(contents(fitted)) == MODEL_FILES
+    assert sorted(path.name for path in fitted.parent.iterdir()) == ["model", "stories"]
+    assert {path.stat().st_mode & 0o777 for path in fitted.iterdir()} == {0o666 & ~current_umask()}
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_fit_speaks_on_standard_error_and_says_how_many_documents_were_empty(tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", [*TEXTS, "!!!", "1 2 3"])
+    outcome = varitext("fit", corpus, "--out", tmp_path / "model", "--epochs", 2, *SMALL)
+    assert (outcome.code, outcome.out) == (0, "")
+    dropped, line, end = outcome.err.splitlines()
+    assert dropped.startswith("note: 2 ") and "left out" in dropped
+    assert line.startswith("100%  epoch 2") and "dev perplexity" in line
+    assert f"{len(WORDS)} words" in end and "held-out perplexity" in end and end.endswith(f"model in {tmp_path}/model")
+
+
+def test_same_seed_same_bytes_and_another_seed_others(divided, fitted, tmp_path):
+    weights = [(fitted / "weights.safetensors").read_bytes()]
+    for seed in (0, 1):
+        out = tmp_path / str(seed)
+        assert varitext("fit", divided, "--out", out, "--epochs", 10, "--seed", seed, *SMALL).code == 0
+        weights.append((out / "weights.safetensors").read_bytes())
+    assert weights[0] == weights[1] != weights[2]
+
+
+def test_the_preset_of_the_paper_and_its_updates(divided, tmp_path):
+    options = ("--preset", "paper", "--updates", "alternating", "--learning-rate", 0.001, "--epochs", 1)
+    assert varitext("fit", divided, "--out", tmp_path / "model", *options, *SMALL).code == 0
+    model = DocumentModel.load(tmp_path / "model")
+    assert (model.preset, model.training_["updates"], model.training_["learning_rate"]) == (
+        "paper",
+        "alternating",
+        0.001,
+    )
+
+
+def test_an_estimator_by_name(divided, tmp_path):
+    options = ("--model", "sbn", "--estimator", "nvil", "--epochs", 1)
+    assert varitext("fit", divided, "--out", tmp_path / "model", *options, *SMALL).code == 0
+    assert DocumentModel.load(tmp_path / "model").architecture_["estimator"] == "nvil"
+
+
+def test_vocabulary_size_and_text_column(tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", TEXTS, column="body")
+    options = ("--vocabulary-size", 30, "--text-column", "body", "--epochs", 1)
+    assert varitext("fit", corpus, "--out", tmp_path / "model", *options, *SMALL).code == 0
+    assert len(DocumentModel.load(tmp_path / "model").vocabulary_) == 30
+    assert varitext("similar", tmp_path / "model", "--text", TEXTS[0]).code == 0  # the column is remembered
+
+
+def test_a_time_limit_is_kept(divided, tmp_path):
+    started = time.monotonic()
+    outcome = varitext("fit", divided, "--out", tmp_path / "model", "--epochs", 10**6, "--time-limit", "0.5s", *SMALL)
+    assert outcome.code == 0 and "time limit reached" in outcome.err
+    assert time.monotonic() - started < 10
+    assert sorted(contents(tmp_path / "model")) == MODEL_FILES
+
+
+def test_a_run_that_diverges_leaves_a_usable_model_and_says_what_to_change(divided, tmp_path):
+    outcome = varitext("fit", divided, "--out", tmp_path / "model", "--learning-rate", "1e38", "--epochs", 5, *SMALL)
+    assert outcome.code == 2 and outcome.out == ""
+    assert "learning rate below" in outcome.err.splitlines()[-1]
+    assert sorted(contents(tmp_path / "model")) == MODEL_FILES
+    assert all(np.isfinite(tensor).all() for tensor in load_file(tmp_path / "model" / "weights.safetensors").values())
+
+
+# Interruption
+
+
+LONG = ("--epochs", 60, *SMALL)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(divided) -> bytes:
+    """The weights of the long run."""
+    folder = divided.parent.parent / f"uninterrupted{os.getpid()}"
+    assert varitext("fit", divided, "--out", folder, *LONG).code == 0
+    return (folder / "weights.safetensors").read_bytes()
+
+
+def stop_in_the_middle(corpus: Path, out: Path, number: signal.Signals) -> Outcome:
+    """Start the long run, and send a signal once its first checkpoint is there."""
+    run = process("fit", corpus, "--out", out, *LONG)
+    try:
+        deadline = time.monotonic() + 60
+        while not (out / "checkpoint.safetensors").exists() and run.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        run.send_signal(number)
+        printed = run.communicate(timeout=60)
+    finally:
+        run.kill()
+    return Outcome(run.returncode, *printed)
+
+
+def test_control_c_keeps_the_best_model_and_resume_gives_the_same_bytes(divided, uninterrupted, tmp_path):
+    out = tmp_path / "model"
+    outcome = stop_in_the_middle(divided, out, signal.SIGINT)
+    assert outcome.code == 130 and outcome.out == "" and "Traceback" not in outcome.err
+    assert "--resume" in outcome.err.splitlines()[-1]
+    assert sorted(contents(out)) == sorted([*MODEL_FILES, "checkpoint.safetensors"])
+    assert (out / "weights.safetensors").read_bytes() != uninterrupted
+    assert varitext("evaluate", out, "--json").code == 0
+
+    assert "add --resume" in refused(out, "fit", divided, "--out", out, *LONG)
+    assert "other settings" in refused(out, "fit", divided, "--out", out, *LONG, "--learning-rate", 0.001, "--resume")
+    other = write_jsonl(tmp_path / "other.jsonl", UNSEEN)
+    assert "was written for other" in refused(out, "fit", other, "--out", out, *LONG, "--resume")
+    with files_no_larger_than(64_000):
+        assert "--resume goes on" in refused(tmp_path, "fit", divided, "--out", out, *LONG, "--resume")
+
+    assert varitext("fit", divided, "--out", out, *LONG, "--resume").code == 0
+    assert sorted(contents(out)) == MODEL_FILES
+    assert (out / "weights.safetensors").read_bytes() == uninterrupted
+    assert "nothing to resume" in refused(out, "fit", divided, "--out", out, *LONG, "--resume")
+
+
+def test_a_killed_run_resumes_to_the_same_bytes(divided, uninterrupted, tmp_path):
+    out = tmp_path / "model"
+    assert stop_in_the_middle(divided, out, signal.SIGKILL).code == -signal.SIGKILL
+    assert "unfinished run" in refused(out, "topics", out)
+    assert varitext("fit", divided, "--out", out, *LONG, "--resume").code == 0
+    assert sorted(contents(out)) == MODEL_FILES
+    assert (out / "weights.safetensors").read_bytes() == uninterrupted
+
+
+def test_resume_starts_anew_where_nothing_is(divided, fitted, tmp_path):
+    assert varitext("fit", divided, "--out", tmp_path / "model", "--epochs", 10, *SMALL, "--resume").code == 0
+    assert contents(tmp_path / "model")["weights.safetensors"] == contents(fitted)["weights.safetensors"]
+
+
+def test_resume_after_an_interruption_before_the_first_checkpoint(divided, fitted, own_model):
+    config = json.loads((own_model / "config.json").read_text())
+    config["learned"]["stopped_"] = "interrupted"
+    (own_model / "config.json").write_text(json.dumps(config))
+    assert varitext("fit", divided, "--out", own_model, "--epochs", 10, *SMALL, "--resume").code == 0
+    assert contents(own_model)["weights.safetensors"] == contents(fitted)["weights.safetensors"]
+
+
+def test_resume_with_another_number_of_topics_is_refused(divided, tmp_path):
+    out = tmp_path / "model"
+    with mock.patch("varitext.documents.model.DocumentModel.save", side_effect=KeyboardInterrupt):
+        assert varitext("fit", divided, "--out", out, "--epochs", 2, *SMALL).code == 130
+    assert sorted(contents(out)) == ["checkpoint.safetensors"]
+    refused(out, "fit", divided, "--out", out, "--epochs", 2, *SMALL, "--latent-dim", 5, "--resume")
+
+
+def test_control_c_before_training_is_quiet(divided, tmp_path):
+    with mock.patch("varitext.corpora.load", side_effect=KeyboardInterrupt):
+        assert varitext("fit", divided, "--out", tmp_path / "model") == Outcome(130, "", "")
+    assert not contents(tmp_path)
+
+
+# A full disk
+
+
+def test_a_full_disk_while_fitting_leaves_nothing(divided, tmp_path):
+    with files_no_larger_than(64_000):
+        out = tmp_path / "new" / "folder" / "model"
+        said = refused(tmp_path, "fit", divided, "--out", out, "--epochs", 2, *SMALL)
+    assert said == f"varitext: {out}/checkpoint.safetensors: File too large\n"
+
+
+@pytest.mark.parametrize("kind", [".npy", ".csv", ".parquet"])
+def test_a_full_disk_while_transforming_leaves_nothing(kind, fitted, divided, tmp_path):
+    if kind == ".parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / "vectors.old").write_text("precious")
+    out = tmp_path / "new" / f"vectors{kind}"
+    with files_no_larger_than(500):
+        assert f"{out}: " in refused(tmp_path, "transform", fitted, divided, "--out", out)
+
+
+def test_a_full_disk_behind_standard_output():
+    with open("/dev/full", "w") as full:
+        run = process("--help", stdout=full)
+    assert run.communicate()[1] == "varitext: standard output: No space left on device\n"
+    assert run.returncode == 2
+
+
+def test_a_reader_that_has_enough_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = process("--help", stdout=writer)
+    os.close(writer)
+    assert run.communicate()[1] == ""
+    assert run.returncode == 1
+
+
+# Progress
+
+
+def test_a_terminal_shows_a_live_bar_and_standard_output_stays_empty(divided, tmp_path):
+    import pty
+
+    terminal, side = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    run = process("fit", divided, "--out", tmp_path / "model", "--epochs", 20, *SMALL, stderr=side, env=environment)
+    os.close(side)
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+        while block := os.read(terminal, 65536):
+            shown += block
+    os.close(terminal)
+    assert run.communicate()[0] == "" and run.returncode == 0
+    text = shown.decode()
+    assert "\x1b[" in text and "fitting" in text and "100%" in text
+    assert "bound -" in text and " KL " in text and " dev " in text and "left" in text
+    assert f"model in {tmp_path}" in text.replace("\r\n", "")
+
+
+# Evaluate
+
+
+def test_evaluate_prints_one_json_object_and_nothing_else(fitted, divided):
+    outcome = varitext("evaluate", fitted, "--json")
+    assert (outcome.code, outcome.err, outcome.out.count("\n")) == (0, "", 1)
+    record = json.loads(outcome.out)
+    assert record.keys() >= EVALUATE_KEYS
+    assert (record["part"], record["held_out"]) == ("test", True) and record["corpus"].startswith(str(divided))
+    assert (record["n_documents"], record["n_tokens"], record["n_samples"]) == (60, 1200, 20)
+    assert record["iwae_per_document_perplexity"] < record["per_document_perplexity"]
+    assert record["per_document_perplexity"] < record["unigram_per_document_perplexity"]
+    assert (
+        record["per_document_perplexity"]
+        == DocumentModel.load(fitted).perplexity_record(UNSEEN).per_document_perplexity
+    )
+    assert len(record["corpus_sha256"]) == 64
+
+
+def test_the_real_command_prints_the_same_json(fitted):
+    run = process("evaluate", fitted, "--json", "--threads", 1)
+    printed, said = run.communicate()
+    assert (run.returncode, said) == (0, "")
+    assert json.loads(printed) == json.loads(varitext("evaluate", fitted, "--json", "--threads", 1).out)
+
+
+def test_evaluate_for_people(fitted):
+    outcome = varitext("evaluate", fitted, "--samples", 3)
+    assert (outcome.code, outcome.err) == (0, "")
+    for words in ("60 documents", "per-document perplexity", "95 % interval", "unigram", "3 samples", "KL"):
+        assert words in outcome.out
+
+
+def test_evaluate_in_full(fitted, divided):
+    outcome = varitext("evaluate", fitted, "--full", "--json", "--threads", 1)
+    assert (outcome.code, outcome.err, outcome.out.count("\n")) == (0, "", 1)
+    record = json.loads(outcome.out)
+    assert record["classification"]["accuracy"] > 0.9 and record["retrieval"]["n_queries"] == 60
+    assert record["c_v"]["measure"] == "c_v" and record["perplexity"]["kind"] == "bound"
+    assert (record["part"], len(record["corpus_sha256"]), len(record["train_sha256"])) == ("test", 64, 64)
+    shown = varitext("evaluate", fitted, divided, "--full", "--samples", 3)
+    assert (shown.code, shown.err) == (0, "")
+    for words in ("per-document perplexity", "completion perplexity", "NPMI", "C_V", "unique words", "macro F1"):
+        assert words in shown.out
+
+
+def test_a_full_evaluation_needs_two_parts(fitted, divided, tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", UNSEEN)
+    assert "--full needs a corpus with a train part" in refused(tmp_path, "evaluate", fitted, corpus, "--full")
+    typed = ("evaluate", fitted, divided, "--part", "train", "--full")
+    assert "and another one to evaluate" in refused(tmp_path, *typed)
+
+
+def test_evaluate_leaves_out_documents_without_a_known_word_and_says_so(fitted, tmp_path):
+    corpus = write_jsonl(tmp_path / "documents.jsonl", [*UNSEEN, "zzz"])
+    assert "60 documents (1 without a known word left out)" in varitext("evaluate", fitted, corpus).out
+    nothing = write_jsonl(tmp_path / "nothing.jsonl", ["zzz", "yyy"])
+    assert "no document has a word of the model" in refused(tmp_path, "evaluate", fitted, nothing, "--json")
+
+
+def test_evaluate_says_when_the_documents_are_not_held_out(fitted, divided):
+    outcome = varitext("evaluate", fitted, divided, "--part", "train", "--json")
+    assert json.loads(outcome.out)["held_out"] is False
+    assert outcome.err.startswith("note: ") and "not a held-out perplexity" in outcome.err
+
+
+def test_a_model_of_an_undivided_file_needs_documents_to_be_evaluated_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_jsonl(tmp_path / "documents.jsonl", TEXTS)
+    write_jsonl(tmp_path / "unseen.jsonl", UNSEEN)
+    assert varitext("fit", "documents.jsonl", "--out", "model", "--epochs", 2, *SMALL).code == 0
+    said = refused(tmp_path, "evaluate", "model")
+    assert "documents.jsonl" in said and "no test part" in said and "varitext evaluate model FILE" in said
+    assert "no 'test' part" in refused(tmp_path, "evaluate", "model", "unseen.jsonl", "--part", "test")
+    assert json.loads(varitext("evaluate", "model", "unseen.jsonl", "--json").out)["part"] == "all"
+    assert "60 vectors" in varitext("transform", "model", "unseen.jsonl", "--out", "vectors.npy").err
+    assert varitext("similar", "model", "--text", UNSEEN[0]).out.count("\n") == 5
+    (tmp_path / "documents.jsonl").unlink()
+    assert "is not here" in refused(tmp_path, "similar", "model", "--text", UNSEEN[0])
+    assert "is not here" in refused(tmp_path, "evaluate", "model")
+
+
+# Model folders that are not as they should be
+
+
+def change_config(**changes: object):
+    def change(folder: Path) -> None:
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | changes))
+
+    return change
+
+
+def cut(name: str):
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-10])
+
+
+def remove(name: str):
+    return lambda folder: (folder / name).unlink()
+
+
+def flip_a_byte(folder: Path) -> None:
+    content = bytearray((folder / "weights.safetensors").read_bytes())
+    content[-1] ^= 1
+    (folder / "weights.safetensors").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "harm, said",
+    [
+        (remove("config.json"), "no config.json"),
+        (remove("weights.safetensors"), "weights.safetensors is missing"),
+        (remove("vocabulary.txt"), "vocabulary.txt is missing"),
+        (cut("config.json"), "config.json is not valid JSON"),
+        (cut("weights.safetensors"), "weights.safetensors is damaged or was changed"),
+        (cut("vocabulary.txt"), "vocabulary.txt is damaged or was changed"),
+        (cut("metrics.jsonl"), "metrics.jsonl is damaged or was changed"),
+        (flip_a_byte, "weights.safetensors is damaged or was changed"),
+        (change_config(format_version=99), "newer varitext"),
+        (
+            change_config(kind="answer-ranker"),
+            "holds a ranker of answers: evaluate, rank, compare, report and figures",
+        ),
+        (change_config(kind="something"), "holds a model of kind 'something'"),
+        (change_config(format="something"), "not that of a varitext model"),
+        (change_config(architecture={}), "config.json does not describe a model of kind"),
+    ],
+)
+def test_a_damaged_model_folder_is_refused_in_one_line(harm, said, own_model):
+    harm(own_model)
+    assert said in refused(own_model, "topics", own_model)
+
+
+# Transform
+
+
+@pytest.mark.parametrize("with_std", [False, True])
+def test_transform_writes_the_same_values_in_every_format(with_std, fitted, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    documents = write_jsonl(tmp_path / "documents.jsonl", [*UNSEEN, "zzz"])
+    posterior = DocumentModel.load(fitted).posterior([*UNSEEN, "zzz"])
+    expected = np.hstack(posterior) if with_std else posterior.mean
+    for kind in (".npy", ".csv", ".parquet"):
+        options = ["--with-std"] if with_std else []
+        outcome = varitext("transform", fitted, documents, "--out", tmp_path / f"vectors{kind}", *options)
+        assert (outcome.code, outcome.out) == (0, "")
+        assert "1 documents have no known word" in outcome.err and "61 vectors of 4 dimensions" in outcome.err
+    names = [f"{what}_{k}" for what in (("mean", "std") if with_std else ("mean",)) for k in range(4)]
+    table = pyarrow.read_table(tmp_path / "vectors.parquet")
+    assert table.column_names == names == (tmp_path / "vectors.csv").read_text().split("\n")[0].split(",")
+    assert np.array_equal(np.load(tmp_path / "vectors.npy"), expected)
+    assert np.array_equal(np.column_stack([table[name] for name in names]), expected)
+    read = np.loadtxt(tmp_path / "vectors.csv", delimiter=",", skiprows=1, dtype=np.float32)
+    assert np.array_equal(read, expected)
+
+
+def test_transform_does_not_overwrite(fitted, divided, tmp_path):
+    (tmp_path / "vectors.npy").write_text("precious")
+    assert "exists already" in refused(tmp_path, "transform", fitted, divided, "--out", tmp_path / "vectors.npy")
+    assert "not a folder" in refused(
+        tmp_path, "transform", fitted, divided, "--out", tmp_path / "vectors.npy" / "vectors.npy"
+    )
+
+
+# Topics, similar, report
+
+
+def test_topics(fitted):
+    found = json.loads(varitext("topics", fitted, "--json", "--words", 7).out)["topics"]
+    assert len(found) == 4 and all(len(topic["words"]) == 7 for topic in found)
+    shown = varitext("topics", fitted, "--words", 7).out.splitlines()
+    assert [line.split()[3:] for line in shown] == [topic["words"] for topic in found]
+
+
+def test_similar_words(fitted):
+    found = json.loads(varitext("similar", fitted, "--word", "kan", "-n", 3, "--json").out)["similar"]
+    model = DocumentModel.load(fitted)
+    assert [(entry["word"], entry["similarity"]) for entry in found] == model.similar_words("kan", 3)
+    assert varitext("similar", fitted, "--word", "KAN", "-n", 3).out.split()[1::2] == [e["word"] for e in found]
+
+
+def test_similar_documents(fitted, divided, tmp_path):
+    found = json.loads(varitext("similar", fitted, "--text", TEXTS[0], "--json", "-n", 2).out)["similar"]
+    assert found[0]["similarity"] == pytest.approx(1, abs=1e-5)
+    assert found[0]["label"] == "topic0" and TEXTS[found[0]["index"]].startswith(found[0]["text"].removesuffix(" ..."))
+    among = write_corpus(tmp_path, ".npz", UNSEEN)  # counts: neither texts nor labels
+    found = json.loads(varitext("similar", fitted, "--text", TEXTS[0], "--among", among, "--json").out)["similar"]
+    assert [set(entry) for entry in found] == [{"index", "similarity"}] * 5
+
+
+def test_words_never_seen_are_refused_in_one_line(fitted, tmp_path):
+    assert "'zzz' is not among the" in refused(tmp_path, "similar", fitted, "--word", "zzz")
+    assert "did you mean kan?" in refused(tmp_path, "similar", fitted, "--word", "kanx")
+    assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "zzz, yyy!")
+    assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "")
+
+
+def test_report(fitted, tmp_path):
+    pytest.importorskip("plotly")
+    pytest.importorskip("openTSNE")
+    outcome = varitext("report", fitted, "--out", tmp_path / "report.html", "--threads", 1)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.splitlines()[-1] == f"report in {tmp_path}/report.html"
+    assert list(contents(tmp_path)) == ["report.html"]
+    assert "<html" in (tmp_path / "report.html").read_text()

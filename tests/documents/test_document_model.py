@@ -1,0 +1,331 @@
+"""DocumentModel as users hold it: inputs, scikit-learn's own checks, identities, saving, bad input."""
+
+import base64
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from synthetic import topic_documents
+
+from varitext import DocumentModel, InputError
+from varitext.corpora.documents import Documents
+from varitext.text import Vocabulary, VocabularyRules
+
+COUNTS = topic_documents()
+SMALL = {"latent_dim": 4, "epochs": 8, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return DocumentModel(**SMALL).fit(COUNTS)
+
+
+# scikit-learn's own checks send real numbers as features, hence fractional_counts
+@parametrize_with_checks([DocumentModel(latent_dim=2, epochs=2, fractional_counts=True, threads=1)])
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_works_in_a_pipeline_and_a_grid_search():
+    labels = np.asarray(COUNTS[:, :15].sum(1) > COUNTS.sum(1) / 2).ravel()
+    pipeline = make_pipeline(DocumentModel(**SMALL), LogisticRegression())
+    assert cross_val_score(pipeline, COUNTS, labels, cv=3).mean() > 0.9
+    search = GridSearchCV(DocumentModel(**SMALL), {"latent_dim": [1, 4]}, cv=2).fit(COUNTS)
+    assert search.best_params_ == {"latent_dim": 4}  # four topics made these documents
+
+
+def test_texts_tokens_and_counts_give_the_same_model():
+    words = [f"w{chr(97 + i // 8)}{chr(97 + i % 8)}" for i in range(COUNTS.shape[1])]
+    tokens = [[words[w] for w in row.indices for _ in range(int(row[0, w]))] for row in COUNTS]
+    texts = [" ".join(document) for document in tokens]
+    rules = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
+    by_text = DocumentModel(**SMALL, vocabulary_rules=rules).fit(texts)
+    by_token = DocumentModel(**SMALL, vocabulary_rules=rules).fit(tokens)
+    counter = CountVectorizer(vocabulary=by_text.vocabulary_.words).fit(texts)
+    by_count = DocumentModel(**SMALL).fit(counter.transform(texts).astype(np.float32))
+    assert by_text.vocabulary_ == by_token.vocabulary_
+    expected = by_text.transform(texts[:5])
+    assert np.array_equal(expected, by_token.transform(tokens[:5]))
+    assert np.array_equal(expected, by_count.transform(counter.transform(texts[:5])))
+
+
+def test_counts_over_another_vocabulary_are_translated(fitted):
+    order = np.random.default_rng(0).permutation(60)
+    names = (*(f"word{i + 1}" for i in order), "unheard")
+    extra = scipy.sparse.hstack([COUNTS[:, order], scipy.sparse.csr_matrix(np.ones((300, 1)))]).tocsr()
+    documents = Documents("shuffled", "test", (), counts=extra, vocabulary=Vocabulary(names))
+    assert np.array_equal(fitted.transform(documents), fitted.transform(COUNTS))
+
+
+def test_identities_of_score_perplexity_and_record(fitted):
+    record = fitted.perplexity_record(COUNTS)
+    assert fitted.perplexity(COUNTS) == pytest.approx(math.exp(-fitted.score(COUNTS)))
+    assert record.per_document_perplexity == pytest.approx(fitted.perplexity(COUNTS))
+    per_word = record.reconstruction_per_word + record.kl_per_word
+    assert math.log(record.per_document_perplexity) == pytest.approx(per_word)
+    assert record.iwae_per_document_perplexity < record.per_document_perplexity
+    low, high = record.per_document_interval_95
+    assert low < record.per_document_perplexity < high
+    assert record.ratio_to_unigram == record.per_document_perplexity / record.unigram_per_document_perplexity < 0.8
+    assert (record.n_documents, record.n_tokens) == (300, int(COUNTS.sum()))
+
+
+def test_unigram_perplexity_equals_a_hand_worked_case():
+    counts = scipy.sparse.csr_matrix(np.array([[2, 0], [1, 1]] * 20, np.float32))
+    model = DocumentModel(latent_dim=1, epochs=1).fit(counts, dev=counts)
+    shares = np.array([3 * 20 + 1, 20 + 1]) / (80 + 2)  # add-one
+    expected = math.exp(-(math.log(shares[0]) + 0.5 * math.log(shares[0] * shares[1])) / 2)
+    record = model.perplexity_record(counts)
+    assert record.unigram_per_document_perplexity == pytest.approx(expected, rel=1e-6)
+    assert record.unigram_corpus_perplexity == pytest.approx(expected, rel=1e-6)  # all documents have two words
+
+
+def test_it_finds_the_topics_that_made_the_documents():
+    model = DocumentModel(**SMALL | {"epochs": 40}).fit(topic_documents(600))
+    held_out = topic_documents(300, seed=1)
+    stretches = [set(range(15 * k, 15 * k + 15)) for k in range(4)]
+    own = np.array([np.asarray(held_out[:, sorted(stretch)].sum(1)).ravel() for stretch in stretches])
+    labels = own.argmax(0)
+    accuracy = cross_val_score(LogisticRegression(), model.transform(held_out), labels, cv=3).mean()
+    assert accuracy > 0.95
+    # words of one stretch are each other's neighbours
+    neighbours = [name for name, _ in model.similar_words("word1", 10)]
+    assert sum(int(name[4:]) <= 15 for name in neighbours) >= 9
+    # the best possible: the true topic is known, its word probabilities are known
+    probabilities = np.full((4, 60), 0.2 / 60)
+    for k in range(4):
+        probabilities[k, 15 * k : 15 * k + 15] += 0.8 / 15
+    probabilities /= probabilities.sum(1, keepdims=True)
+    log_joint = held_out @ np.log(probabilities.T) + math.log(1 / 4)
+    exact = np.logaddexp.reduce(log_joint, axis=1)
+    best = math.exp(-(exact / np.asarray(held_out.sum(1)).ravel()).mean())
+    record = model.perplexity_record(held_out)
+    assert best < record.iwae_per_document_perplexity < record.per_document_perplexity < 1.12 * best
+
+
+def test_vectors_do_not_depend_on_what_else_is_in_the_call(fitted):
+    together = fitted.posterior(COUNTS)
+    for rows in (slice(0, 1), slice(17, 40), slice(250, 300)):
+        alone = fitted.posterior(COUNTS[rows])
+        assert np.array_equal(alone.mean, together.mean[rows])
+        assert np.array_equal(alone.std, together.std[rows])
+
+
+def test_vectors_that_are_not_refined_are_those_of_the_inference_network(fitted):
+    steps, refined = fitted.network_.refinement_steps, fitted.transform(COUNTS)
+    fast = fitted.transform(COUNTS, refine=False)
+    assert fitted.network_.refinement_steps == steps > 0 and not np.allclose(fast, refined, atol=1e-3)
+    with fitted.network_.refining(False):
+        assert np.array_equal(fitted.transform(COUNTS), fast)
+    assert np.array_equal(fitted.transform(COUNTS), refined)
+
+
+def test_documents_without_known_words_get_the_prior(fitted):
+    counts = scipy.sparse.vstack([COUNTS[:1], scipy.sparse.csr_matrix((1, 60))]).tocsr()
+    posterior = fitted.posterior(counts)
+    assert (posterior.mean[1] == 0).all() and (posterior.std[1] == 1).all()
+    assert (posterior.std[0] < 1).any()
+    assert fitted.perplexity_record(counts).n_empty_documents == 1
+
+
+def test_longer_documents_are_more_certain(fitted):
+    short, long = COUNTS[:100], COUNTS[:100] * 5
+    assert fitted.posterior(long).std.mean() < fitted.posterior(short).std.mean()
+
+
+def test_empty_documents_are_dropped_counted_and_said():
+    counts = scipy.sparse.vstack([COUNTS, scipy.sparse.csr_matrix((7, 60))]).tocsr()
+    with pytest.warns(UserWarning, match="7 empty documents"):
+        model = DocumentModel(**SMALL).fit(counts)
+    assert model.n_empty_documents_ == 7
+    assert model.n_training_documents_ + model.n_dev_documents_ == 300
+
+
+def test_partial_fit_learns_more_and_keeps_the_words(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    model = DocumentModel.load(tmp_path / "model")
+    before = model.perplexity(COUNTS)
+    for _ in range(5):
+        model.partial_fit(COUNTS)
+    assert model.perplexity(COUNTS) < before
+    assert model.vocabulary_ == fitted.vocabulary_
+
+
+def test_similar_documents_are_found(fitted):
+    found = fitted.similar_documents(COUNTS[:3], among=COUNTS, n=2)
+    assert [neighbours[0].index for neighbours in found] == [0, 1, 2]
+    assert all(neighbours[0].similarity == pytest.approx(1) for neighbours in found)
+
+
+def test_topics_are_ordered_by_what_they_carry(fitted):
+    topics = fitted.topics(words=5)
+    assert [topic.kl for topic in topics] == sorted((topic.kl for topic in topics), reverse=True)
+    for topic in topics:
+        assert len(topic.words) == len(topic.weights) == 5
+        assert list(topic.weights) == sorted(topic.weights, reverse=True)
+        assert not set(topic.words) & set(topic.opposite_words)
+
+
+# The model folder
+
+
+@pytest.fixture
+def folder(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_a_saved_model_is_the_same_model(fitted, folder):
+    loaded = DocumentModel.load(folder)
+    assert np.array_equal(loaded.transform(COUNTS), fitted.transform(COUNTS))
+    assert loaded.perplexity(COUNTS) == fitted.perplexity(COUNTS)
+    assert loaded.get_params() == fitted.get_params()
+    assert loaded.topics() == fitted.topics() and loaded.history_ == fitted.history_
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "config.json", "metrics.jsonl", "vocabulary.txt", "weights.safetensors",
+    ]  # fmt: skip
+
+
+def test_saving_never_overwrites_unasked(fitted, folder):
+    with pytest.raises(InputError, match="exists already"):
+        fitted.save(folder)
+    fitted.save(folder, overwrite=True)
+    DocumentModel.load(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "weights.safetensors", "vocabulary.txt", "metrics.jsonl"])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "tampered", "empty"])
+def test_a_damaged_folder_is_refused_in_one_line(folder, name, damage):
+    path = folder / name
+    content = path.read_bytes()
+    if damage == "missing":
+        path.unlink()
+    else:
+        middle = len(content) // 2
+        changed = {
+            "truncated": content[:middle],
+            "empty": b"",
+            "tampered": content[:middle] + b"\x00" + content[middle + 1 :],
+        }
+        path.write_bytes(changed[damage])
+    with pytest.raises(InputError) as caught:
+        DocumentModel.load(folder)
+    assert "\n" not in str(caught.value) and str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format_version": 99}, "newer varitext"),
+        ({"kind": "answer-ranker"}, "kind 'answer-ranker'"),
+        ({"format": "something"}, "not that of a varitext model"),
+        ({"model": "unheard"}, "does not know"),
+        ({"settings": {"latent_dim": 4, "evil": 1}}, "does not describe"),
+        ({"settings": None}, "does not describe"),
+        ({"architecture": {"vocabulary_size": 60, "latent_dim": 5}}, "do not fit"),
+        ({"architecture": {"vocabulary_size": 61, "latent_dim": 4}}, "differ in size"),
+        ({"architecture": {"vocabulary_size": "60"}}, "differ in size"),
+        ({"sha256": {}}, "hashes"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(folder, change, message):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(InputError, match=message):
+        DocumentModel.load(folder)
+
+
+def test_a_failing_save_leaves_nothing_behind(fitted, tmp_path, monkeypatch):
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("varitext.store.save_file", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        fitted.save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_not_a_model_folder(tmp_path):
+    with pytest.raises(InputError, match="not a folder"):
+        DocumentModel.load(tmp_path / "nothing")
+    with pytest.raises(InputError, match=r"no config\.json"):
+        DocumentModel.load(tmp_path)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(-1.0, "egative"), (0.5, "fraction|whole"), (np.inf, "inf"), (np.nan, "NaN")]
+)
+@pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, np.asarray])
+def test_counts_that_are_no_counts_are_refused(value, message, make):
+    counts = COUNTS.toarray()
+    counts[3, 5] = value
+    with pytest.raises(ValueError, match=message):
+        DocumentModel(**SMALL).fit(make(counts))
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([], "."),
+        (["only one document here"], "."),
+        (scipy.sparse.csr_matrix((5, 60)), "none of the 5 documents"),
+        (np.ones((20, 1)), "1 feature"),
+        ("one string", "put the text into a list"),
+        (["", "   ", "\x00"], "."),
+    ],
+)
+def test_documents_that_cannot_be_learned_from_are_refused(documents, message):
+    with pytest.raises(ValueError, match=message):
+        DocumentModel(latent_dim=1).fit(documents)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"latent_dim": 61}, "latent_dim=61"),
+        ({"latent_dim": 0}, "latent_dim=0"),
+        ({"model": "lsi"}, "no model is called 'lsi'"),
+        ({"preset": "best"}, "no preset is called 'best'"),
+        ({"dev_share": 1.5}, "dev_share"),
+        ({"epochs": 0}, "epochs"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+    ],
+)
+def test_impossible_settings_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        DocumentModel(**{**SMALL, **settings}).fit(COUNTS)
+
+
+def test_unknown_words_and_wrong_widths_are_refused(fitted):
+    with pytest.raises(InputError, match="'zyzzyva' is not among the 60 words"):
+        fitted.similar_words("zyzzyva")
+    with pytest.raises(ValueError, match="features"):
+        fitted.transform(COUNTS[:, :59])
+    with pytest.raises(InputError, match="no document has a word"):
+        fitted.perplexity_record(scipy.sparse.csr_matrix((3, 60)))
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("formats/*.json")), ids=lambda path: path.stem)
+def test_folders_of_every_earlier_format_stay_readable(path, tmp_path):
+    """tests/documents/formats/make.py wrote each once; a file there is never changed again."""
+    stored = json.loads(path.read_text())
+    for name, content in stored["files"].items():
+        (tmp_path / name).write_bytes(base64.b64decode(content))
+    model = DocumentModel.load(tmp_path)
+    counts = scipy.sparse.csr_matrix(np.array(stored["counts"], np.float32))
+    np.testing.assert_allclose(model.transform(counts), stored["vectors"], rtol=1e-4, atol=1e-5)
+    assert [list(topic.words) for topic in model.topics(3)] == stored["topics"]

@@ -1,0 +1,177 @@
+"""docNADE's mathematics: probabilities that sum to one, the estimate it learns from, trees, gradients."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from synthetic import topic_documents
+
+from varitext import DocumentModel, InputError
+from varitext.batches.counts import CountBatch
+from varitext.layers.tree_softmax import WordTree
+from varitext.models.documents.docnade import DocNADE, in_random_order
+
+OUTPUTS = ("softmax", "balanced", "huffman")
+WORDS = 5  # a vocabulary small enough to write all documents down
+FREQUENCIES = torch.tensor([40.0, 20.0, 5.0, 2.0, 1.0], dtype=torch.double)
+
+
+def network(output: str = "softmax", words: int = WORDS, **settings) -> DocNADE:
+    torch.manual_seed(0)
+    model = DocNADE(words, latent_dim=3, output=output, **settings).double()
+    model.learn_frequencies(FREQUENCIES if words == WORDS else torch.ones(words))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.8)
+    return model.eval()
+
+
+def batch_of(*documents: list[float]) -> CountBatch:
+    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.array(documents, np.float32)))
+    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
+
+
+def in_order(model: DocNADE, sequences: list[tuple[int, ...]]) -> torch.Tensor:
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
+    words = torch.tensor([word for sequence in sequences for word in sequence])
+    return model.log_probability_in_order(
+        words, torch.arange(len(sequences)).repeat_interleave(lengths), len(sequences)
+    )
+
+
+def by_hand(model: DocNADE, sequence: tuple[int, ...]) -> float:
+    """Word by word, as the paper writes it; full softmax."""
+    total, before = 0.0, torch.zeros(3, dtype=torch.double)
+    for word in sequence:
+        hidden = torch.sigmoid(model.bias + before)
+        total += torch.log_softmax(model.output.weight @ hidden + model.output.bias, 0)[word].item()
+        before = before + model.embedding[word]
+    return total
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_the_probabilities_of_all_sequences_sum_to_one(output, length):
+    sequences = list(itertools.product(range(WORDS), repeat=length))
+    torch.testing.assert_close(in_order(network(output), sequences).logsumexp(0).item(), 0.0, atol=1e-10, rtol=0)
+
+
+def test_prefix_sums_are_the_formula_word_by_word(monkeypatch):
+    model, sequences = network(), [(0, 1, 1, 4), (3,), (2, 2, 0, 1, 4, 4)]
+    monkeypatch.setattr(
+        "varitext.models.documents.docnade.LARGEST_LOGITS", 4 * WORDS
+    )  # documents then lie across blocks
+    expected = torch.tensor([by_hand(model, sequence) for sequence in sequences], dtype=torch.double)
+    torch.testing.assert_close(in_order(model, sequences), expected)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_what_it_learns_from_is_the_mean_over_all_orders(output):
+    """The objective's mean over many draws, against all orders of three small documents."""
+    model, batch = network(output, draws=1000), batch_of([2, 1, 0, 0, 1], [0, 0, 1, 0, 0], [1, 0, 0, 2, 0])
+    expected = []
+    for document in ([0, 0, 1, 4], [2], [0, 3, 3]):
+        expected.append(in_order(model, list(itertools.permutations(document))).mean().item())
+    with torch.no_grad():
+        found = torch.stack([model.objective(batch, 1, 1.0).surrogate for _ in range(10)])  # [10, 3]
+    error = found.std(0) / math.sqrt(10)
+    assert ((found.mean(0) - torch.tensor(expected)).abs() < 4 * error + 1e-9).all()
+    assert (error < 0.1).all()
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_gradients_are_those_of_finite_differences(output):
+    model = network(output).requires_grad_(True)
+    batch = batch_of([2, 1, 0, 0, 1], [0, 0, 1, 3, 0])
+
+    def value(*_: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(1)
+        return model.objective(batch, 1, 1.0).surrogate
+
+    assert torch.autograd.gradcheck(value, tuple(model.parameters()))
+
+
+@pytest.mark.parametrize("shape", ["balanced", "huffman"])
+@pytest.mark.parametrize("words", [2, 3, 8, 37])
+def test_a_tree_has_every_word_once_and_starts_at_the_frequencies(shape, words):
+    torch.manual_seed(0)
+    tree = WordTree(words, 3, shape).double()
+    frequencies = torch.rand(words, dtype=torch.double) ** 4 + 1e-3
+    frequencies /= frequencies.sum()
+    tree.start_from_frequencies(frequencies)
+    every_word = CountBatch.from_rows(scipy.sparse.identity(words, format="csr", dtype=np.float32))
+    at_zero = tree.log_likelihood(torch.zeros(words, 3, dtype=torch.double), every_word)
+    torch.testing.assert_close(at_zero.exp(), frequencies)
+    anywhere = tree.log_likelihood(torch.randn(1, 3, dtype=torch.double).expand(words, 3), every_word)
+    torch.testing.assert_close(anywhere.exp().sum().item(), 1.0)
+
+
+def test_huffmans_paths_are_the_shortest_and_the_balanced_ones_even():
+    frequencies = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0])
+    huffman, balanced = WordTree(5, 2, "huffman"), WordTree(5, 2, "balanced")
+    huffman.start_from_frequencies(frequencies)
+    assert (huffman.turns != 0).sum(1).tolist() == [1, 2, 3, 4, 4]  # worked by hand
+    assert sorted((balanced.turns != 0).sum(1).tolist()) == [2, 2, 2, 3, 3]
+
+
+def test_a_very_uneven_vocabulary_still_has_a_tree():
+    """Frequencies that double make Huffman's longest path as long as the vocabulary."""
+    tree = WordTree(100, 2, "huffman").double()
+    tree.start_from_frequencies(2.0 ** torch.arange(100, dtype=torch.double))
+    every_word = CountBatch.from_rows(scipy.sparse.identity(100, format="csr", dtype=np.float32))
+    total = tree.log_likelihood(torch.zeros(100, 2, dtype=torch.double), every_word).logsumexp(0)
+    torch.testing.assert_close(total.item(), 0.0, atol=1e-9, rtol=0)
+
+
+def test_random_orders_are_orders_of_the_same_words():
+    batch = batch_of([2, 1, 0, 0, 1], [0, 0, 1, 3, 0])
+    torch.manual_seed(0)
+    seen = set()
+    for _ in range(200):
+        words, documents, size = in_random_order(batch)
+        assert (documents.tolist(), size) == ([0] * 4 + [1] * 4, 2)
+        assert sorted(words[:4].tolist()) == [0, 0, 1, 4] and sorted(words[4:].tolist()) == [2, 3, 3, 3]
+        seen.add((*words[:4].tolist(),))
+    assert len(seen) == 12  # 4! / 2!
+
+
+def test_both_figures_of_a_document_and_their_order():
+    model, counts = network(), scipy.sparse.csr_matrix(np.array([[2, 1, 0, 0, 1], [0, 0, 1, 3, 0]], np.float32))
+    many = model.judge(counts, samples=5000, seed=0)  # 1,000 orders
+    orders = in_order(model, list(itertools.permutations([0, 0, 1, 4])))
+    assert many.elbo[0] == pytest.approx(orders.mean().item(), abs=0.1)
+    assert many.importance_weighted[0] == pytest.approx(orders.logsumexp(0).item() - math.log(24), abs=0.1)
+    assert (many.importance_weighted >= many.elbo).all() and not many.kl.any()
+    again = model.judge(counts, samples=20, seed=3)
+    np.testing.assert_array_equal(again.elbo, model.judge(counts, samples=20, seed=3).elbo)
+
+
+@pytest.mark.parametrize("preset", ["recommended", "balanced-tree", "huffman-tree"])
+def test_it_learns_and_is_kept(preset, tmp_path):
+    model = DocumentModel("docnade", 4, preset=preset, epochs=25, learning_rate=2e-2, threads=1).fit(
+        topic_documents(400)
+    )
+    held_out = topic_documents(100, seed=1)
+    record = model.perplexity_record(held_out)
+    assert (record.kind, record.kl_per_document, record.n_samples) == ("exact", 0, 4)
+    assert record.ratio_to_unigram < 0.75
+    assert record.iwae_per_document_perplexity < record.per_document_perplexity
+    model.save(tmp_path / "model")
+    again = DocumentModel.load(tmp_path / "model")
+    assert again.perplexity_record(held_out) == record
+    np.testing.assert_array_equal(again.transform(held_out), model.transform(held_out))
+    assert len(again.topics()) == 4 and len(again.similar_words(again.vocabulary_.words[0], 3)) == 3
+
+
+def test_what_it_cannot_do_is_said():
+    with pytest.raises(InputError, match="recommended, balanced-tree, huffman-tree"):
+        DocNADE.recipe("best", 100, 50.0)
+    with pytest.raises(InputError, match="output is 'softmax' or a tree"):
+        DocNADE(10, 2, output="bush")
+    with pytest.raises(InputError, match="activation is 'sigmoid' or 'tanh'"):
+        DocNADE(10, 2, activation="relu")
+    with pytest.raises(InputError, match="docnade reads whole counts only"):
+        DocumentModel("docnade", 2, fractional_counts=True).fit(topic_documents(20))

@@ -1,0 +1,207 @@
+"""What DocumentModel asks of a model, with two that are nothing like NVDM: one exact, one that learns by itself."""
+
+import math
+import os
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from synthetic import topic_documents
+from torch import Tensor, nn
+
+from varitext import DocumentModel, InputError
+from varitext.batches.counts import CountBatch, CountBatches
+from varitext.cli.printing import print_record
+from varitext.latent import Bound, Estimate
+from varitext.layers.counts import multinomial_log_likelihood
+from varitext.models.documents import MODELS
+from varitext.models.documents.base import DocumentNetwork, DocumentVectors
+from varitext.models.documents.bounds import DocumentBounds, Figure, exact_bounds
+from varitext.models.documents.information import directions_carry, gaussian_carries, shares_carry, switches_carry
+from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.report.documents.headline import document_headline
+from varitext.training.settings import TrainingSettings
+
+COUNTS = topic_documents(120)
+LENGTHS = np.asarray(COUNTS.sum(1)).ravel()
+SMALL = {"latent_dim": 2, "threads": 1}
+
+
+class Mixture(DocumentNetwork):
+    """Each document is of one of K kinds: log p(X) = log sum_k pi_k prod_i p(x_i | k), exactly."""
+
+    figure = Figure("exact", "log p(X), summed over the kinds")
+    free_axes = False
+
+    def __init__(self, vocabulary_size: int, latent_dim: int):
+        super().__init__(vocabulary_size, latent_dim)
+        self.words = nn.Parameter(0.1 * torch.randn(latent_dim, vocabulary_size))  # [K, V]
+
+    def start_from_frequencies(self) -> None:
+        with torch.no_grad():
+            self.words += self.word_log_frequencies
+
+    def log_joint(self, batch: CountBatch) -> Tensor:
+        logits = self.words[:, None].expand(-1, len(batch), -1)  # [K, B, V]
+        return multinomial_log_likelihood(logits, batch) - math.log(self.latent_dim)  # [K, B]
+
+    def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
+        log_probability = torch.logsumexp(self.log_joint(batch), 0)
+        return Estimate(log_probability, Bound(log_probability, torch.zeros(len(batch), self.latent_dim)))
+
+    @torch.no_grad()
+    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        values = [torch.logsumexp(self.log_joint(batch), 0) for batch in CountBatches(counts).in_order(64)]
+        return exact_bounds(torch.cat(values).double().numpy(), counts, self.latent_dim)
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        kinds = torch.softmax(self.log_joint(batch), 0).T  # [B, K]
+        return DocumentVectors(kinds, torch.zeros_like(kinds))
+
+    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return shares_carry(vectors.mean)
+
+    def word_directions(self) -> Tensor:
+        return torch.log_softmax(self.words, 1).T
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        return Recipe({}, TrainingSettings(epochs=15, batch_size=20, learning_rate=0.1), DocumentObjective())
+
+
+class DirectMixture(Mixture):
+    """The same, learned by expectation maximisation."""
+
+    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
+        batch = CountBatch.from_rows(train)
+        for done in range(settings.epochs):
+            with torch.no_grad():
+                kinds = torch.softmax(self.log_joint(batch), 0).T.numpy()  # [D, K]
+                self.words.copy_(torch.from_numpy(np.log(kinds.T @ train.toarray() + 0.1)))
+            yield (done + 1) / settings.epochs
+
+
+@pytest.fixture(autouse=True)
+def named(monkeypatch):
+    monkeypatch.setitem(MODELS, "mixture", Mixture)
+    monkeypatch.setitem(MODELS, "direct", DirectMixture)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(MODELS, "mixture", Mixture)
+        patch.setitem(MODELS, "direct", DirectMixture)
+        return {name: DocumentModel(name, **SMALL).fit(COUNTS) for name in ("mixture", "direct")}
+
+
+@pytest.mark.parametrize("name", ["mixture", "direct"])
+def test_an_exact_model_has_the_same_record(fitted, name):
+    model = fitted[name]
+    record = model.perplexity_record(COUNTS)
+    assert (record.kind, record.figure) == ("exact", "log p(X), summed over the kinds")
+    assert record.kl_per_document == record.n_samples == 0
+    assert (
+        record.per_document_perplexity == record.iwae_per_document_perplexity < record.unigram_per_document_perplexity
+    )
+    words = torch.log_softmax(model.network_.words.double(), 1).numpy()
+    by_hand = np.logaddexp.reduce(COUNTS.toarray().astype(np.float64) @ words.T - math.log(2), axis=1)
+    assert record.per_document_perplexity == pytest.approx(np.exp(-(by_hand / LENGTHS).mean()), rel=1e-5)
+    assert model.perplexity(COUNTS) == pytest.approx(record.per_document_perplexity)
+
+
+@pytest.mark.parametrize("name", ["mixture", "direct"])
+def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
+    model = fitted[name]
+    posterior = model.posterior(COUNTS)
+    np.testing.assert_allclose(posterior.mean.sum(1), 1, rtol=1e-5)
+    assert not posterior.std.any() and (model.kl_per_dimension_ > 0.05).all()
+    assert [topic.kl for topic in model.topics()] == sorted(model.kl_per_dimension_, reverse=True)
+    assert "dev_kl" not in model.history_[-1]
+    model.save(tmp_path / "model")
+    again = DocumentModel.load(tmp_path / "model")
+    assert np.array_equal(again.transform(COUNTS), posterior.mean) and again.topics() == model.topics()
+
+
+def test_the_command_line_and_the_report_show_no_bound_where_there_is_none(fitted, capsys):
+    record = fitted["mixture"].perplexity_record(COUNTS)
+    print_record(record, "documents")
+    for shown in (capsys.readouterr().out, document_headline(record)):
+        assert record.figure in shown and "importance-weighted" not in shown and "KL" not in shown
+
+
+class Watcher:
+    def __init__(self, interrupt_at: float = 2.0):
+        self.shares, self.records, self.notes, self.interrupt_at = [], [], [], interrupt_at
+
+    def step(self, share_done: float, elbo: float, kl: float) -> None:
+        self.shares.append(share_done)
+        if share_done >= self.interrupt_at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def round(self, record: dict) -> None:
+        self.records.append(record)
+
+    def note(self, message: str) -> None:
+        self.notes.append(message)
+
+
+def test_a_direct_fit_is_recorded_like_any_other():
+    watcher = Watcher()
+    model = DocumentModel("direct", **SMALL, epochs=4).fit(COUNTS, progress=watcher, resume=True)
+    assert watcher.shares == [0.25, 0.5, 0.75, 1.0] and watcher.records == model.history_
+    assert "starting anew" in watcher.notes[0]
+    assert model.stopped_ == "finished" and model.fit_seconds_ > 0
+    assert model.dev_perplexity_ == min(record["dev_perplexity"] for record in model.history_)
+    with pytest.raises(InputError, match="all documents at once"):
+        model.partial_fit(COUNTS)
+
+
+def test_a_direct_fit_can_be_interrupted_and_limited_in_time():
+    model = DocumentModel("direct", **SMALL, epochs=10)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(COUNTS, progress=Watcher(interrupt_at=0.3))
+    assert model.stopped_ == "interrupted" and len(model.history_) == 3
+    assert math.isfinite(model.perplexity(COUNTS))
+    assert DocumentModel("direct", **SMALL, epochs=10, time_limit=1e-9).fit(COUNTS).stopped_ == "time"
+
+
+def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():
+    with pytest.raises(InputError, match="nvdm has no choice of estimator"):
+        DocumentModel(**SMALL, estimator="nvil").fit(COUNTS)
+
+
+# What dimensions carry
+
+
+def test_a_dimension_that_never_moves_carries_nothing():
+    still = torch.full((5, 3), 1 / 3)
+    frequencies = torch.log(torch.tensor([0.2, 0.3, 0.5]))
+    assert gaussian_carries(torch.zeros(5, 3), torch.ones(5, 3)).abs().max() == 0
+    for carried in (
+        switches_carry(still),
+        shares_carry(still),
+        directions_carry(still, torch.eye(3), frequencies, 9.0),
+    ):
+        np.testing.assert_allclose(carried, 0, atol=1e-12)
+
+
+def test_a_switch_that_tells_two_halves_apart_carries_log_2():
+    halves = torch.tensor([[0.0], [1.0]]).repeat(10, 1)
+    assert switches_carry(halves).item() == pytest.approx(math.log(2), abs=1e-4)
+    shares = torch.cat([halves, 1 - halves], 1)
+    assert shares_carry(shares).sum().item() == pytest.approx(math.log(2))
+
+
+def test_directions_carry_what_a_small_step_changes():
+    """N words from softmax(h R + b): the mean KL from the mean h, for vectors that move little."""
+    generator = torch.Generator().manual_seed(0)
+    bias, directions = torch.randn(6, generator=generator).double(), torch.randn(6, 1, generator=generator).double()
+    vectors = 0.01 * torch.randn(400, 1, generator=generator).double()
+    centre = torch.log_softmax(vectors.mean(0) @ directions.T + bias, 0)
+    moved = torch.log_softmax(vectors @ directions.T + bias, 1)
+    divergence = (moved.exp() * (moved - centre)).sum(1).mean()
+    assert directions_carry(vectors, directions, centre, 50.0).item() == pytest.approx(50 * divergence.item(), rel=0.02)

@@ -1,0 +1,179 @@
+"""NVDM's own mathematics: the step from h = 0, refinement, readable axes, thinning, presets."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from synthetic import topic_documents
+
+from varitext import DocumentModel
+from varitext.batches.counts import CountBatch, thin
+from varitext.errors import InputError
+from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
+from varitext.models.documents.axes import readable_axes
+from varitext.models.documents.nvdm import NVDM
+
+COUNTS = topic_documents(documents=40, words=20)
+
+
+def network(**settings) -> NVDM:
+    torch.manual_seed(0)
+    model = NVDM(20, latent_dim=3, hidden_dim=8, **settings).double()
+    torch.nn.init.normal_(model.decoder.weight, std=0.7)
+    model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
+    return model
+
+
+def batch_of(counts: scipy.sparse.csr_matrix) -> CountBatch:
+    batch = CountBatch.from_rows(counts)
+    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
+
+
+def log_joint(model: NVDM, h: torch.Tensor, batch: CountBatch) -> torch.Tensor:
+    """log p(X, h) of each document, written as the paper has it."""
+    dense = torch.zeros(len(batch), 20, dtype=h.dtype)
+    dense[batch.documents, batch.words] = batch.counts
+    log_words = torch.log_softmax(h @ model.decoder.weight.T + model.decoder.bias, -1)
+    return (dense * log_words).sum(-1) - 0.5 * h.square().sum(-1)
+
+
+def test_the_first_step_is_the_best_along_newtons_direction():
+    model, batch = network(inference="statistics"), batch_of(COUNTS[:5])
+    zero = torch.zeros(5, 3, dtype=torch.double, requires_grad=True)
+    (gradient,) = torch.autograd.grad(log_joint(model, zero, batch).sum(), zero)
+    step = model.newton_step(batch)
+    for row in range(5):
+        one = batch_of(COUNTS[row : row + 1])
+        hessian = torch.autograd.functional.hessian(
+            lambda h, one=one: log_joint(model, h[None], one).sum(), torch.zeros(3, dtype=torch.double)
+        )
+        direction = gradient[row] / -hessian.diagonal()
+        length = (gradient[row] @ direction) / -(direction @ hessian @ direction)
+        torch.testing.assert_close(step.mean[row], length * direction)
+        torch.testing.assert_close(step.log_std[row], -0.5 * (-hessian.diagonal()).log())
+
+
+def test_refinement_goes_uphill_for_every_document_and_reaches_the_top():
+    model, batch = network(inference="statistics", refinement_steps=60), batch_of(COUNTS)
+    start = model.newton_step(batch).mean
+    refined = model.refine(start, batch)
+    assert (log_joint(model, refined, batch) >= log_joint(model, start, batch) - 1e-9).all()
+    top = refined.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(log_joint(model, top, batch).sum(), top)
+    assert slope.abs().max() < 0.05  # concave: where the slope vanishes is the top
+
+
+@pytest.mark.parametrize("scale", [30.0, 3000.0])
+def test_refinement_stays_finite_and_uphill_where_logits_are_huge(scale):
+    """Steps that overflow, or that leave all words behind, are not taken."""
+    model, batch = network(inference="statistics", refinement_steps=30).float(), CountBatch.from_rows(COUNTS)
+    with torch.no_grad():
+        model.decoder.weight *= scale
+    start = torch.randn(40, 3)
+    refined = model.refine(start, batch)
+    assert torch.isfinite(refined).all()
+    heights = [log_joint(model.double(), h.double(), batch_of(COUNTS)) for h in (start, refined)]
+    assert (heights[1] >= heights[0] - 1e-5 * heights[0].abs()).all()
+
+
+def test_refinement_is_for_prediction_only():
+    model, batch = network(inference="statistics", refinement_steps=4), batch_of(COUNTS)
+    encoding = model.encode(batch)
+    trained = model.train().posterior(encoding)
+    predicted = model.eval().posterior(encoding)
+    assert not torch.equal(trained.mean, predicted.mean)
+    assert torch.equal(trained.log_std, predicted.log_std)
+
+
+def test_documents_with_the_same_statistics_have_the_same_posterior():
+    model = network(inference="statistics")
+    with torch.no_grad():
+        model.decoder.weight[1] = (model.decoder.weight[0] + model.decoder.weight[2]) / 2
+    counts = np.zeros((2, 20), np.float32)
+    counts[0, [0, 2]] = 1
+    counts[1, 1] = 2
+    posterior = model.posterior(model.encode(batch_of(scipy.sparse.csr_matrix(counts))))
+    torch.testing.assert_close(posterior.mean[0], posterior.mean[1])
+    torch.testing.assert_close(posterior.log_std[0], posterior.log_std[1])
+
+
+@pytest.mark.parametrize("inference", ["words", "statistics"])
+def test_bounds_lie_below_the_evidence(inference):
+    """Two latent dimensions: the evidence by brute-force integration."""
+    torch.manual_seed(0)
+    model = NVDM(20, latent_dim=2, hidden_dim=8, inference=inference).double()
+    torch.nn.init.normal_(model.decoder.weight, std=0.7)
+    batch = batch_of(COUNTS[:4])
+    line = torch.linspace(-6, 6, 241, dtype=torch.double)
+    grid = torch.cartesian_prod(line, line)[:, None, :].expand(-1, 4, 2)  # [S, B, K]
+    encoding = model.encode(batch)
+    prior = DiagonalGaussian.standard(torch.zeros(4, 2, dtype=torch.double))
+    log_joint_on_grid = model.log_likelihood(grid, encoding) + prior.log_prob(grid)
+    evidence = torch.logsumexp(log_joint_on_grid, 0) + 2 * (line[1] - line[0]).log()
+    with torch.no_grad():
+        lower = elbo(model, batch, 4000).elbo
+        tighter = importance_weighted_bound(model, batch, 4000)
+    assert (lower < evidence + 0.05).all()
+    assert (lower < tighter + 0.05).all()
+    torch.testing.assert_close(tighter, evidence, atol=0.3, rtol=0)
+
+
+def test_turning_to_readable_axes_changes_no_probability():
+    model, batch = network(), batch_of(COUNTS)
+    h = torch.randn(5, 40, 3, dtype=torch.double)
+    model.axes.copy_(torch.linalg.qr(torch.randn(3, 3, dtype=torch.double)).Q)
+    turned_logits = (h @ model.axes) @ model.word_vectors.T + model.decoder.bias
+    torch.testing.assert_close(turned_logits, model.decoder(h))
+    q = model.posterior(model.encode(batch))
+    seen = model.on_axes(q)
+    samples = q.rsample(100_000) @ model.axes
+    torch.testing.assert_close(seen.mean, samples.mean(0), atol=0.03, rtol=0)
+    torch.testing.assert_close(seen.std, samples.std(0), atol=0.03, rtol=0)
+
+
+def test_readable_axes_undo_a_rotation_of_sparse_coordinates():
+    generator = np.random.default_rng(0)
+    sparse = generator.exponential(size=(500, 4)) * (generator.random((500, 4)) < 0.15)
+    rotation, _ = np.linalg.qr(generator.normal(size=(4, 4)))
+    axes = readable_axes(sparse @ rotation)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(4), atol=1e-10)
+    recovered = np.abs(rotation @ axes)  # a permutation, up to what chance correlates
+    assert (recovered.max(0) > 0.97).all() and (recovered.max(1) > 0.97).all()
+    assert ((sparse @ rotation @ axes) ** 3).sum(0).min() > 0  # the positive end is the one that documents lean on
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 1.0))
+def test_thinning_only_takes_words_away_and_leaves_no_document_empty(seed, most):
+    thinned = thin(COUNTS, most, np.random.default_rng(seed))
+    assert thinned.shape == COUNTS.shape
+    assert (COUNTS - thinned).min() >= 0
+    assert (np.asarray(thinned.sum(1)) > 0).all()
+    assert np.array_equal(thinned.data, np.round(thinned.data)) and (thinned.data > 0).all()
+
+
+def test_thinning_takes_the_share_it_says_on_average():
+    counts = scipy.sparse.csr_matrix(np.full((2000, 5), 20, np.float32))
+    kept = thin(counts, 0.6, np.random.default_rng(0)).sum() / counts.sum()
+    assert kept == pytest.approx(0.7, abs=0.02)  # between none and 0.6 lost, 0.3 on average
+
+
+@pytest.mark.parametrize("documents", [2, 40, 300, 5_000, 11_000, 100_000, 3_000_000])
+def test_recipes_fit_any_size_of_corpus(documents):
+    for preset in ("paper", "recommended"):
+        settings = NVDM.recipe(preset, documents, 50.0).training
+        assert 8 <= settings.epochs <= 100 and 32 <= settings.batch_size <= 256 and settings.patience >= 5
+    with pytest.raises(InputError, match="recommended, paper"):
+        NVDM.recipe("best", documents, 50.0)
+
+
+@pytest.mark.parametrize("preset", ["paper", "recommended"])
+@pytest.mark.parametrize("updates", ["joint", "alternating"])
+def test_both_presets_learn_with_both_kinds_of_updates(preset, updates):
+    counts = topic_documents(400)
+    model = DocumentModel(latent_dim=4, preset=preset, updates=updates, epochs=25, learning_rate=5e-3, threads=1)
+    record = model.fit(counts).perplexity_record(topic_documents(200, seed=1))
+    assert record.ratio_to_unigram < 0.75

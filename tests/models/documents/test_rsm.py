@@ -1,0 +1,237 @@
+"""The replicated softmax against enumeration: probabilities, annealed partition function, contrastive divergence."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from synthetic import topic_documents
+
+from varitext import DocumentModel, InputError
+from varitext.batches.counts import CountBatch
+from varitext.models.documents.annealing import (
+    LogPartition,
+    ReplicatedSoftmax,
+    anneal,
+    draw_counts,
+    draw_words,
+    peak_energies,
+)
+from varitext.models.documents.rsm import RSM
+
+WORDS, HIDDEN = 4, 3
+
+
+def network(words: int = WORDS, hidden: int = HIDDEN, **settings) -> RSM:
+    torch.manual_seed(0)
+    model = RSM(words, hidden, **settings).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def batch_of(documents: np.ndarray) -> CountBatch:
+    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(documents.astype(np.float32)))
+    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
+
+
+def every_sequence(length: int) -> np.ndarray:
+    """The counts of all sequences of some length, [V^N, V]."""
+    sequences = np.array(list(itertools.product(range(WORDS), repeat=length)))
+    return (sequences[:, :, None] == np.arange(WORDS)).sum(1)
+
+
+def states(hidden: int) -> torch.Tensor:
+    return torch.tensor(list(itertools.product((0.0, 1.0), repeat=hidden)), dtype=torch.double)  # [2^K, K]
+
+
+def exact_log_partition(model: ReplicatedSoftmax, lengths: np.ndarray) -> np.ndarray:
+    """log sum_h exp(N g(h)), over all h."""
+    energy = model.energy_per_word(states(len(model.hidden_bias))).detach()
+    return torch.stack([(length * energy).logsumexp(0) for length in torch.from_numpy(lengths)]).numpy()
+
+
+@pytest.mark.parametrize("length", [1, 3, 4])
+def test_words_summed_out_or_hidden_units_summed_out_is_the_same(length):
+    """Z_N over all sequences by `log_unnormalised`, against Z_N over all h by `energy_per_word`; and both against
+    the double sum as the paper writes it."""
+    model, counts = network(), every_sequence(length)
+    over_words = model.log_unnormalised(batch_of(counts)).logsumexp(0).item()
+    over_hidden = exact_log_partition(model.softmax(), np.array([length]))[0]
+    words, h = torch.from_numpy(counts).double(), states(HIDDEN)
+    energies = (words @ model.word_bias)[:, None] + length * (h @ model.hidden_bias) + words @ model.word_weights @ h.T
+    assert over_words == pytest.approx(over_hidden)
+    assert over_words == pytest.approx(energies.logsumexp((0, 1)).item())
+
+
+@pytest.mark.parametrize("bridges", [1, 4])
+def test_annealing_finds_the_partition_function_of_every_length(bridges):
+    model = network(words=30, hidden=8).softmax()
+    torch.manual_seed(1)
+    found = anneal(ReplicatedSoftmax(*(part.detach() for part in model)), 200, chains=400, growth=32, bridges=bridges)
+    error = found.values - exact_log_partition(model, found.lengths)
+    assert error[0] == pytest.approx(0, abs=1e-9)  # no words: 2^K
+    assert (found.standard_errors[1:] > 0).all() and (found.standard_errors < 0.3).all()
+    assert (np.abs(error[1:]) < 4 * found.standard_errors[1:]).all()
+
+
+def test_annealings_weights_are_without_bias():
+    """The mean of Z itself over many small runs, in units of the truth."""
+    model = ReplicatedSoftmax(*(part.detach() for part in network().softmax()))
+    torch.manual_seed(2)
+    found = np.array([anneal(model, 6, chains=20, growth=4, bridges=1).values for _ in range(300)])
+    ratios = np.exp(found - exact_log_partition(model, np.arange(7)))  # [300, 7]
+    error = ratios.std(0) / math.sqrt(300)
+    assert (np.abs(ratios.mean(0) - 1) < 4 * error + 1e-9).all()
+
+
+def test_a_straight_line_between_lengths_never_overstates_a_probability():
+    model = ReplicatedSoftmax(*(part.detach() for part in network(words=30, hidden=8).softmax()))
+    every, visited = np.arange(201.0), np.array([0, 1, 2, 3, 5, 8, 13, 30, 60, 120, 200])
+    exact = exact_log_partition(model, every)
+    known = LogPartition(visited, exact[visited], np.zeros(len(visited)))
+    gap = known.at(every) - exact
+    assert (gap > -1e-9).all() and gap.max() > 0.01  # convex: above, and not all on the line
+    with pytest.raises(ValueError, match="up to 200 words"):
+        known.at(np.array([201.0]))
+
+
+def peaked() -> ReplicatedSoftmax:
+    """All ten switches on make one word very probable; with some of them off the word is nearly impossible."""
+    weights, bias = torch.zeros(5, 10, dtype=torch.double), torch.zeros(5, dtype=torch.double)
+    weights[0], bias[0] = 1.2, -8.0
+    return ReplicatedSoftmax(weights, bias, torch.full((10,), -0.15, dtype=torch.double))
+
+
+def test_peaks_are_climbed_and_together_never_exceed_the_partition_function():
+    model, lengths = peaked(), np.array([0, 1, 5, 20, 100])
+    few_off = torch.ones(4, 10, dtype=torch.double)
+    few_off[0, 3], few_off[1, [2, 7]], few_off[2] = 0, 0, 0  # two climb to the same peak, one to that of all off
+    peaks = peak_energies(model, few_off)
+    assert len(peaks) == 2
+    floor = np.logaddexp.reduce(np.outer(lengths, peaks.numpy()), axis=1)
+    exact = exact_log_partition(model, lengths)
+    assert (floor <= exact + 1e-9).all()
+    assert floor[-1] == pytest.approx(exact[-1], abs=1e-3)  # of a long document the peak is all there is
+
+
+def test_an_estimate_below_its_peaks_is_raised_to_them():
+    model = peaked()
+    torch.manual_seed(0)
+    found = anneal(model, 100, chains=50, growth=8, bridges=1)
+    assert found.values[-1] >= 100 * peak_energies(model, torch.ones(1, 10, dtype=torch.double)).item() - 1e-6
+
+
+def test_between_lengths_visited_the_error_is_small():
+    """At the growth we use a step is 1/64 of the length."""
+    model = ReplicatedSoftmax(*(part.detach() for part in network(words=30, hidden=8).softmax()))
+    torch.manual_seed(0)
+    visited = anneal(model, 400, chains=2).lengths
+    every = np.arange(401)
+    exact = exact_log_partition(model, every)
+    known = LogPartition(visited, exact[visited], np.zeros(len(visited)))
+    assert len(visited) < 250 and (known.at(every) - exact).max() < 0.01
+
+
+def test_words_are_drawn_from_the_softmax():
+    torch.manual_seed(0)
+    scores = torch.tensor([[0.0, 1.0, -50.0, 2.0], [3.0, 0.0, 0.0, 0.0]])
+    rows = torch.arange(2).repeat_interleave(torch.tensor([40_000, 40_000]))
+    words = draw_words(scores, rows)
+    for row in range(2):
+        shares = torch.bincount(words[rows == row], minlength=4) / 40_000
+        torch.testing.assert_close(shares, torch.softmax(scores[row], 0), atol=0.01, rtol=0)
+    counts = draw_counts(scores, 40_000)
+    assert (counts.sum(1) == 40_000).all()
+    torch.testing.assert_close(counts / 40_000, torch.softmax(scores, 1), atol=0.01, rtol=0)
+
+
+def test_the_gradient_is_that_of_contrastive_divergence():
+    """Up at the document, down at the fantasy: by hand from the three sufficient statistics."""
+    model = network(most_steps=2, updates_per_step=1, persistent=0.0)
+    batch = batch_of(np.array([[3, 0, 1, 0], [0, 2, 0, 5]]))
+    torch.manual_seed(5)
+    fantasy, _ = model.gibbs(batch, 1)
+    torch.manual_seed(5)
+    model.objective(batch, 1, 1.0).surrogate.sum().backward()
+    expected_weights, expected_words, expected_hidden = 0.0, 0.0, 0.0
+    for sign, state in ((1, batch), (-1, fantasy)):
+        dense = torch.zeros(2, WORDS, dtype=torch.double).index_put_((state.documents, state.words), state.counts, True)
+        hidden = torch.sigmoid(dense @ model.word_weights + dense.sum(1, keepdim=True) * model.hidden_bias)
+        expected_weights += sign * dense.T @ hidden
+        expected_words += sign * dense.sum(0)
+        expected_hidden += sign * (dense.sum(1, keepdim=True) * hidden).sum(0)
+    torch.testing.assert_close(model.word_weights.grad, expected_weights.detach())
+    torch.testing.assert_close(model.word_bias.grad, expected_words.detach())
+    torch.testing.assert_close(model.hidden_bias.grad, expected_hidden.detach())
+
+
+def test_persistent_chains_go_on_and_take_their_share_of_the_way_down():
+    model = network(persistent=0.25).train()
+    batch = batch_of(np.array([[3, 0, 1, 0], [0, 2, 0, 5]]))
+    before = model.chains.clone()
+    torch.manual_seed(5)
+    fantasy, dream = model.gibbs(batch, 1)[0], model.dream(batch)
+    assert torch.bincount(dream.documents).tolist() == [4, 7]
+    assert not torch.equal(model.chains[:2], before[:2]) and torch.equal(model.chains[2:], before[2:])
+    with torch.no_grad():
+        down = 0.75 * model.log_unnormalised(fantasy) + 0.25 * model.log_unnormalised(dream)
+        expected = model.log_unnormalised(batch) - down
+        model.chains.copy_(before)
+        torch.manual_seed(5)
+        torch.testing.assert_close(model.objective(batch, 1, 1.0).surrogate, expected)
+
+
+def test_gibbs_steps_keep_lengths_and_grow_in_number():
+    model = network(most_steps=3, updates_per_step=2).train()
+    batch = batch_of(np.array([[3, 0, 1, 0], [0, 2, 0, 5], [0, 0, 0, 1]]))
+    fantasy, _ = model.gibbs(batch, 2)
+    assert torch.bincount(fantasy.documents).tolist() == fantasy.lengths.tolist() == [4, 7, 1]
+    taken = []
+    for _ in range(7):
+        taken.append(model.steps())
+        model.objective(batch, 1, 1.0)
+    assert taken == [1, 1, 2, 2, 3, 3, 3]
+
+
+def test_gibbs_sampling_has_the_models_distribution():
+    """Documents of three words after many steps, against their probabilities."""
+    model, counts = network(), every_sequence(3)
+    probabilities = torch.softmax(model.log_unnormalised(batch_of(counts)).detach(), 0)
+    torch.manual_seed(0)
+    start = batch_of(np.tile([[3, 0, 0, 0]], (20_000, 1)))
+    fantasy, _ = model.gibbs(start, 15)
+    numbers = (fantasy.words.view(-1, 3) * torch.tensor([WORDS**2, WORDS, 1])).sum(1)
+    shares = torch.bincount(numbers, minlength=WORDS**3) / 20_000
+    torch.testing.assert_close(shares.double(), probabilities, atol=0.015, rtol=0)
+
+
+def test_it_learns_is_judged_and_kept(tmp_path):
+    model = DocumentModel("rsm", 4, epochs=15, learning_rate=2e-2, threads=1).fit(topic_documents(400))
+    held_out = topic_documents(100, seed=1)
+    record = model.perplexity_record(held_out)
+    assert (record.kind, record.n_samples) == ("estimate", 200) and "annealed importance sampling" in record.figure
+    assert 0 < record.standard_error < 0.02 * record.per_document_perplexity
+    assert record.ratio_to_unigram < 0.85
+    lengths = np.asarray(held_out.sum(1)).ravel()
+    double = ReplicatedSoftmax(*(part.double() for part in model.network_.softmax()))
+    exact = model.network_.log_unnormalised(CountBatch.from_rows(held_out)).numpy() - exact_log_partition(
+        double, lengths
+    )
+    assert record.per_document_perplexity == pytest.approx(np.exp(-(exact / lengths).mean()), rel=0.03)
+    model.save(tmp_path / "model")
+    again = DocumentModel.load(tmp_path / "model")
+    assert again.perplexity_record(held_out) == record
+    vectors = again.posterior(held_out)
+    assert ((vectors.mean >= 0) & (vectors.mean <= 1)).all() and (vectors.std <= 0.5).all()
+    assert len(again.topics()) == 4
+
+
+def test_what_it_cannot_do_is_said():
+    with pytest.raises(InputError, match="there is: recommended"):
+        RSM.recipe("paper", 100, 50.0)
+    with pytest.raises(InputError, match="rsm reads whole counts only"):
+        DocumentModel("rsm", 2, fractional_counts=True).fit(topic_documents(20))

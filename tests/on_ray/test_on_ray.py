@@ -1,0 +1,186 @@
+"""On Ray, in a cluster on this machine: the same shards, vectors and models; a worker that is killed costs no row."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from command_line import contents, varitext
+from synthetic import topic_documents
+from test_shards import EVERY_WORD, SMALL, shards_of
+
+from varitext import DocumentModel, InputError
+from varitext.corpora import load
+from varitext.corpora.prepare import ShardSizes, prepare
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'varitext[ray]'")
+pyarrow = pytest.importorskip("pyarrow")
+
+from pyarrow import parquet  # noqa: E402
+
+from varitext.on_ray import preparing, transforming  # noqa: E402
+from varitext.on_ray.cluster import connected  # noqa: E402
+from varitext.on_ray.pieces import cut  # noqa: E402
+from varitext.on_ray.training import run_in_workers  # noqa: E402
+from varitext.runtime.processes import present_world  # noqa: E402
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own, about its future
+]
+DOCUMENTS = 200
+OPTIONS = ("--latent-dim", 4, "--epochs", 3, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A Parquet file of ten row groups, and a model of its documents."""
+    folder = tmp_path_factory.mktemp("ray")
+    names = np.array([a + b for a in "bcdfgh" for b in ("at", "en", "ig", "ox", "up")] * 2)
+    names[30:] = np.char.add(names[30:], "s")
+    rows = topic_documents(DOCUMENTS, words=60, length=20).toarray().astype(int)
+    texts = [" ".join(np.repeat(names, row)) for row in rows]
+    parquet.write_table(pyarrow.table({"body": texts}), folder / "texts.parquet", row_group_size=20)
+    prepare([folder / "texts.parquet"], folder / "shards", vocabulary_rules=EVERY_WORD, sizes=ShardSizes(documents=50))
+    DocumentModel(**SMALL).fit(load(str(folder / "shards"))).save(folder / "model")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """One for all tests: it takes seconds to start, and Ray gives up on a machine where it takes more than thirty."""
+    with contextlib.ExitStack() as stack:
+        try:
+            ray = stack.enter_context(connected())
+        except InputError as error:
+            pytest.skip(str(error))
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+        yield ray
+
+
+def once(marker):
+    """Whether nobody asked before, in whichever process."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def test_pieces_are_all_documents_in_order(corpus):
+    """No cluster: which documents a worker would read."""
+    path = corpus / "texts.parquet"
+    whole = parquet.read_table(path)["body"].to_pylist()
+    for documents, number in ((1, 10), (50, 4), (60, 4), (10_000, 1)):
+        pieces, sources = cut([path, path], "train", None, documents), []
+        assert len(pieces) == 2 * number
+        assert [text for piece in pieces for text in piece.texts(sources)] == whole * 2
+        assert [source.name for source in sources] == ["texts.parquet"] * 2
+    shards = load(str(corpus / "shards")).counts
+    parts = [piece.counts(shards.vocabulary) for piece in cut([corpus / "shards"], "train", None)]
+    assert [part.shape[0] for part in parts] == [50] * 4
+    assert sum((part != shards[50 * number : 50 * number + 50]).nnz for number, part in enumerate(parts)) == 0
+
+
+def test_shards_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path, monkeypatch):
+    count, marker = preparing.count_piece, tmp_path / "killed"
+
+    def count_and_die(piece, find_words, known):
+        for row in count(piece, find_words, known):
+            yield row
+            if piece.first == 5 and once(marker):  # the chunk is on its way, the end of the piece is not
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(preparing, "count_piece", count_and_die)
+    sizes = ShardSizes(documents=50)
+    prepare([corpus / "texts.parquet"], tmp_path / "s", vocabulary_rules=EVERY_WORD, sizes=sizes, ray="local")
+    assert marker.exists()
+    assert contents(tmp_path / "s") == contents(corpus / "shards")
+
+
+def test_vectors_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path, monkeypatch):
+    encoder, marker = transforming.PieceEncoder, tmp_path / "killed"
+
+    class DyingEncoder(encoder):
+        def vectors(self, piece):
+            for number, block in enumerate(encoder.vectors(self, piece)):
+                yield block
+                if piece.first == 6 and number == 0 and once(marker):  # the file is begun
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(transforming, "PieceEncoder", DyingEncoder)
+    found = transforming.transform_on_ray(
+        corpus / "model", corpus / "texts.parquet", tmp_path / "v", part="all", with_std=True, piece_documents=40
+    )
+    assert marker.exists()
+    assert found == (DOCUMENTS, 0, 5)
+    expected = DocumentModel.load(corpus / "model").posterior(load(str(corpus / "texts.parquet")))
+    table = parquet.read_table(tmp_path / "v")
+    assert table.column_names == [f"{part}_{k}" for part in ("mean", "std") for k in range(4)]
+    rows = np.stack([column.to_numpy() for column in table.columns], 1)
+    assert np.array_equal(rows, np.hstack(expected))  # every row once, in order
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [f"part-{n:06}.parquet" for n in range(5)]
+
+
+def test_commands(corpus, cluster, tmp_path):
+    """Shards in place of texts; what is wrong with a document is told in one line; nothing half-written is left."""
+    done = varitext("transform", corpus / "model", corpus / "shards", "--ray", "--out", tmp_path / "v")
+    assert done.code == 0 and f"{DOCUMENTS} vectors of 4 dimensions" in done.err
+    assert parquet.read_table(tmp_path / "v").num_rows == DOCUMENTS
+    learned = varitext("fit", corpus / "shards", "--ray-workers", 2, *OPTIONS, "--out", tmp_path / "m")
+    assert learned.code == 0 and "model in" in learned.err, learned
+    assert varitext("fit", corpus / "shards", *OPTIONS, "--out", tmp_path / "n").code == 0
+    one, two = (DocumentModel.load(tmp_path / name).dev_perplexity_ for name in "nm")
+    assert two == pytest.approx(one, rel=1e-4)
+    broken = tmp_path / "broken.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a moon", None]}), broken)
+    alone = varitext("prepare", broken, "--out", tmp_path / "s")
+    on_ray = varitext("prepare", broken, "--out", tmp_path / "s", "--ray")
+    assert on_ray.code == 2 and on_ray.err == alone.err and "row 2" in on_ray.err
+    assert varitext("transform", corpus / "model", broken, "--ray", "--out", tmp_path / "w").code == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "m", "n", "v"]
+
+
+def test_what_is_not_in_files_is_refused(tmp_path):
+    with pytest.raises(InputError, match="on Ray, documents are read from files"):
+        prepare(["20newsgroups"], tmp_path / "s", ray="local")
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(InputError, match="texts or shards"):
+        prepare([tmp_path / "a.npy"], tmp_path / "s", ray="local")
+
+
+def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster, tmp_path):
+    shards_of(tmp_path / "shards", topic_documents(), documents=100)
+    settings = SMALL | {"epochs": 12}
+    alone = DocumentModel(**settings).fit(load(str(tmp_path / "shards")))
+    marker, checkpoint = tmp_path / "killed", tmp_path / "checkpoint.safetensors"
+
+    def die_after_a_checkpoint():
+        while not checkpoint.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def work(passed):
+        world = present_world("cpu")
+        if world.rank == 1 and once(marker):
+            threading.Thread(target=die_after_a_checkpoint, daemon=True).start()
+        model = DocumentModel(**settings)
+        model.fit(load(str(tmp_path / "shards")), checkpoint=checkpoint, resume=True, world=world)
+        if world.is_first:
+            model.save(tmp_path / "model")
+            (tmp_path / "size.json").write_text(json.dumps(world.size))
+
+    ctrl_c = signal.getsignal(signal.SIGINT)
+    run_in_workers(work, {}, workers=2, beside=tmp_path)
+    assert marker.exists() and signal.getsignal(signal.SIGINT) is ctrl_c
+    assert json.loads((tmp_path / "size.json").read_text()) == 2
+    weights = DocumentModel.load(tmp_path / "model").network_.state_dict()
+    for name, expected in alone.network_.state_dict().items():
+        assert torch.allclose(weights[name], expected, atol=2e-4), name
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".ray")]

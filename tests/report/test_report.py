@@ -1,0 +1,221 @@
+"""The report: one file that fetches nothing, shows other people's text as text, and is written whole or not at all."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from report_page import (
+    HOSTILE,
+    Page,
+    check_nothing_is_fetched,
+    check_only_our_tags,
+    check_the_policy_allows_exactly_the_scripts,
+)
+
+pytest.importorskip("plotly")
+pytest.importorskip("openTSNE")
+
+import varitext.report
+from varitext.corpora.documents import Documents, SourceFile
+from varitext.documents.model import DocumentModel
+from varitext.errors import InputError
+from varitext.evaluation.map_layout import lay_out
+from varitext.models.documents import MODELS
+from varitext.report import write_document_report
+from varitext.report.documents.examples import choose_examples
+from varitext.report.documents.headline import document_headline, paper_perplexity
+from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups
+from varitext.report.documents.sample import choose_documents
+from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
+from varitext.report.escaping import for_html, for_plotly, for_script, one_line
+from varitext.text.vocabulary import Vocabulary
+
+
+def counts_of(documents: int, words: int = 40, seed: int = 0) -> scipy.sparse.csr_matrix:
+    """Two kinds of documents, each with its own half of the words."""
+    generator = np.random.default_rng(seed)
+    rates = np.full((documents, words), 0.1)
+    rates[::2, : words // 2] = rates[1::2, words // 2 :] = 1.5
+    counts = generator.poisson(rates)
+    counts[:, 0] += 1  # no document is empty
+    return scipy.sparse.csr_matrix(counts.astype(np.float32))
+
+
+def corpus(documents: int, words: tuple[str, ...]) -> Documents:
+    files = (SourceFile("part.feat", "ab" * 32),)
+    return Documents("toy", "test", files, counts=counts_of(documents, len(words)), vocabulary=Vocabulary(words))
+
+
+@pytest.fixture(scope="module")
+def model() -> DocumentModel:
+    words = (*HOSTILE, *(f"word{number}" for number in range(40 - len(HOSTILE))))
+    return DocumentModel(latent_dim=4, epochs=2, batch_size=64, threads=1).fit(corpus(120, words))
+
+
+@pytest.fixture(scope="module")
+def hostile_page(model: DocumentModel, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    documents = corpus(60, model.vocabulary_.words)
+    write_document_report(
+        model,
+        documents,
+        path,
+        record=model.perplexity_record(documents, samples=2),
+        corpus_name=f"toy {HOSTILE[0]}",
+        labels=[HOSTILE[row % 3] for row in range(60)],
+        titles=[HOSTILE[row % len(HOSTILE)] for row in range(60)],
+    )
+    return path.read_text(encoding="utf-8")
+
+
+def write_small(model: DocumentModel, documents, path: Path, **columns) -> Page:
+    record = model.perplexity_record(documents, samples=2)
+    write_document_report(model, documents, path, record=record, corpus_name="toy", **columns)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_nothing_is_fetched(hostile_page):
+    check_nothing_is_fetched(hostile_page)
+    check_the_policy_allows_exactly_the_scripts(hostile_page)
+
+
+def test_hostile_text_stays_text(model, hostile_page):
+    check_only_our_tags(hostile_page)
+    topic_words = {word for topic in model.topics() for word in topic.words}
+    shown_words = topic_words.intersection(HOSTILE)
+    assert shown_words
+    for text in (*shown_words, HOSTILE[0]):  # the first is in the corpus' name too
+        assert text in Page(hostile_page).text
+
+
+def test_the_headline_is_there(model, tmp_path):
+    documents = corpus(30, model.vocabulary_.words)
+    record = model.perplexity_record(documents, samples=2)
+    page = write_small(model, documents, tmp_path / "report.html")
+    low, high = record.per_document_interval_95
+    for value in (record.per_document_perplexity, low, high, record.iwae_per_document_perplexity):
+        assert f"{value:,.1f}" in page.text
+    assert f"{record.unigram_per_document_perplexity:,.1f}" in page.text
+    assert f"{record.ratio_to_unigram:.3f}" in page.text and f"{record.kl_per_word:.3f}" in page.text
+    assert f"{record.n_tokens:,}" in page.text
+    assert documents.sha256 in page.text and "ab" * 32 in page.text
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 9, 10, 12])
+def test_few_documents_are_enough(model, tmp_path, number):
+    page = write_small(model, counts_of(number), tmp_path / "report.html", labels=["only"] * number)
+    assert sum(len(trace["customdata"]) for trace in page.figures[0]["data"]) == number
+
+
+def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model):
+    documents = dataclasses.replace(corpus(12, model.vocabulary_.words), name="20newsgroups-nvdm")
+    like_the_papers = DocumentModel(latent_dim=50)
+    assert paper_perplexity(like_the_papers, documents) == 836
+    assert paper_perplexity(DocumentModel("docnade", latent_dim=50), documents) == 896
+    assert paper_perplexity(model, documents) is None  # another size
+    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, part="train")) is None
+    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, name="mine")) is None
+    record = model.perplexity_record(documents, samples=2)
+    assert "836" in Page(document_headline(record, 836)).text and "paper" not in document_headline(record)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_of_documents_has_a_report(name, tmp_path):
+    if name == "lda":
+        pytest.importorskip("tomotopy")
+    documents = corpus(40, tuple(f"word{number}" for number in range(20)))
+    fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1).fit(documents)
+    page = write_small(fitted, documents, tmp_path / "report.html", labels=["odd", "even"] * 20, folder=tmp_path)
+    for heading in ("The documents", "Topics", "How the fit went", "Latent units"):
+        assert heading in page.text
+    for figure in page.figures:
+        assert figure["data"], "a figure without anything in it"
+    spread = fitted.posterior(documents).std.any()
+    assert ("it has no spread to show" in page.text) != spread
+
+
+def test_texts_without_labels_and_with_unknown_words(tmp_path):
+    texts = ["the cat sat on the warm mat", "a dog ran in the green park", "cats like warm mats"] * 6
+    model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts)
+    page = write_small(model, [*texts, "zzz qqq"], tmp_path / "report.html")
+    assert sum(len(trace["customdata"]) for trace in page.figures[0]["data"]) == len(texts)
+    assert "1 without a known word left out" in page.text
+
+
+def test_an_error_leaves_the_old_file(model, tmp_path):
+    path = tmp_path / "report.html"
+    documents = counts_of(12)
+    record = model.perplexity_record(documents, samples=1)
+    path.write_text("before")
+    with pytest.raises(InputError, match="3 labels for 12 documents"):
+        write_document_report(model, documents, path, record=record, corpus_name="toy", labels=["a"] * 3)
+    with pytest.raises(InputError, match="is a folder"):
+        write_document_report(model, documents, tmp_path, record=record, corpus_name="toy")
+    assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_picture_that_fails_leaves_no_file(model, tmp_path, monkeypatch):
+    documents = counts_of(12)
+    record = model.perplexity_record(documents, samples=1)
+    monkeypatch.setattr("varitext.report.documents.page.latent_units", lambda topics: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write_document_report(model, documents, tmp_path / "new" / "report.html", record=record, corpus_name="toy")
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_without_the_extra_one_line_says_what_to_install(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(varitext.report, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'varitext\[report\]'"):
+        write_document_report(model, counts_of(12), tmp_path / "report.html", record=None, corpus_name="toy")
+
+
+def test_the_map_repeats_and_keeps_like_with_like():
+    vectors = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    vectors[::2, 0] += 6
+    vectors[1::2, 1] += 6
+    places = lay_out(vectors, seed=3)
+    assert np.array_equal(places, lay_out(vectors, seed=3)) and np.isfinite(places).all()
+    apart = np.linalg.norm(places[::2].mean(0) - places[1::2].mean(0))
+    assert apart > 2 * np.linalg.norm(places[::2] - places[::2].mean(0), axis=1).mean()
+
+
+def test_documents_that_are_all_alike_have_a_map():
+    assert np.isfinite(lay_out(np.ones((40, 3), np.float32), seed=0)).all()
+    assert np.isfinite(lay_out(np.ones((40, 1), np.float32), seed=0)).all()
+    assert np.isfinite(lay_out(np.zeros((5, 1), np.float32), seed=0)).all()
+
+
+def test_many_labels_share_the_last_colour():
+    groups = colour_groups(tuple(f"label{number:03}" for number in range(50)) * 2)
+    assert len(groups) == MOST_GROUPS and groups[0].name == OTHERS
+    assert sorted(np.concatenate([group.rows for group in groups])) == list(range(100))
+
+
+def test_large_corpora_are_sampled_the_same_way_each_time(model):
+    counts = counts_of(50)
+    shown = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
+    again = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
+    assert len(shown) == 20 and shown.of == 50 and shown.labels == again.labels
+    rows = [int(label) for label in shown.labels]
+    assert np.array_equal(shown.mean, model.posterior(counts[rows]).mean)
+    assert [example.words for example in choose_examples(shown)] == sorted(e.words for e in choose_examples(shown))
+
+
+def test_curves_go_on_after_partial_fit():
+    history = [
+        {"epoch": epoch, "dev_perplexity": 9.0 - epoch, "dev_kl": epoch, "kl_weight": 1} for epoch in (0, 1, 2, 1)
+    ]
+    perplexity, kl = training_curves(history, OF_DOCUMENTS)
+    assert list(perplexity.data[0].x) == list(kl.data[0].x) == [0, 1, 2, 3]
+    assert training_curves([], OF_DOCUMENTS) == training_curves(history[:1], OF_DOCUMENTS) == []
+
+
+def test_text_is_made_plain():
+    assert one_line("a\x00b\n\tc\u202ed \ud800 e") == "a b c d e"
+    assert one_line("one two three", 9) == "one two…" and one_line("x" * 20, 5) == "xxxx…"
+    assert for_html('<b a="1">') == "&lt;b a=&quot;1&quot;&gt;"
+    assert for_plotly('"<b>" & c') == '"&lt;b&gt;" &amp; c'
+    assert json.loads(for_script(json.dumps("</script>&<!--"))) == "</script>&<!--"

@@ -1,0 +1,353 @@
+"""The service: what it answers, what it refuses and how, batching that changes nothing, and a clean end."""
+
+import asyncio
+import json
+import re
+import signal
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import refused
+from served import HOSTILE, fitted_news, fitted_ranker, started, texts
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.documents.model import DocumentModel
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("fastapi")
+uvicorn = pytest.importorskip("uvicorn")
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
+    from fastapi.testclient import TestClient
+
+from varitext.serve.application import create_application  # noqa: E402
+from varitext.serve.batch_queue import SERVED_BLOCK, AloneJob, BatchQueue, run_batch  # noqa: E402
+from varitext.serve.document_jobs import Explain, Transform  # noqa: E402
+from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("serve")
+
+TOKEN = "a-token-of-the-tests"
+ADDRESS = "http://127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def news() -> DocumentModel:
+    return fitted_news()
+
+
+@pytest.fixture(scope="module")
+def ranker() -> AnswerRanker:
+    return fitted_ranker()
+
+
+@pytest.fixture(scope="module")
+def client(news, ranker) -> Iterator[TestClient]:
+    with TestClient(create_application({"news": news, "answers": ranker}), base_url=ADDRESS) as client:
+        yield client
+
+
+def problem(response: httpx.Response, status: int) -> str:
+    """The one line of an error; no answer ever shows a traceback."""
+    assert response.status_code == status, response.text
+    assert response.json().keys() == {"error"} and "Traceback" not in response.text
+    return response.json()["error"]
+
+
+# What it answers
+
+
+def test_transform_is_the_models_own(client, news):
+    answer = client.post("/api/models/news/transform", json={"texts": [*texts(3), "nothing known"]}).json()
+    expected = news.posterior([*texts(3), "nothing known"], SERVED_BLOCK)
+    assert np.array_equal(np.float32([one["mean"] for one in answer["vectors"]]), expected.mean)
+    assert np.array_equal(np.float32([one["std"] for one in answer["vectors"]]), expected.std)
+    assert [one["known_words"] for one in answer["vectors"]] == [12, 12, 12, 0]
+
+
+def test_perplexity_is_the_models_own(client, news):
+    answer = client.post("/api/models/news/perplexity", json={"texts": [*texts(5), "?"]}).json()
+    assert answer["per_document_perplexity"] == pytest.approx(news.perplexity(texts(5)))
+    each = [one["perplexity"] for one in answer["texts"]]
+    assert each[5] is None
+    assert np.exp(np.log(each[:5]).mean()) == pytest.approx(answer["per_document_perplexity"])
+
+
+def test_words_are_explained_by_leaving_them_out(client, news):
+    text = "orbit orbit moon bread goal"
+    answer = client.post("/api/models/news/explain", json={"text": text, "topics": 3}).json()
+    whole = news.transform([text])[0]
+    assert answer["known_words"] == 5 and answer["tried_words"] == 4
+    for word in answer["words"]:
+        step = whole - news.transform([" ".join(one for one in text.split() if one != word["word"])])[0]
+        assert word["moved"] == pytest.approx(np.linalg.norm(step), abs=1e-5)
+        assert word["along"] == pytest.approx(step @ whole / np.linalg.norm(whole), abs=1e-5)
+        sides = [np.sign(topic["mean"]) * step[topic["number"]] for topic in answer["topics"]]
+        assert word["by_topic"] == pytest.approx(sides, abs=1e-5)
+    means = [topic["mean"] for topic in answer["topics"]]
+    assert sorted(map(abs, means), reverse=True) == list(map(abs, means))
+
+
+def test_similar_words_and_topics(client, news):
+    answer = client.get("/api/models/news/similar-words", params={"word": "Orbit", "n": 3}).json()
+    assert [(one["word"], one["similarity"]) for one in answer["similar"]] == news.similar_words("orbit", 3)
+    topics = client.get("/api/models/news/topics", params={"words": 4}).json()["topics"]
+    assert [tuple(one["words"]) for one in topics] == [one.words for one in news.topics(4)]
+    assert sum(one["share"] for one in topics) == pytest.approx(1)
+
+
+def test_similar_documents_among_those_given(client):
+    among = ["oven bread flour", "launch shuttle", "team goal match"]
+    answer = client.post("/api/models/news/similar-documents", json={"text": "shuttle launch", "among": among}).json()
+    assert answer["among"] == 3 and answer["similar"][0]["text"] == among[1]
+    assert "among" in problem(client.post("/api/models/news/similar-documents", json={"text": "moon"}), 422)
+
+
+def test_similar_documents_of_the_training_corpus(tmp_path):
+    from varitext.corpora import load
+
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts()))
+    model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load(file, "all"))
+    with TestClient(create_application({"mine": model}), base_url=ADDRESS) as client:
+        while client.get("/api/models").json()["models"][0]["documents"] == "reading":
+            time.sleep(0.02)
+        found = client.post("/api/models/mine/similar-documents", json={"text": texts()[7], "n": 1}).json()
+        assert found["among"] == 90 and found["similar"][0]["text"] == texts()[7]
+        assert client.get("/api/models").json()["models"][0]["corpus"] == "mine.jsonl"  # and not where it lies
+    file.write_text(json.dumps({"text": "another file"}))
+    with TestClient(create_application({"mine": model}), base_url=ADDRESS) as client:
+        while client.get("/api/models").json()["models"][0]["documents"] == "reading":
+            time.sleep(0.02)
+        assert client.get("/api/models").json()["models"][0]["documents"] == "none"
+
+
+def test_ranking_is_the_rankers_own(client, ranker):
+    asked = {"question": "who was the", "candidates": ["the king was old", "near a lake", HOSTILE]}
+    answer = client.post("/api/models/answers/rank", json=asked).json()
+    assert answer == json.loads(json.dumps(ranker.rank(asked["question"], asked["candidates"]).as_dict()))
+
+
+def test_health_metrics_and_schema(client):
+    assert client.get("/health").json()["status"] == "ok"
+    lines = client.get("/metrics").text.splitlines()
+    sample = re.compile(r'[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+]+')
+    assert all(line.startswith(("# HELP ", "# TYPE ")) or sample.fullmatch(line) for line in lines)
+    assert any(line.startswith('varitext_requests_total{route="/health",status="200"}') for line in lines)
+    assert "/api/models/{model}/rank" in client.get("/api/openapi.json").json()["paths"]
+
+
+def test_no_page_names_another_server(client):
+    from varitext.serve.page_routes import FILES
+
+    for address in FILES:
+        response = client.get(address)
+        assert response.status_code == 200
+        addresses = re.findall(r"https?://[^\s\"'`]+", response.text)
+        assert set(addresses) <= {"http://www.w3.org/2000/svg"}  # the name of a format: nothing is fetched from there
+        policy = response.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+        if "html" in response.headers["content-type"]:
+            assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son\w+=", response.text)
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "said"),
+    [
+        ("news/transform", {"texts": ["a"] * (TEXTS + 1)}, "at most 64"),
+        ("news/transform", {"texts": ["a" * (TEXT_CHARACTERS + 1)]}, "texts.0"),
+        ("news/transform", {"texts": []}, "at least 1"),
+        ("news/transform", {"texts": ["\ud800"]}, "texts.0"),
+        ("news/transform", {"texts": ["a"], "path": "/etc/passwd"}, "path"),
+        ("news/perplexity", {"texts": ["moon"], "samples": 101}, "samples"),
+        ("news/perplexity", {"texts": [HOSTILE]}, "no text has a word"),
+        ("news/explain", {"text": "unheard"}, "no word that the model knows"),
+        ("answers/rank", {"question": "who", "candidates": ["a"] * (CANDIDATES + 1)}, "at most 200"),
+        ("answers/rank", {"question": "w" * (QUESTION_CHARACTERS + 1), "candidates": ["a"]}, "question"),
+        ("answers/rank", {"question": " ", "candidates": ["a"]}, "question is empty"),
+    ],
+)
+def test_limits_on_what_is_asked(client, address, body, said):
+    sent = json.dumps(body).encode()
+    response = client.post(f"/api/models/{address}", content=sent, headers={"Content-Type": "application/json"})
+    assert said in problem(response, 422)
+
+
+def test_other_refusals(client):
+    assert "nothing at this address" in problem(client.get("/../../etc/passwd"), 404)
+    problem(client.get("/api/models/..%2F..%2Fetc/topics"), 404)
+    assert "no model of that name" in problem(client.get("/api/models/other/topics"), 404)
+    assert "ranks answers" in problem(client.get("/api/models/answers/topics"), 404)
+    assert "does not rank" in problem(
+        client.post("/api/models/news/rank", json={"question": "a", "candidates": ["b"]}), 404
+    )
+    problem(client.get("/api/models/news/transform"), 405)
+    problem(client.post("/api/models/news/transform", content=b"{", headers={"Content-Type": "application/json"}), 400)
+    deep = b"[" * 100_000
+    problem(client.post("/api/models/news/transform", content=deep, headers={"Content-Type": "application/json"}), 400)
+    assert "2,000,000 bytes" in problem(client.post("/api/models/news/transform", content=b" " * 2_000_001), 413)
+    assert "did you mean orbit" in problem(client.get("/api/models/news/similar-words?word=orbitt"), 422)
+
+
+def test_other_hosts_and_origins_are_refused(client):
+    for host in ("evil.example", "127.0.0.1.evil.example", ""):
+        problem(client.get("/api/models", headers={"Host": host}), 421)
+    assert client.get("/api/models", headers={"Host": "localhost:8000"}).status_code == 200
+    problem(client.get("/api/models", headers={"Origin": "http://evil.example"}), 403)
+    assert client.get("/api/models", headers={"Origin": ADDRESS}).status_code == 200
+
+
+def test_the_token_is_needed_for_all_but_the_page(news):
+    with TestClient(create_application({"news": news}, TOKEN), base_url="http://served.example") as client:
+        assert client.get("/").status_code == 200
+        for address in ("/api/models", "/health", "/metrics", "/api/openapi.json", "/nothing"):
+            assert problem(client.get(address), 401)
+            problem(client.get(address, headers={"Authorization": f"Bearer {TOKEN}x"}), 401)
+        assert client.get("/api/models", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+class Slow:
+    """A stand-in for a model that takes its time; nothing else of a model is needed to fill a queue."""
+
+    def __init__(self, model: DocumentModel, seconds: float):
+        self._model, self._seconds = model, seconds
+
+    def __getattr__(self, name: str):
+        return getattr(self._model, name)
+
+    def posterior(self, X, block):
+        time.sleep(self._seconds)
+        return self._model.posterior(X, block)
+
+
+def test_a_full_queue_and_a_slow_model_are_told(news):
+    application = create_application({"news": Slow(news, 0.5)}, limits=Limits(seconds=0.3, queue=2))
+    with TestClient(application, base_url=ADDRESS) as client, ThreadPoolExecutor(12) as pool:
+        asked = [pool.submit(client.post, "/api/models/news/transform", json={"texts": ["moon"]}) for _ in range(12)]
+        answers = [one.result() for one in asked]
+        assert {answer.status_code for answer in answers} == {503, 504}
+        assert all(answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 503)
+
+
+def test_an_unforeseen_error_is_one_line(news, caplog):
+    class Broken(Slow):
+        def posterior(self, X, block):
+            raise RuntimeError("secret detail")
+
+    with TestClient(create_application({"news": Broken(news, 0)}), base_url=ADDRESS) as client:
+        said = problem(client.post("/api/models/news/transform", json={"texts": ["moon"]}), 500)
+        assert "secret" not in said and "secret detail" in caplog.text
+        assert client.get("/health").status_code == 200
+
+
+# Batching
+
+
+def test_batches_change_nothing(news):
+    jobs = [Transform(texts(n + 1, seed=n)) for n in range(5)] + [Explain("moon bread goal", 3, 5), Explain("?", 3, 5)]
+    together = run_batch(news, jobs)
+    alone = [run_batch(news, [job])[0] for job in jobs]
+    assert together[:6] == alone[:6]
+    assert str(together[6]) == str(alone[6]) == "the text has no word that the model knows"
+
+
+def test_concurrent_requests_share_a_call(news):
+    calls = []
+
+    class Counting(Slow):
+        def posterior(self, X, block):
+            calls.append(X.shape[0])
+            return super().posterior(X, block)
+
+    application = create_application({"news": Counting(news, 0.05)})
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(application)
+        async with (
+            application.router.lifespan_context(application),
+            httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client,
+        ):
+            asked = (client.post("/api/models/news/transform", json={"texts": [text]}) for text in texts(30))
+            return await asyncio.gather(*asked)
+
+    answers = asyncio.run(ask())
+    assert sum(calls) == 30 and len(calls) < 10
+    means = [answer.json()["vectors"][0]["mean"] for answer in answers]
+    assert np.array_equal(np.float32(means), news.posterior(texts(30), SERVED_BLOCK).mean)
+
+
+def test_a_failing_alone_job_is_its_own_affair(news):
+    assert isinstance(run_batch(news, [AloneJob(lambda: 1 / 0)])[0], ZeroDivisionError)
+
+
+# The real command
+
+
+@pytest.fixture
+def folders(news, ranker, tmp_path) -> Path:
+    news.save(tmp_path / "news")
+    ranker.save(tmp_path / "answers")
+    return tmp_path
+
+
+def test_stop_with_answers_in_flight(folders):
+    server, at = started(folders / "news", folders / "answers")
+    address = f"{at}/api/models/news/perplexity"
+    asked = {"texts": [" ".join(texts(40))] * TEXTS, "samples": 100}
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(httpx.post, address, json=asked, timeout=30) for _ in range(8)]
+        waiting = re.compile(r'queue_length{model="news"} [1-9]')
+        while not (waiting.search(httpx.get(f"{at}/metrics").text) or any(one.done() for one in answers)):
+            time.sleep(0.02)
+        time.sleep(0.5)  # the others have connected too
+        server.send_signal(signal.SIGTERM)
+        stopped = time.monotonic()
+        assert [one.result().status_code for one in answers] == [200] * 8
+    assert server.wait(10) == 0 and time.monotonic() - stopped < 5
+    with server.stderr:
+        assert server.stderr.read() == ""
+
+
+def test_the_command_refuses_in_one_line(folders):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "cannot listen" in refused(folders, "serve", folders / "news", "--port", port)
+    assert "--token" in refused(folders, "serve", folders / "news", "--port", 0, "--token", "short")
+    assert "not a folder" in refused(folders, "serve", folders / "nothing", "--port", 0)
+
+
+def test_another_host_gets_a_token():
+    from varitext.serve.running import _token_for, is_loopback
+
+    assert _token_for("127.0.0.1", None) is None and is_loopback("::1") and not is_loopback("0.0.0.0")
+    assert len(_token_for("0.0.0.0", None)) >= 32 and _token_for("0.0.0.0", None) != _token_for("0.0.0.0", None)
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    from varitext.serve.running import _listen
+
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_whoever_still_waits_at_the_end_is_told():
+    async def ask() -> list[Refusal]:
+        queue = BatchQueue("news", None, None, Limits(), None)  # nobody serves it
+        waiting = [asyncio.create_task(queue.ask(AloneJob(lambda: None))) for _ in range(3)]
+        await asyncio.sleep(0)
+        queue.refuse_all()
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [(one.status, one.message) for one in asyncio.run(ask())] == [(503, "the server is stopping")] * 3

@@ -1,0 +1,180 @@
+"""The page in a real browser: what people do with it, hostile text, and that nothing comes from elsewhere."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import scipy.sparse
+from served import HOSTILE, fitted_ranker, started, texts
+
+from varitext.documents.model import DocumentModel
+
+playwright_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("fastapi")
+
+pytestmark = pytest.mark.xdist_group("serve")
+
+CHROMIUM = os.environ.get("VARITEXT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+MARKUP = "<img/src=x/onerror=document.title='gone'>"
+FOLDER = "news<b>bold"  # a folder can have any name but one with a slash
+PHONE = {"width": 375, "height": 720}
+DESK = {"width": 1280, "height": 900}
+
+
+class Page(NamedTuple):
+    page: "playwright_api.Page"
+    asked: list[str]  # every address that was asked for
+    complaints: list[str]  # errors of the console, of scripts and of the content security policy
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory) -> Iterator[str]:
+    """A server whose vocabulary, labels, documents and folder hold markup."""
+    from varitext.corpora import Documents, load
+    from varitext.text import Vocabulary
+
+    folder = tmp_path_factory.mktemp("models")
+    rows = [{"text": f"{text} {MARKUP} {HOSTILE}", "label": f"{MARKUP}{n % 3}"} for n, text in enumerate(texts())]
+    (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    corpus = load(folder / "mine.jsonl", "all")
+    DocumentModel(latent_dim=3, epochs=4, threads=1).fit(corpus).save(folder / FOLDER)
+    fitted_ranker().save(folder / "answers")
+    words = Vocabulary((MARKUP, HOSTILE, "orbit"))
+    counts = np.random.default_rng(0).integers(1, 5, (40, 3))
+    written = Documents("written", "all", (), counts=scipy.sparse.csr_matrix(counts), vocabulary=words)
+    DocumentModel(latent_dim=2, epochs=2, threads=1).fit(written).save(folder / "words")
+    server, address = started(folder / FOLDER, folder / "answers", folder / "words")
+    yield address
+    server.kill()
+    server.wait()
+    server.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["playwright_api.Browser"]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium here: install it, or name one with VARITEXT_CHROMIUM")
+    with playwright_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], headless=True)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, address) -> Iterator[Page]:
+    yield from watched(browser, address, DESK, "light")
+
+
+def watched(browser, address: str, size: dict[str, int], scheme: str) -> Iterator[Page]:
+    """The page with everything that it asks for and complains of; checked at the end, whatever the test was about."""
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    context.set_default_timeout(60_000)
+    page, asked, complaints = context.new_page(), [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.goto(address)
+    page.wait_for_selector("#documents:not([hidden]) #all-topics > li")
+    yield Page(page, asked, complaints)
+    assert all(one.startswith((address, "data:")) for one in asked), asked
+    assert not complaints
+    assert "gone" not in page.title()
+    context.close()
+
+
+def looked_at(page: "playwright_api.Page", text: str) -> None:
+    page.fill("#text", text)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#posterior button")
+
+
+def test_a_text_is_entered_and_topics_appear(opened):
+    page = opened.page
+    looked_at(page, texts()[0])
+    assert "known word" in page.inner_text("#text-status")
+    assert page.locator("#posterior .gauge u").count() > 0  # how unsure each is
+    assert page.locator("#moved li .bar").count() > 0
+    page.wait_for_selector("#alike .label")
+    assert page.locator("#alike li").count() == 5
+    first = page.locator("#posterior button").first
+    first.press("Enter")
+    assert first.get_attribute("aria-pressed") == "true" and "Towards" in page.inner_text("#moved-note")
+
+
+def test_the_map_shows_documents_and_the_text_among_them(opened):
+    page = opened.page
+    page.wait_for_selector("#map circle.hue-0")
+    assert page.locator("#map circle:not(.ring)").count() == 90
+    looked_at(page, texts()[1])
+    page.wait_for_selector('#map .ring[visibility="visible"]', state="attached")
+    page.focus("#map")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#map .chosen").count() == 1 and MARKUP in page.inner_text("#map-title")
+
+
+def test_a_question_is_ranked_and_attention_shown(opened):
+    page = opened.page
+    page.select_option("#model", "answers")
+    page.fill("#question", "who was the king ?")
+    page.fill("#candidates", f"the king was old\nnear a lake {HOSTILE}\nthe queen of the city")
+    page.click("#rank")
+    page.wait_for_selector("#ranking .rank")
+    assert page.locator("#ranking > li").count() == 3
+    assert page.locator("#ranking .sentence .word").count() > 6
+    attention = page.locator("#ranking .sentence .word").first.evaluate("e => e.style.getPropertyValue('--attention')")
+    assert 0 <= float(attention) <= 1
+    assert page.locator("script:not([src])").count() == 0
+
+
+def test_hostile_text_stays_text(opened):
+    page = opened.page
+    assert FOLDER in page.inner_text("#model") and page.locator("#model b").count() == 0
+    looked_at(page, f"{texts()[2]} {MARKUP} {HOSTILE}")
+    page.wait_for_selector("#alike .label")
+    assert MARKUP in page.inner_text("#alike .label >> nth=0") and HOSTILE in page.inner_text("#alike")
+    page.select_option("#model", "words")
+    page.wait_for_selector(f"#all-topics button >> text={HOSTILE}")
+    page.fill("#word", "orbit")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#near .bar")
+    assert {MARKUP, HOSTILE} == set(page.locator("#near .term").all_inner_texts())
+    assert page.locator("main img").count() == 0 and page.locator("script:not([src])").count() == 0
+
+
+def test_what_is_wrong_is_said(opened):
+    page = opened.page
+    page.click("#look")
+    assert "There is no text yet" in page.inner_text("#text-status.wrong")
+    page.fill("#text", "unheard")
+    page.click("#look")
+    page.wait_for_selector("#text-status.wrong >> text=no word that the model knows")
+    opened.complaints.clear()  # the browser itself notes every 422
+
+
+def test_keys_alone_are_enough(opened):
+    page = opened.page
+    page.focus("#text")
+    page.keyboard.type(texts()[0])
+    page.keyboard.press("Tab")
+    assert page.evaluate("() => document.activeElement.id") == "look"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#posterior button")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_phone_width_and_dark_mode(browser, address, scheme):
+    for opened in watched(browser, address, PHONE, scheme):
+        page = opened.page
+        looked_at(page, texts()[0])
+        page.wait_for_selector("#map circle.hue-0")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
+        ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+        assert (sum(map(int, ground[4:-1].split(","))) < 200) == (scheme == "dark")
+        page.goto(f"{address}/api")
+        page.wait_for_selector("#calls details")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]

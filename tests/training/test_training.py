@@ -1,0 +1,242 @@
+"""The training loop: same bits, resume, interruption, divergence, schedule."""
+
+import dataclasses
+import math
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from synthetic import topic_documents
+
+from varitext.documents.task import DocumentTask
+from varitext.errors import InputError, TrainingDiverged
+from varitext.models.documents.nvdm import NVDM
+from varitext.models.documents.recipe import DocumentObjective
+from varitext.training.checkpoint import load_checkpoint
+from varitext.training.settings import Score, StepLoss, TrainingSettings
+from varitext.training.trainer import Trainer
+
+SETTINGS = TrainingSettings(epochs=6, batch_size=32, learning_rate=5e-3)
+
+
+def trainer(counts=None, checkpoint=None, progress=None, **changes):
+    counts = topic_documents() if counts is None else counts
+    settings = dataclasses.replace(SETTINGS, **changes)
+    torch.manual_seed(settings.seed)
+    model = NVDM(counts.shape[1], latent_dim=4, hidden_dim=16)
+    model.learn_frequencies(torch.from_numpy(np.asarray(counts.sum(0)).ravel()))
+    task = DocumentTask(counts[40:], counts[:40], settings, DocumentObjective(length_exponent=0.7, thinning=0.5))
+    return Trainer(model, task, settings, checkpoint, progress)
+
+
+def weights(trained):
+    return torch.cat([tensor.flatten() for tensor in trained.model.state_dict().values()])
+
+
+class Watcher:
+    """Does something in a given round; keeps what it saw."""
+
+    def __init__(self, at_round=None, action=None):
+        self.at_round, self.action, self.rounds, self.notes = at_round, action, 0, []
+
+    def step(self, share_done, elbo, kl):
+        self.share_done = share_done
+
+    def round(self, record):
+        self.rounds += 1
+        if self.rounds == self.at_round:
+            self.action()
+
+    def note(self, message):
+        self.notes.append(message)
+
+
+def test_training_learns_and_keeps_the_best():
+    run = trainer(epochs=15)
+    state = run.train()
+    perplexities = [record["dev_perplexity"] for record in state.history]
+    assert state.stopped in ("finished", "early")
+    assert state.best == min(perplexities) < 0.75 * perplexities[0]
+    assert run.task.score(run.model).loss == pytest.approx(state.best, rel=0.02)
+
+
+def test_same_seed_same_bits_and_other_seed_other_bits():
+    first, second, other = trainer(), trainer(), trainer(seed=1)
+    for run in (first, second, other):
+        run.train()
+    assert torch.equal(weights(first), weights(second))
+    assert not torch.equal(weights(first), weights(other))
+
+
+def test_training_leaves_the_global_random_state_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    run = trainer()
+    torch.manual_seed(5)
+    run.train()
+    assert torch.equal(torch.rand(3), expected)
+
+
+class Killed(Exception):
+    pass
+
+
+def kill():
+    raise Killed
+
+
+@pytest.mark.parametrize("settings", [{"updates": "joint"}, {"updates": "alternating"}, {"averaging": 0.9}])
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, settings):
+    whole = trainer(**settings)
+    whole_state = whole.train()
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(Killed):
+        trainer(checkpoint=path, progress=Watcher(4, kill), **settings).train()
+    resumed = trainer(checkpoint=path, **settings)
+    resumed_state = resumed.train(resume=True)
+    assert torch.equal(weights(whole), weights(resumed))
+    timeless = [{key: value for key, value in record.items() if key != "seconds"} for record in whole_state.history]
+    assert timeless == [{k: v for k, v in record.items() if k != "seconds"} for record in resumed_state.history]
+
+
+def test_ctrl_c_keeps_the_best_model_and_resumes_to_the_same_bits(tmp_path):
+    ctrl_c = signal.getsignal(signal.SIGINT)
+    whole = trainer()
+    whole.train()
+    path = tmp_path / "checkpoint.safetensors"
+    interrupted = trainer(checkpoint=path, progress=Watcher(4, lambda: os.kill(os.getpid(), signal.SIGINT)))
+    state = interrupted.train()
+    assert state.stopped == "interrupted"
+    assert torch.equal(weights(interrupted), torch.cat([t.flatten() for t in interrupted.best_weights.values()]))
+    resumed = trainer(checkpoint=path)
+    assert resumed.train(resume=True).stopped == "finished"
+    assert torch.equal(weights(whole), weights(resumed))
+    assert signal.getsignal(signal.SIGINT) is ctrl_c
+
+
+def test_resume_refuses_other_settings_other_data_and_damaged_files(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    trainer(checkpoint=path, epochs=1).train()
+    with pytest.raises(InputError, match="other settings"):
+        trainer(checkpoint=path, epochs=2).train(resume=True)
+    with pytest.raises(InputError, match="other data"):
+        trainer(topic_documents(seed=7), checkpoint=path, epochs=1).train(resume=True)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(InputError, match="not a checkpoint"):
+        trainer(checkpoint=path, epochs=1).train(resume=True)
+
+
+def test_how_often_the_score_is_taken_does_not_change_the_run(tmp_path):
+    finals = []
+    for rounds in (1, 4):
+        path = tmp_path / f"{rounds}.safetensors"
+        trainer(checkpoint=path, rounds_per_epoch=rounds, patience=100).train()
+        finals.append(load_checkpoint(path).tensors)
+    for name, tensor in finals[0].items():
+        if name.startswith("model."):
+            assert torch.equal(tensor, finals[1][name])
+
+
+def test_early_stopping_waits_for_the_whole_kl():
+    state = trainer(epochs=60, patience=3, learning_rate=2e-2, kl_warm_up=0.5).train()
+    assert state.stopped == "early"
+    assert state.history[-1]["kl_weight"] == 1
+    assert state.step < 60 * 9
+
+
+def test_a_time_limit_ends_the_run_with_the_schedule_run_out():
+    state = trainer(epochs=100_000, time_limit=1.0, patience=10**9).train()
+    assert state.stopped == "time"
+    assert state.history[-1]["learning_rate"] < 0.01 * SETTINGS.learning_rate
+    assert state.history[-1]["kl_weight"] == 1
+
+
+def test_alternating_updates_change_one_side_at_a_time():
+    run = trainer(updates="alternating")
+    generative, inference = run.groups
+    assert {id(p) for p in inference} == {id(p) for p in run.model.inference_parameters()}
+    batch = next(run.task.batches(0))
+    run.state.step = 2
+    for changing, still in ((generative, inference), (inference, generative)):
+        before = [p.detach().clone() for p in changing], [p.detach().clone() for p in still]
+        assert run._step(batch)
+        assert any(not torch.equal(a, b) for a, b in zip(before[0], changing, strict=True))
+        assert all(torch.equal(a, b) for a, b in zip(before[1], still, strict=True))
+
+
+@pytest.mark.parametrize("rate", [1.0, 1e3, 1e8])
+def test_a_far_too_high_learning_rate_never_ends_in_nan(rate):
+    run = trainer(learning_rate=rate, epochs=3)
+    try:
+        state = run.train()
+        assert math.isfinite(state.best)
+    except TrainingDiverged as error:
+        assert "learning rate" in str(error) and "\n" not in str(error)
+    assert torch.isfinite(weights(run)).all()
+    assert math.isfinite(run.task.score(run.model).loss)
+
+
+def test_a_rescue_rolls_back_and_goes_on(monkeypatch):
+    run = trainer(progress=(watcher := Watcher()))
+    loss, calls = run.task.loss, []
+
+    def sometimes_infinite(model, batch, kl_weight):
+        calls.append(1)
+        result = loss(model, batch, kl_weight)
+        return result._replace(loss=result.loss * math.inf) if len(calls) == 20 else result
+
+    monkeypatch.setattr(run.task, "loss", sometimes_infinite)
+    state = run.train()
+    assert state.stopped == "finished" and state.rescues == 1
+    assert len(watcher.notes) == 1 and "rolled back" in watcher.notes[0]
+    assert torch.isfinite(weights(run)).all()
+
+
+def test_extreme_documents_do_not_break_training():
+    counts = topic_documents(documents=200).tolil()
+    counts[50, 3] = 1e7
+    counts[60, :] = 5000
+    state = trainer(scipy.sparse.csr_matrix(counts), epochs=4).train()
+    assert all(math.isfinite(record["dev_perplexity"]) for record in state.history)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epochs": 0}, {"learning_rate": -1.0}, {"learning_rate": math.nan}, {"kl_warm_up": 2.0}, {"updates": "both"},
+     {"time_limit": 0.0}, {"batch_size": 0}],
+)  # fmt: skip
+def test_impossible_settings_are_refused(change):
+    with pytest.raises(InputError, match=next(iter(change))):
+        dataclasses.replace(SETTINGS, **change)
+
+
+class ScoresByHand:
+    """One parameter that grows by steps; held-out scores as given."""
+
+    steps_per_epoch, fingerprint = 1, "by hand"
+
+    def __init__(self, losses: list[float]):
+        self.losses = iter(losses)
+
+    def batches(self, epoch: int):
+        return iter([None])
+
+    def loss(self, model, batch, kl_weight: float) -> StepLoss:
+        loss = -model.weight.sum()
+        return StepLoss(loss, loss.detach(), torch.zeros(()))
+
+    def score(self, model) -> Score:
+        return Score(next(self.losses), {})
+
+
+@pytest.mark.parametrize(("smoothing", "kept"), [(1, 2), (3, 6)])
+def test_a_lucky_round_is_not_kept_when_scores_are_smoothed(smoothing, kept):
+    losses = [9.0, 8.0, 1.0, 8.0, 5.0, 2.0, 3.0, 6.0]  # round 2 is lucky; rounds 4 to 6 have the lowest mean of three
+    settings = TrainingSettings(epochs=7, patience=9, smoothing=smoothing, kl_warm_up=0.0)
+    state = Trainer(torch.nn.Linear(1, 1, bias=False), ScoresByHand(losses), settings).train()
+    assert state.best_step == kept and state.best_record["step"] == kept
+    assert state.best == pytest.approx(sum(losses[kept - smoothing + 1 : kept + 1]) / smoothing)
