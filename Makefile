@@ -1,7 +1,7 @@
 # Two commands: `make demo` and `make test`. Both set everything up first.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # the real data, where it lies beside the checkout; a user's machine has none and fetches what it needs
 ifneq ($(wildcard ../shared/data),)
@@ -10,16 +10,21 @@ endif
 
 .PHONY: setup demo test lint benchmark clean
 
-setup: $(STAMP)
-
-$(STAMP): pyproject.toml constraints.txt
+# each target installs what it needs and no more
+.venv/.demo: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[parquet,report,serve,peers,wordnet,ray,dev]'
-	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps contextualized-topic-models
+	$(PIP) -e '.[report]'
 	touch $@
 
-demo: setup
+.venv/.all: .venv/.demo
+	$(PIP) -e '.[parquet,report,serve,peers,wordnet,ray,dev,docs]'
+	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
+	$(PIP) --no-deps contextualized-topic-models
+	touch $@
+
+setup: .venv/.all
+
+demo: .venv/.demo
 	$(BIN)/varitext demo
 
 # two test processes on two cores: one thread each
@@ -29,6 +34,7 @@ test: setup lint
 lint: setup
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
 
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from varitext.errors import InputError
 
@@ -38,3 +38,25 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 def check_at_least(name: str, value: float, least: float) -> None:
     if not value >= least:
         raise InputError(f"{name} must be at least {least}, not {value}")
+
+
+class Option(NamedTuple):
+    """How a setting is asked for on the command line."""
+
+    help: str
+    group: str
+    metavar: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+def setting(
+    default: Any,
+    help: str,
+    group: str,
+    metavar: str | None = None,
+    minimum: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """A field of a settings record that is an option of `varitext fit`, too: said once, here."""
+    return dataclasses.field(default=default, metadata={"option": Option(help, group, metavar, minimum, maximum)})
