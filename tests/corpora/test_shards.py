@@ -211,14 +211,14 @@ def test_many_windows_give_every_document_once_in_an_order_of_seed_and_epoch(tmp
     view = windowed(shards_of(tmp_path / "s", numbered, 10), 30)
     assert not view.is_one_window and len(list(view.blocks())) == 4
 
-    def order(seed, thinning=0.0):
-        batches = CountBatches(view).shuffled(8, seed, thinning)
+    def order(seed, word_dropout=0.0):
+        batches = CountBatches(view).shuffled(8, seed, word_dropout)
         return [batch.words.tolist() for batch in batches]
 
     first = order((0, 0))
     assert [len(batch) for batch in first] == [8] * 12 + [4]
     assert sorted(word for batch in first for word in batch) == list(range(100))
-    assert order((0, 0)) == first == order((0, 0), thinning=0.5) != order((0, 1)) != order((1, 0))
+    assert order((0, 0)) == first == order((0, 0), word_dropout=0.5) != order((0, 1)) != order((1, 0))
     starts = [{word // 10 for word in batch} for batch in first[:3]]
     assert len(set.union(*starts)) == 3 and all(len(shards) > 1 for shards in starts)  # three shards, mixed
 

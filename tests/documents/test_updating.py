@@ -79,10 +79,10 @@ def test_alignment_tells_moved_from_changed_topics():
     assert again.in_place == pytest.approx(1) and again.n_words == 50
     # a topic that carries nothing has no say
     broken = before.word_vectors * [1, 1, -1]
-    deaf = before._replace(carried=np.array([1.0, 1.0, 0.0]))
+    deaf = before._replace(kl_per_unit=np.array([1.0, 1.0, 0.0]))
     assert topic_alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
     with pytest.raises(InputError, match="as many topics"):
-        topic_alignment_record(before, before._replace(word_vectors=broken[:, :2], carried=np.ones(2)))
+        topic_alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_unit=np.ones(2)))
     with pytest.raises(InputError, match="fewer than two words"):
         topic_alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
 

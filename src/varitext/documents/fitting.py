@@ -63,8 +63,10 @@ def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
                 raise InputError(f"{chosen.model} has no choice of {name}: leave it at None")
             architecture[name] = value
     settings = dataclasses.replace(recipe.training, seed=chosen.seed, **overrides)
-    # only whole counts can be thinned
-    objective = dataclasses.replace(recipe.objective, thinning=0.0) if chosen.fractional_counts else recipe.objective
+    # only whole counts can lose words
+    objective = (
+        dataclasses.replace(recipe.objective, word_dropout=0.0) if chosen.fractional_counts else recipe.objective
+    )
     return Recipe(architecture, settings, objective)
 
 

@@ -239,7 +239,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         score = 0.0
         with running_on(self.threads):
             for seed, block in enumerate(blocks_of(counts), self.seed):
-                bounds = self.network_.judge(block, samples, seed)
+                bounds = self.network_.evaluate(block, samples, seed)
                 score += block.shape[0] / counts.shape[0] * float((bounds.elbo / bounds.lengths).mean())
         return score
 
@@ -349,13 +349,13 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample = train[some_rows(np.random.default_rng((self.seed, 2)), train.shape[0], AXES_FROM)]
         if self.network_.free_axes:
             self.network_.turn_axes(self.posterior(sample).mean)
-        self.kl_per_dimension_ = self.carried(sample)
+        self.kl_per_dimension_ = self.kl_per_unit(sample)
 
-    def carried(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
+    def kl_per_unit(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
         """Nats that each dimension carries on average over these documents, [K]."""
         vectors = DocumentVectors(*(torch.from_numpy(part).to(self.network_.device) for part in self.posterior(counts)))
         lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.network_.device)
-        return self.network_.carried(vectors, lengths).double().cpu().numpy()
+        return self.network_.kl_per_unit(vectors, lengths).double().cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:

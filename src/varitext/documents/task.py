@@ -52,8 +52,8 @@ class DocumentTask:
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
         batches = CountBatches(self.train, self.device)
-        seed, thinning = (self.settings.seed, epoch), self.objective.thinning
-        return batches.shuffled(self.settings.batch_size, seed, thinning, self.world)
+        seed, word_dropout = (self.settings.seed, epoch), self.objective.word_dropout
+        return batches.shuffled(self.settings.batch_size, seed, word_dropout, self.world)
 
     def loss(self, model: "DocumentNetwork", batch: CountBatch, kl_weight: float) -> StepLoss:
         share = batch.share or ALONE.share(len(batch))
@@ -65,7 +65,7 @@ class DocumentTask:
             return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
 
     def score(self, model: "DocumentNetwork") -> Score:
-        bounds = model.judge(self.dev, DEV_SAMPLES, self.settings.seed)
+        bounds = model.evaluate(self.dev, DEV_SAMPLES, self.settings.seed)
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
         metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
         if bounds.kl.any():  # a model without draws of h has none

@@ -228,7 +228,7 @@ def _record(
     after.n_dev_documents_ = held_out.shape[0]
     sample = train[some_rows(np.random.default_rng((model.seed, 2)), train.shape[0], 2 * COMPARED)]
     share = train.shape[0] / after.n_training_documents_
-    after.kl_per_dimension_ = (1 - share) * model.kl_per_dimension_ + share * after.carried(sample)
+    after.kl_per_dimension_ = (1 - share) * model.kl_per_dimension_ + share * after.kl_per_unit(sample)
     record = UpdateRecord(
         documents=train.shape[0],
         new_words=len(after.vocabulary_) - known,

@@ -15,16 +15,16 @@ import torch
 
 from varitext.errors import InputError
 from varitext.evaluation.significance import bootstrap_interval
-from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, Figure
+from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, EstimateKind
 
 
 class Judged(Protocol):
     """What `perplexity_record` asks of a model; every `DocumentNetwork` has it."""
 
-    figure: Figure
+    estimate_kind: EstimateKind
     word_log_frequencies: torch.Tensor
 
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds: ...
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds: ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def perplexity_record(
     known = counts[lengths > 0]
     if known.shape[0] == 0:
         raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
-    bounds = model.judge(known, samples, seed)
+    bounds = model.evaluate(known, samples, seed)
     errors = bounds.standard_errors
     unigram = known @ model.word_log_frequencies.double().cpu().numpy()
     interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
@@ -84,8 +84,8 @@ def perplexity_record(
         n_empty_documents=counts.shape[0] - known.shape[0],
         n_tokens=round(float(bounds.lengths.sum())),
         n_samples=samples if bounds.drawn is None else bounds.drawn,
-        kind=model.figure.kind,
-        figure=model.figure.words,
+        kind=model.estimate_kind.kind,
+        figure=model.estimate_kind.words,
         standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),
     )
 

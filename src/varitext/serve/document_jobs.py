@@ -163,7 +163,7 @@ def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -
     known = counts[lengths > 0]
     if not known.shape[0]:
         raise InputError("no text has a word that the model knows")
-    bounds = model.network_.judge(known, samples, model.seed)
+    bounds = model.network_.evaluate(known, samples, model.seed)
     unigram = known @ model.network_.word_log_frequencies.double().cpu().numpy()
     nats = -np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]
     each = iter(np.exp(np.minimum(nats, 700.0)).tolist())  # JSON knows no infinity
@@ -173,8 +173,8 @@ def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -
         "per_document_perplexity": per_document_perplexity(bounds.elbo, bounds.lengths),
         "corpus_perplexity": per_corpus_perplexity(bounds.elbo, bounds.lengths),
         "unigram_per_document_perplexity": per_document_perplexity(unigram, bounds.lengths),
-        "kind": model.network_.figure.kind,
-        "figure": model.network_.figure.words,
+        "kind": model.network_.estimate_kind.kind,
+        "figure": model.network_.estimate_kind.words,
         "samples": samples if bounds.drawn is None else bounds.drawn,
     }
 
