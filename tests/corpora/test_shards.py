@@ -25,7 +25,8 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.prepare import ShardSizes, prepare
 from varitext.corpora.shard_folder import ShardFolder
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
-from varitext.evaluation.perplexity import merge_records, perplexity_record
+from varitext.documents.perplexity import perplexity_of
+from varitext.evaluation.perplexity import merge_records
 from varitext.files import sha256_of
 from varitext.text import Vocabulary, VocabularyRules, count_texts
 from varitext.text.bounded_ids import BoundedIds
@@ -241,7 +242,7 @@ def test_many_windows_fit_and_judge_like_one(tmp_path):
     assert width == pytest.approx(expected, rel=0.15)
     assert merge_records([whole]) is whole
     assert [block.shape[0] for block in blocks_of(view)] == [60] * 5
-    assert perplexity_record(model.network_, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
+    assert perplexity_of(model.network_, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
 
 
 # On the command line

@@ -16,9 +16,9 @@ from synthetic import topic_documents
 from varitext.cli import main
 from varitext.corpora import load
 from varitext.corpora.prepare import prepare
+from varitext.documents.anchor import Anchor
 from varitext.documents.growing import grown, place_new_words
 from varitext.documents.model import DocumentModel
-from varitext.documents.updating import Anchor
 from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
 from varitext.models.documents import MODELS
@@ -229,7 +229,7 @@ def test_shards_are_read_like_counts_in_memory(tmp_path):
 
 
 def test_what_cannot_go_on_is_said(fitted):
-    with pytest.raises(InputError, match="going on needs at least 2"):
+    with pytest.raises(InputError, match="an update needs at least 2"):
         a_copy(fitted).partial_fit(MORE[:1])
     model = a_copy(fitted)
     with pytest.raises(InputError):
