@@ -237,6 +237,18 @@ def test_what_cannot_go_on_is_said(fitted):
     assert model.updates_ == [] and np.array_equal(model.word_vectors_, fitted.word_vectors_)
 
 
+def test_an_update_leaves_what_it_starts_from_as_it_is(fitted):
+    weights = {name: tensor.clone() for name, tensor in fitted.network_.state_dict().items()}
+    updated = copy.copy(fitted).partial_fit(MORE)
+    assert updated.network_ is not fitted.network_ and fitted.updates_ == [] and len(updated.updates_) == 1
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in fitted.network_.state_dict().items())
+
+
+def test_an_anchor_of_zero_lets_topics_move_farther(fitted):
+    held, free = (copy.copy(fitted).partial_fit(MORE, anchor=anchor).updates_[-1] for anchor in (1.0, 0.0))
+    assert free["alignment"]["in_place"] < held["alignment"]["in_place"]
+
+
 class Stopper:
     """Presses Ctrl-C after some steps."""
 

@@ -55,10 +55,10 @@ def load_documents(folder: Path) -> LoadedDocuments:
 
 def _restore(stored: StoredModel, folder: Path) -> LoadedDocuments:
     config = stored.config
-    settings = dict(config["settings"])
+    values = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
-        settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
-    settings = DocumentSettings(**settings)
+        values[name] = None if values[name] is None else rules.from_dict(values[name])
+    settings = DocumentSettings(**values)
     if config["model"] not in MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:

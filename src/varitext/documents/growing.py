@@ -74,7 +74,8 @@ def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
     if len(differing) > 1 or old.shape[differing[0]] != len(shares):
         raise InputError(f"this kind of network cannot learn new words: {name} does not have a place for each")
     words = differing[0]
-    was, new = started.split([len(shares), started.shape[words] - len(shares)], words)
+    was = started.narrow(words, 0, len(shares))
+    new = started.narrow(words, len(shares), started.shape[words] - len(shares))
     moved = torch.tensordot(old - was, shares.to(old), ([words], [0])).unsqueeze(words)
     return torch.cat([old, new + moved], words)
 
