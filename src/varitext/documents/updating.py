@@ -73,12 +73,12 @@ class DocumentUpdate:
     def __init__(
         self,
         settings: DocumentSettings,
+        chosen: UpdateSettings,
         earlier: FittedDocuments,
         vocabulary: Vocabulary,
         counts: Counts,
         held_out: Counts | None = None,
         corpus: dict[str, str] | None = None,
-        chosen: UpdateSettings = UpdateSettings(),  # noqa: B008  frozen
         checkpoint: Path | None = None,
         progress: Progress | None = None,
     ):
