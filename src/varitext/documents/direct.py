@@ -9,20 +9,13 @@ learned so far. Between rounds come what every fit has: the held-out score, the 
 """
 
 import time
-from collections.abc import Iterator
-from typing import Protocol
 
-import scipy.sparse
 import torch
 
 from varitext.documents.task import DocumentTask
 from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.training.settings import Progress, TrainingSettings, TrainingState
-
-
-class LearnsDirectly(Protocol):
-    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]: ...
 
 
 class DirectTrainer:

@@ -11,8 +11,8 @@ from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in
 from varitext.documents.direct import DirectTrainer
 from varitext.documents.task import DocumentTask
 from varitext.errors import InputError
-from varitext.models.documents import MODELS
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents import check_preset, model_class
+from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
 from varitext.runtime.devices import check_device, seeded
 from varitext.runtime.processes import ALONE, World
@@ -48,13 +48,12 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
 
 def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
-    if chosen.model not in MODELS:
-        raise InputError(f"no model is called {chosen.model!r}; there are: {', '.join(MODELS)}")
-    if chosen.fractional_counts and MODELS[chosen.model].whole_counts:
+    check_preset(chosen.model, chosen.preset)
+    if chosen.fractional_counts and model_class(chosen.model).whole_counts:
         raise InputError(f"{chosen.model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
-    recipe = MODELS[chosen.model].recipe(chosen.preset, documents, words_per_document)
+    recipe = model_class(chosen.model).recipe(chosen.preset, documents, words_per_document)
     overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}
     architecture = {"vocabulary_size": words, "latent_dim": chosen.latent_dim} | recipe.architecture
     for name in ("estimator", "softmax"):
@@ -73,7 +72,7 @@ def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
     check_device(device)
     with seeded(seed):
-        network = MODELS[name](**recipe.architecture)
+        network = model_class(name)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
     return network.to(device)
@@ -90,7 +89,7 @@ def choose_trainer(
     world: World = ALONE,
 ) -> Trainer | DirectTrainer:
     """Gradients, unless the model has a way of its own."""
-    direct = hasattr(network, "fit_directly")  # such a model holds all documents itself
+    direct = isinstance(network, LearnsDirectly)  # such a model holds all documents itself
     if world.size > 1 and (direct or not network.rows_draw_alone):
         raise InputError(f"{type(network).__name__} learns in one process only: its documents do not draw alone")
     train = in_memory(train) if direct else train

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from varitext.errors import InputError
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, load_weights, save_model
 from varitext.text import TokenRules, VocabularyRules
@@ -50,12 +50,12 @@ def restore_document_model(kind: type["DocumentModel"], stored: StoredModel, fol
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
         settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
     model = kind(**settings)
-    if config["model"] not in MODELS:
+    if config["model"] not in DOCUMENT_MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     model.architecture_, model.training_ = config["architecture"], config["training"]
-    model.network_ = MODELS[config["model"]](**config["architecture"])
+    model.network_ = model_class(config["model"])(**config["architecture"])
     load_weights(model.network_, stored.weights, folder)
     model.move_to(usable_device(model.device)).network_.eval().requires_grad_(False)
     model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics

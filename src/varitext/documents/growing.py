@@ -57,7 +57,7 @@ def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
 @torch.no_grad()
 def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Counts) -> None:
     """The Newton step, where the network has a decoder of that kind; `counts` are over the words of `network`."""
-    if not hasattr(network, "decoder"):
+    if (decoder := network.linear_decoder()) is None:
         return
     known = len(old.word_log_frequencies)
     frequencies = network.word_log_frequencies[known:].double().exp()  # [new]
@@ -71,7 +71,7 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
     mean, frequencies = summed / counts.shape[0], frequencies.cpu().numpy()
     pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
     step = pulled / (1 + words * frequencies)[:, None]
-    network.decoder.weight[known:] += torch.from_numpy(step).to(network.decoder.weight)
+    decoder.weight[known:] += torch.from_numpy(step).to(decoder.weight)
 
 
 def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:

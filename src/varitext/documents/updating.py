@@ -34,7 +34,7 @@ from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicAlignmentRecord, TopicSpace, topic_alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
 from varitext.runtime.threads import running_on
 from varitext.text import Vocabulary
@@ -102,7 +102,7 @@ class UpdateTask(DocumentTask):
 
 
 def refuse_if_it_cannot_go_on(model: "DocumentModel") -> None:
-    if hasattr(model.network_, "fit_directly"):
+    if isinstance(model.network_, LearnsDirectly):
         raise InputError(f"{model.model} learns from all documents at once and cannot go on from a model: use fit")
 
 

@@ -24,6 +24,8 @@ from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.significance import bootstrap_interval
+from varitext.latent.divergence import draw_from
+from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import LARGEST_LOGITS
 from varitext.runtime.devices import seeded
 
@@ -132,9 +134,9 @@ def completion_log_likelihoods(
 
 def estimator_of(model: Any) -> str:
     """How the figure is made for this model: by what the model gives."""
-    if hasattr(model, "completion_log_likelihood"):
+    if isinstance(model, CompletesDocuments):
         return "the model's own"
-    return "each word by itself" if hasattr(model, "word_log_probabilities") else "all at once"
+    return "each word by itself" if isinstance(model, HasWordProbabilities) else "all at once"
 
 
 def _by_the_model(model: Any, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
@@ -154,8 +156,7 @@ def _all_at_once(model: Any, observed: CountBatch, hidden: CountBatch, samples: 
 
 
 def _draw(model: Any, observed: CountBatch, samples: int) -> Tensor:
-    posterior = model.posterior(model.encode(observed))
-    return posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)  # [S, B, K]
+    return draw_from(model.posterior(model.encode(observed)), samples)  # [S, B, K]
 
 
 _ESTIMATORS = {"the model's own": _by_the_model, "each word by itself": _each_word, "all at once": _all_at_once}

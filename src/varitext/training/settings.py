@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -80,6 +80,13 @@ class Task(Protocol):
     def loss(self, model: nn.Module, batch: Any, kl_weight: float) -> StepLoss: ...
 
     def score(self, model: nn.Module) -> Score: ...
+
+
+@runtime_checkable
+class HasInferenceParameters(Protocol):
+    """A model that tells phi, of the inference network, from theta: what alternating updates need."""
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 class Progress(Protocol):
