@@ -21,13 +21,13 @@ OF_STEPS = ("epochs", "batch_size", "learning_rate")
 
 def check_answer_options(model: str, typed: dict[str, Any], resume: bool) -> None:
     """Refuse what the model cannot take, before anything is loaded; say what counts for nothing."""
-    from varitext.models.answers import ANSWER_MODELS
+    from varitext.models.answers import ANSWER_MODELS, model_class
 
-    kind = ANSWER_MODELS[model]
+    kind = model_class(model)
     if not kind.has_latent:
         refuse_options({name: typed[name] for name in OF_LATENT}, f"{model} has no latent variable; nasm has")
     if not kind.feature_names:
-        others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.feature_names)
+        others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
         refuse_options({"features": typed["features"]}, f"{model} has no features to choose from; {others} have")
     if not kind.joins_columns:
         refuse_options({"counts": typed["counts"]}, f"{model} is made of counts already")

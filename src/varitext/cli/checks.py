@@ -1,6 +1,5 @@
 """Checks of what was typed, before anything is loaded."""
 
-import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -62,11 +61,11 @@ def check_new_file(path: Path) -> None:
 def is_answer_model(name: str) -> bool:
     """Whether that is the name of a model of answers, or else of documents; refused if it is neither."""
     from varitext.models.answers import ANSWER_MODELS
-    from varitext.models.documents import MODELS
+    from varitext.models.documents import DOCUMENT_MODELS
 
-    if name not in MODELS and name not in ANSWER_MODELS:
+    if name not in DOCUMENT_MODELS and name not in ANSWER_MODELS:
         raise InputError(
-            f"no model is called {name!r}; there are: {', '.join(MODELS)} for documents, "
+            f"no model is called {name!r}; there are: {', '.join(DOCUMENT_MODELS)} for documents, "
             f"{', '.join(ANSWER_MODELS)} for answers"
         )
     return name in ANSWER_MODELS
@@ -74,21 +73,21 @@ def is_answer_model(name: str) -> bool:
 
 def check_preset(model: str, preset: str) -> None:
     """Refuse a preset that the document model does not have, before anything is loaded."""
-    from varitext.models.documents import MODELS
+    from varitext.models import documents
 
-    MODELS[model].recipe(preset, documents=1000, words_per_document=100.0)
+    documents.check_preset(model, preset)
 
 
 def check_estimator(model: str, estimator: str | None) -> None:
     """Refuse an estimator that nobody knows, or a model that has no choice, before anything is loaded."""
     from varitext.latent import ESTIMATORS
-    from varitext.models.documents import MODELS
+    from varitext.models.documents import DOCUMENT_MODELS
 
     if estimator is None:
         return
     if estimator not in ESTIMATORS:
         raise InputError(f"no estimator is called {estimator!r}; there are: {', '.join(ESTIMATORS)}")
-    if "estimator" not in inspect.signature(MODELS[model]).parameters:
+    if not DOCUMENT_MODELS[model].estimators:
         raise InputError(f"--estimator does not apply: {model} has no choice of estimator; sbn and fdarn have")
 
 
