@@ -22,8 +22,9 @@ from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatches
 from varitext.corpora import load
 from varitext.corpora.documents import Documents
-from varitext.corpora.prepare import ShardSizes, prepare
+from varitext.corpora.prepare import prepare
 from varitext.corpora.shard_folder import ShardFolder
+from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.evaluation.perplexity import merge_records, perplexity_record
 from varitext.files import sha256_of
@@ -370,7 +371,8 @@ def test_a_killed_prepare_leaves_no_shards(tmp_path, how):
 PEAK = """
 import resource, sys
 import numpy as np
-from varitext.corpora.prepare import prepare, ShardSizes
+from varitext.corpora.prepare import prepare
+from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora import load
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext import DocumentModel

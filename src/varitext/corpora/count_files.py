@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from varitext.corpora.documents import check_counts
+from varitext.corpora.counts import check_counts
 from varitext.errors import InputError
 from varitext.files import read_text
 from varitext.text import Vocabulary

@@ -14,8 +14,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from varitext.corpora.documents import LocalFile
-from varitext.corpora.sources import KnownFile, Unavailable, store
+from varitext.corpora.sources import KnownFile, LocalFile, Unavailable, store
 
 SECONDS_TO_ANSWER = 3.0  # a machine that reaches only a package index must not wait long for an official address
 SECONDS_BETWEEN_BLOCKS = 30.0

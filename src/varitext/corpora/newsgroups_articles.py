@@ -8,9 +8,8 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from varitext.corpora.documents import LocalFile, SourceFile
 from varitext.corpora.downloads import download
-from varitext.corpora.sources import KnownFile, Unavailable, find_all, read_checked, store
+from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable, find_all, read_checked, store
 from varitext.errors import InputError
 from varitext.files import read_json
 

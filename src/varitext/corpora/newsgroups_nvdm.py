@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from varitext.corpora.count_files import parse_feat
-from varitext.corpora.documents import CorpusSpec, Documents, LocalFile, SourceFile, check_counts
+from varitext.corpora.counts import check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.newsgroups_articles import (
     GROUPS,
     PARTS,
@@ -21,7 +22,8 @@ from varitext.corpora.newsgroups_articles import (
     locate_articles,
     read_articles,
 )
-from varitext.corpora.sources import KnownFile, Unavailable, find_all, not_found, read_checked
+from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable, find_all, not_found, read_checked
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
 

@@ -8,10 +8,10 @@ import hashlib
 from pathlib import Path
 
 from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
-from varitext.corpora.documents import Documents, SourceFile, combined_sha256
+from varitext.corpora.documents import Documents
 from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.corpora.sources import read_bytes, source_file
+from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
 from varitext.corpora.text_files import PARSERS, decode, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of

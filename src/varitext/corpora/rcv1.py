@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from varitext.corpora.documents import CorpusSpec, Documents, LocalFile, SourceFile
-from varitext.corpora.sources import find, folders, open_content
+from varitext.corpora.documents import Documents
+from varitext.corpora.sources import LocalFile, SourceFile, find, folders, open_content
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import varitext
-from varitext.corpora.documents import LARGEST_COUNT, SourceFile
+from varitext.corpora.counts import LARGEST_COUNT
+from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.files import check_sha256, read_config, sha256_of, write_json
 from varitext.records import record_from_dict

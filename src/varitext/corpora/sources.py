@@ -8,19 +8,34 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from varitext.corpora.documents import LocalFile, SourceFile
 from varitext.errors import InputError
 from varitext.files import atomic_file
 
 
 class Unavailable(InputError):
     """A source that cannot be used now; the next in the order may do."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that a corpus was read from; the SHA-256 is of its content, uncompressed."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A source file that is on this machine."""
+
+    path: Path
+    name: str
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,11 @@ def read_checked(file: LocalFile, sha256: str) -> bytes:
             f"not {sha256[:12]}...; replace or remove it"
         )
     return content
+
+
+def combined_sha256(files: Sequence[SourceFile]) -> str:
+    lines = sorted(f"{file.name} {file.sha256}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def source_file(name: str, content: bytes) -> SourceFile:

@@ -14,11 +14,11 @@ from pathlib import Path
 from scipy.sparse import csr_matrix
 
 from varitext.corpora.count_files import parse_feat, vocabulary_beside
-from varitext.corpora.documents import Documents, SourceFile
+from varitext.corpora.documents import Documents
 from varitext.corpora.own_files import folder_or_file, load_whole
 from varitext.corpora.shard_folder import is_shard_folder
 from varitext.corpora.sharded_counts import blocks_of
-from varitext.corpora.sources import open_content, read_bytes
+from varitext.corpora.sources import SourceFile, open_content, read_bytes
 from varitext.corpora.text_files import csv_rows, decode, jsonl_rows, parquet_batches, place_of_text, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from varitext.corpora import downloads
-from varitext.corpora.documents import CorpusSpec, LocalFile, SourceFile
 from varitext.corpora.question_answers import (
     Candidate,
     Pair,
@@ -24,6 +23,8 @@ from varitext.corpora.question_answers import (
 )
 from varitext.corpora.sources import (
     KnownFile,
+    LocalFile,
+    SourceFile,
     Unavailable,
     find,
     find_all,
@@ -33,6 +34,7 @@ from varitext.corpora.sources import (
     source_file,
     store,
 )
+from varitext.corpora.spec import CorpusSpec
 
 NAME = "wikiqa"
 PARTS = ("train", "dev", "test")

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from varitext.batches.counts import CountBatches
 from varitext.corpora.count_files import numbered_words
+from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import (
     Counts,
     DocumentInput,
@@ -23,7 +24,7 @@ from varitext.corpora.document_input import (
     translate_counts,
     unwrap,
 )
-from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of, some_rows
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out, without_empty
 from varitext.documents.folder import KIND, restore_document_model, save_document_model

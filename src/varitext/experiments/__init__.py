@@ -28,7 +28,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "overfitting": "overfitting",
     "complexity": "complexity",
     "recipes": "recipes",
-    "updating": "updating",
+    "updating": "continued_fits",
 }
 
 
