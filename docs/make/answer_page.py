@@ -118,7 +118,7 @@ LATENT_FORMS = {"dev_kl": ".1e", "active_units": ".1f", "leak": ".4f", "dev_map"
 def answers_page(root: Path) -> str:
     parts = [
         "# Results: answers",
-        "Generated from `results/` by `benchmarks/tables.py`; do not edit. Every table has the command that made it; "
+        "Generated from `results/` by `docs/make/tables.py`; do not edit. Every table has the command that made it; "
         "each run is one file, with its settings, seed, hashes of the data and seconds.",
     ]
     parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]
