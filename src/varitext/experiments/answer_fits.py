@@ -8,17 +8,11 @@ from varitext.answers.ranking import AnswerEvaluation
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
+from varitext.models.answers import ANSWER_MODELS
+from varitext.paper import ANSWER_SYSTEMS
 
 SEEDS = 10
-MODELS = {"lstm": "LSTM", "lstm_attention": "LSTM + Att", "nasm": "NASM"}
-SYSTEMS = {  # what the paper compares with
-    "overlap": "Overlap",
-    "pv": "PV",
-    "bigram_cnn": "Bigram-CNN",
-    "deep_cnn": "Deep CNN",
-    "word_alignment": "WA",
-    "lclr": "LCLR",
-}
+OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are what it compares with
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 
@@ -32,6 +26,12 @@ class Data(NamedTuple):
 
 
 DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean", longest_answer=40)}
+
+
+def titles() -> dict[str, str]:
+    """Every ranker that there is, as tables call it: those of the paper in its order, then the others."""
+    listed = {model: title for model, title in ANSWER_SYSTEMS.items() if model in ANSWER_MODELS}
+    return listed | {model: model for model in ANSWER_MODELS if model not in listed}
 
 
 def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
@@ -59,16 +59,18 @@ def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanke
 
 
 def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
-    return plan.models and plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
+    if plan.models is None:
+        return None
+    return plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
 
 
 def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:
     """An evaluation as short JSON; values per question serve paired tests."""
-    figures = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
+    found = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
     if per_question:
-        figures["average_precision"] = rounded(evaluation.ranking.average_precision)
-        figures["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
-    return figures
+        found["average_precision"] = rounded(evaluation.ranking.average_precision)
+        found["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
+    return found
 
 
 def _short(value: Any) -> Any:

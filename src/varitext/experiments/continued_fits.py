@@ -6,6 +6,7 @@ with how alike its topics are to those of the first half: by their place, and by
 
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class Halves(NamedTuple):
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
-        yield Run({"seed": seed}, lambda seed=seed: measure(seed, plan))
+        yield Run({"seed": seed}, partial(measure, seed, plan))
 
 
 def measure(seed: int, plan: Plan) -> dict[str, Any]:

@@ -4,12 +4,12 @@ Not a table of the paper, but what its comparisons report (RSM, docNADE) and wha
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from varitext.documents.evaluation import DocumentEvaluation
 from varitext.evaluation import evaluate_documents
 from varitext.experiments.document_fits import (
-    NAMES,
     NEWSGROUPS,
     Setting,
     coherence_reference,
@@ -18,6 +18,7 @@ from varitext.experiments.document_fits import (
     load_part,
     samples_of,
     short,
+    titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.documents import MODELS
@@ -29,7 +30,7 @@ SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(1):
         for model in MODELS:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -79,8 +80,8 @@ def figures_of(found: DocumentEvaluation) -> dict[str, Any]:
 def table(records: list[Record]) -> str:
     head = ["", *(f"precision at {100 * fraction:g} %" for fraction in SHOWN_FRACTIONS), "accuracy", "macro F1"]
     head += ["NPMI", "C_V", "unique words", "completion perplexity", "topics alike", "neighbours alike"]
-    found = sorted(records, key=lambda one: (list(NAMES).index(one["settings"]["model"]), one["settings"]["seed"]))
-    rows = [[NAMES[record["settings"]["model"]], *_cells(record["result"])] for record in found]
+    found = sorted(records, key=lambda one: (list(titles()).index(one["settings"]["model"]), one["settings"]["seed"]))
+    rows = [[titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
     return markdown_table(head, rows)
 
 

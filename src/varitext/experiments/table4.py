@@ -5,6 +5,7 @@ One fit serves all variants of a model: the second stage of + Cnt and + position
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.significance import paired_randomisation_test
 from varitext.experiments.answer_fits import (
     DATA,
-    MODELS,
+    OWN_MODELS,
     SEEDS,
-    SYSTEMS,
     VARIANTS,
     WITHOUT_CHANCE,
     fit_ranker,
@@ -24,27 +24,27 @@ from varitext.experiments.answer_fits import (
     load_part,
     model_folder,
     record_of,
+    titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.paper import ANSWER_SCALE, ANSWERS
 
-FLOORS = {
+FLOORS: dict[str, dict[str, Any]] = {
     "word count": {"features": "word_overlap_all"},
     "word count weighed by idf": {"features": "idf_overlap_all"},
     "BM25": {"features": "bm25"},
     "regression on counts": {},
     "regression on counts and position": {"position": True},
 }
-NAMES = SYSTEMS | MODELS
 
 
 def runs(plan: Plan) -> Iterator[Run]:
     for corpus in DATA:
         for seed in plan.seeds_or(SEEDS):
-            for model in NAMES:
-                settings = {"corpus": corpus, "model": model, "seed": seed}
+            for model in titles():
                 if seed == 0 or model not in WITHOUT_CHANCE:
-                    yield Run(settings, lambda settings=settings: measure(plan=plan, **settings))
+                    settings = {"corpus": corpus, "model": model, "seed": seed}
+                    yield Run(settings, partial(measure, corpus, model, seed, plan))
 
 
 def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
         if position and corpus != "wikiqa":
             continue  # its files do not tell where a candidate stood
         variant = ranker.combined(counts, position)
-        found[f"{NAMES[model]}{name}"] = _evaluated(variant, dev, test, protocol)
-    latent = latent_of(ranker) if model in MODELS else None
+        found[f"{titles()[model]}{name}"] = _evaluated(variant, dev, test, protocol)
+    latent = latent_of(ranker) if model in OWN_MODELS else None
     return {"rows": found, "latent": latent, "fit_seconds": round(ranker.fit_seconds_, 1)}
 
 
@@ -97,8 +97,9 @@ def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
         for name, evaluation in record["result"]["rows"].items():
             found.setdefault(name, []).append(evaluation | seconds)
     order = [*FLOORS]
-    for group in (SYSTEMS, MODELS):
-        order += [f"{name}{variant}" for variant in VARIANTS for name in group.values()]
+    for is_own in (False, True):
+        names = [title for model, title in titles().items() if (model in OWN_MODELS) == is_own]
+        order += [f"{name}{variant}" for variant in VARIANTS for name in names]
     return {name: found[name] for name in order if name in found}
 
 
@@ -142,10 +143,10 @@ def comparisons(records: list[Record]) -> list[dict[str, Any]]:
     for corpus in DATA:
         rows = rows_of(_of(corpus, records))
         for second, first in itertools.pairwise(rows):
-            values = ([one["average_precision"] for one in rows[name]] for name in (first, second))
-            tested = paired_randomisation_test(*values)
-            found.append({"corpus": corpus, "first": first, "second": second})
-            found[-1] |= {"difference": tested.difference, "p_value": tested.p_value}
+            ours, theirs = ([one["average_precision"] for one in rows[name]] for name in (first, second))
+            tested = paired_randomisation_test(ours, theirs)
+            names = {"corpus": corpus, "first": first, "second": second}
+            found.append({**names, "difference": tested.difference, "p_value": tested.p_value})
     return found
 
 
