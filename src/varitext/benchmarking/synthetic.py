@@ -45,7 +45,7 @@ def _cumulative_topics(words: int) -> np.ndarray:
     logits = 1.2 * generator.standard_normal((TOPICS, words)) - np.log(np.arange(words) + 30.0)
     shares = np.exp(logits)
     sums = np.cumsum(shares, 1)
-    return (sums / sums[:, -1:] + np.arange(TOPICS)[:, None]).ravel()
+    return np.ravel(sums / sums[:, -1:] + np.arange(TOPICS)[:, None])
 
 
 def write_documents(folder: Path, documents: int, words: int, seed: int) -> None:

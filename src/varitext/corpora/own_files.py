@@ -38,9 +38,10 @@ def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
         if part not in ("train", WHOLE):
             raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
         return path, WHOLE
-    if part not in known:
+    found = _part_of_folder(path, part) if part in known else None
+    if found is None:
         raise InputError(f"{path} has no part {part!r}; it has {', '.join(known)}")
-    return _part_of_folder(path, part), part
+    return found, part
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:

@@ -38,9 +38,9 @@ Progress = Callable[[int], None]
 
 
 class CountedTexts(NamedTuple):
-    """Texts that are read and counted while `count` is iterated over, numbering words by the ids it is given."""
+    """Texts that are read and counted while `chunks` is iterated over, which numbers words by the ids it is given."""
 
-    count: Callable[[BoundedIds | KnownIds], Iterator[ChunkCounts]]
+    chunks: Callable[[BoundedIds | KnownIds], Iterator[ChunkCounts]]
     sources: list[SourceFile]  # complete when the last document has been counted
     names: list[str]
 
@@ -146,8 +146,8 @@ def _counted(streams: list[Stream], find_words: FindWords, processes: int) -> Co
             yield from stream.texts or ()
             sources.extend(stream.sources)
 
-    count = partial(count_chunks, texts(), find_words, processes=processes)
-    return CountedTexts(lambda ids: count(ids=ids), sources, [stream.name for stream in streams])
+    chunks = partial(count_chunks, texts(), find_words, processes=processes)
+    return CountedTexts(chunks, sources, [stream.name for stream in streams])
 
 
 def _write_texts(
@@ -159,10 +159,10 @@ def _write_texts(
     progress: Progress | None,
 ) -> Written:
     if vocabulary is not None:
-        chunks = _told(texts.count(KnownIds(vocabulary.index)), progress)
+        chunks = _told(texts.chunks(KnownIds(vocabulary.index)), progress)
         return Written(write_shards(folder, chunks, len(vocabulary), sizes), vocabulary, {"vocabulary": "given"})
     ids = BoundedIds(sizes.table)
-    documents = write_drafts(folder, _told(_remembered(texts.count(ids), ids), progress), sizes)
+    documents = write_drafts(folder, _told(_remembered(texts.chunks(ids), ids), progress), sizes)
     if not documents:
         return Written([], Vocabulary(()), {})
     statistics = ids.statistics()

@@ -113,7 +113,8 @@ def parse_xml(text: str, where: str) -> Iterator[Pair]:
     its words, between tabs; further lines annotate them. Some long sentences of train-all.xml have lost their text:
     they are left out, and counted in the ids of the others.
     """
-    question_id, question, sentences, tag = "", (), 0, ""
+    question: tuple[str, ...] = ()
+    question_id, sentences, tag = "", 0, ""
     for number, line in enumerate(text.split("\n"), start=1):
         line = line.strip("\r")
         if opening := _OPENING.fullmatch(line.strip()):

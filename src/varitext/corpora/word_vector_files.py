@@ -5,7 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     vector: np.ndarray  # [dim]
 
 
-def entries(stream: IO[bytes], where: str, wanted: Wanted) -> Iterator[Entry]:
+def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[Entry]:
     """Text or binary: both of word2vec's start with a line "words dim", GloVe's with the first word and its vector."""
     first = stream.readline()
     fields = first.split()
@@ -47,7 +47,7 @@ def entries(stream: IO[bytes], where: str, wanted: Wanted) -> Iterator[Entry]:
     yield from read(stream, where, wanted, dim, words)
 
 
-def _is_binary(stream: IO[bytes], dim: int) -> bool:
+def _is_binary(stream: io.BufferedIOBase, dim: int) -> bool:
     """Whether what follows the first word is no line of text: numbers as bytes are hardly ever all printable."""
     place = stream.tell()
     start = stream.read(LONGEST_WORD + 4 * dim)
@@ -101,7 +101,7 @@ def _decoded(word: bytes, place: str) -> str:
         raise InputError(f"{place}: the word is not UTF-8 text; convert the file first") from None
 
 
-def _read_binary(stream: IO[bytes], where: str, wanted: Wanted, dim: int, expected: int) -> Iterator[Entry]:
+def _read_binary(stream: io.BufferedIOBase, where: str, wanted: Wanted, dim: int, expected: int) -> Iterator[Entry]:
     """A word, a space, its numbers as little-endian float32; some writers put a line end before the next word."""
     for number in range(1, expected + 1):
         place = f"{where}, word {number:,}"
@@ -115,7 +115,7 @@ def _read_binary(stream: IO[bytes], where: str, wanted: Wanted, dim: int, expect
         raise InputError(f"{where} goes on after the {expected:,} words that its first line says")
 
 
-def _binary_word(stream: IO[bytes], place: str) -> bytes:
+def _binary_word(stream: io.BufferedIOBase, place: str) -> bytes:
     letters = bytearray()
     while (letter := stream.read(1)) not in (b" ", b""):
         letters += letter

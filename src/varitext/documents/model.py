@@ -17,7 +17,7 @@ from varitext.batches.counts import CountBatches
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import (
-    Counts,
+    CountMatrix,
     DocumentInput,
     count_known_words,
     learn_from_words,
@@ -322,7 +322,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         return counts
 
-    def _checked(self, X: Counts | ShardedCounts, reset: bool | None) -> scipy.sparse.csr_matrix | ShardedCounts:
+    def _checked(self, X: CountMatrix | ShardedCounts, reset: bool | None) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
         if isinstance(X, ShardedCounts):  # which checks itself
             self.n_features_in_ = X.shape[1]
@@ -332,7 +332,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
-    def _record(self, state: TrainingState, train: Counts, held_out: Counts, recipe: Recipe) -> None:
+    def _record(self, state: TrainingState, train: CountMatrix, held_out: CountMatrix, recipe: Recipe) -> None:
         """Keep what the fit learned about itself."""
         self.network_.eval().requires_grad_(False)
         self.architecture_ = recipe.architecture

@@ -51,7 +51,8 @@ def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanke
     """The network alone, without counts and position; from `plan.models` if it is there already."""
     folder = model_folder(corpus, model, seed, plan)
     if folder and (folder / "config.json").exists():
-        return AnswerRanker.load(folder).set_params(threads=plan.threads).combined(False, False)
+        fitted: AnswerRanker = AnswerRanker.load(folder).set_params(threads=plan.threads)
+        return fitted.combined(False, False)
     ranker = fit_ranker(corpus, model, seed, plan)
     if folder:
         ranker.save(folder)

@@ -30,16 +30,17 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker = fitted_ranker(CORPUS, model, seed, plan)
     test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
-    peaks, shown = [], []
+    peaks: list[tuple[float, ...]] = []
+    shown: list[dict[str, Any]] = []
     for question in test.questions:
         ranking = ranker.rank(question.text, [one.text for one in question.candidates])
         for one in ranking.candidates:
-            right = bool(question.candidates[one.place].label)
-            peaks.append((right, *_peakedness(one)))
-            if right and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
+            label = bool(question.candidates[one.place].label)
+            peaks.append((label, *_peakedness(one)))
+            if label and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
                 shown.append(_example(question.text, one))
     values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
-    right = np.array([peak[0] for peak in peaks if len(peak) == 3])
+    right = np.array([bool(peak[0]) for peak in peaks if len(peak) == 3])
     names = ("highest_weight", "relative_entropy")
     found = {name: rounded([values[right, i].mean(), values[~right, i].mean()], 5) for i, name in enumerate(names)}
     return found | ({"shown": shown} if seed == 0 else {})

@@ -11,7 +11,9 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.threads import running_on
+from varitext.training.trainer import Trainer
 
 CORPUS = "wikiqa"
 ROUNDS = 7
@@ -44,8 +46,9 @@ class Steps:
     def __init__(self, model: str, plan: Plan):
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
         self.ranker = AnswerRanker(model, threads=plan.threads)
-        self.trainer = self.ranker.trainer_for(train, train)
-        self.network, self.task = self.trainer.model, self.trainer.task
+        trainer = self.ranker.trainer_for(train, train)
+        assert isinstance(trainer, Trainer) and isinstance(trainer.model, AnswerNetwork)
+        self.network, self.task, self.optimizer = trainer.model, trainer.task, trainer.optimizers[0]
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))
         learned = (name for name in self.network.named_parameters() if not name[0].startswith("word_vectors"))
@@ -53,11 +56,10 @@ class Steps:
 
     def update(self) -> None:
         self.network.train()
-        optimizer = self.trainer.optimizers[0]
         for batch in self.batches:
-            self.task.loss(self.network, batch, 1.0).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
 
     @torch.no_grad()
     def predict(self) -> None:

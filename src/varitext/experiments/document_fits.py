@@ -86,7 +86,8 @@ def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> Docume
     """With the preset's settings; from `plan.models` if it is there already. `plan.quick` has it train shortly."""
     folder = model_folder(corpus, setting, seed, plan)
     if folder and (folder / "config.json").exists():
-        return DocumentModel.load(folder).set_params(threads=plan.threads)
+        fitted: DocumentModel = DocumentModel.load(folder).set_params(threads=plan.threads)
+        return fitted
     epochs = QUICK_EPOCHS if plan.quick else None
     model = DocumentModel(
         setting.model, setting.latent_dim, preset=setting.preset, epochs=epochs, threads=plan.threads, seed=seed

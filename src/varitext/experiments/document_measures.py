@@ -1,4 +1,4 @@
-"""Every document model judged beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
+"""Every document model evaluated beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
 
 Not a table of the paper, but what its comparisons report (RSM, docNADE) and what users of topics ask.
 """
@@ -42,12 +42,13 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
         found = evaluate_documents(
             fitted, *parts, reference=reference, other_fits=[again], samples=samples_of(plan), seed=seed
         )
-    kept = figures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
+    kept = measures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
     return short(kept) | hashes(NEWSGROUPS, plan)
 
 
-def figures_of(found: DocumentEvaluation) -> dict[str, Any]:
+def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
     retrieval, classification, completion = found.retrieval, found.classification, found.completion
+    assert retrieval and classification and found.topic_stability and found.neighbourhood_stability
     return {
         "retrieval": {
             "fractions": retrieval.fractions,
@@ -95,4 +96,4 @@ def _cells(found: dict[str, Any]) -> list[str]:
     return cells + [f"{found[name]:.3f}" for name in ("topics_alike_rbo", "neighbours_alike")]
 
 
-EXPERIMENT = Experiment("document-evaluation", "every document model judged beyond perplexity", runs, table)
+EXPERIMENT = Experiment("document-evaluation", "every document model evaluated beyond perplexity", runs, table)

@@ -54,7 +54,7 @@ def table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    shown = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
+    shown: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
     values = {group: np.array(shown[group]["log_std"]) for group in GROUPS if "log_std" in shown.get(group, {})}
     return hinton_drawing(values).svg()
 

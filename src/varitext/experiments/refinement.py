@@ -33,8 +33,9 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     fitted, test = fitted_model(NEWSGROUPS, Setting(model), seed, plan), load_part(NEWSGROUPS, "test", plan)
-    found = {"steps": fitted.network_.refinement_steps}
-    for name, steps in (("refined", found["steps"]), ("unrefined", 0)):
+    given = fitted.network_.refinement_steps
+    found: dict[str, Any] = {"steps": given}
+    for name, steps in (("refined", given), ("unrefined", 0)):
         fitted.network_.refinement_steps = steps
         record = fitted.perplexity_record(test, samples_of(plan))
         found[name] = [record.per_document_perplexity, record.iwae_per_document_perplexity]

@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    settings: Mapping[str, str | int | float | bool | None]  # what tells it from the other runs of its experiment
+    settings: Mapping[str, object]  # JSON: what tells it from the other runs of its experiment
     measure: Callable[[], dict[str, Any]]
 
     @property

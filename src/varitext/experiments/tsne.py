@@ -33,7 +33,7 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     test = load_part(NEWSGROUPS, "test", plan)
     vectors = fitted_model(NEWSGROUPS, Setting(model), seed, plan).transform(test)
     places = lay_out(vectors, seed)  # [D, 2]
-    names, labels = np.unique(test.labels, return_inverse=True)
+    names, labels = np.unique(np.array(test.labels), return_inverse=True)
     found = {
         "accuracy_in_map": neighbour_accuracy(places, labels, "euclidean"),
         "accuracy_in_vectors": neighbour_accuracy(vectors, labels, "cosine"),

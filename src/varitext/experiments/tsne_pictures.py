@@ -87,7 +87,7 @@ def html_of(records: list[Record]) -> str:
             )
     figure.update_xaxes(visible=False).update_yaxes(visible=False)
     figure.update_layout(template="none", title="t-SNE of the test documents, coloured by newsgroup")
-    return figure.to_html(include_plotlyjs=True, full_html=True, div_id="maps")
+    return str(figure.to_html(include_plotlyjs=True, full_html=True, div_id="maps"))
 
 
 def _first_seed(records: list[Record]) -> list[Record]:

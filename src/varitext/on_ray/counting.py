@@ -33,8 +33,8 @@ def ray_counter(address: str = LOCAL) -> TextCounter:
         pieces, sources = cut(corpora, part, text_column, sizes.documents), list[SourceFile]()
         if any(piece.is_counted for piece in pieces):
             raise InputError("shards are counted already: prepare them without Ray")
-        count = partial(count_on_ray, pieces, find_words, address, sources)
-        return CountedTexts(count, sources, list(dict.fromkeys(piece.path for piece in pieces)))
+        chunks = partial(count_on_ray, pieces, find_words, address, sources)
+        return CountedTexts(chunks, sources, list(dict.fromkeys(piece.path for piece in pieces)))
 
     return counted
 
@@ -86,5 +86,5 @@ def row_of_chunk(chunk: ChunkCounts) -> Row:
 
 def chunk_of_row(row: Row) -> ChunkCounts:
     kinds = {"lengths": np.int64, "ids": np.int32, "counts": np.float32}
-    arrays = (np.frombuffer(row[name], kind) for name, kind in kinds.items())
-    return ChunkCounts(*arrays, words=json.loads(row["words"]))
+    lengths, ids, counts = (np.frombuffer(row[name], kind) for name, kind in kinds.items())
+    return ChunkCounts(lengths, ids, counts, json.loads(row["words"]))

@@ -44,9 +44,9 @@ class Piece:
     def texts(self, sources: list[SourceFile]) -> Iterator[str]:
         """The documents; where a file ends, what it was is added to `sources`."""
         path = Path(self.path)
-        if self.first is None:
+        if self.first is None or self.after is None:
             stream = stream_files(path, self.part, self.text_column)
-            yield from stream.texts
+            yield from stream.texts or ()
             sources += stream.sources
             return
         for texts, _ in parquet_batches(path, self.path, self.text_column, range(self.first, self.after)):
