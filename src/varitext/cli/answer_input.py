@@ -33,7 +33,7 @@ def check_answer_options(model: str, typed: dict[str, Any], resume: bool) -> Non
         refuse_options({"counts": typed["counts"]}, f"{model} is made of counts already")
     if typed["tune_vectors"]:
         refuse_options({"unseen_words": typed["unseen_words"]}, "--tune-vectors leaves out words that training lacks")
-    if kind.in_one_go:
+    if not kind.trained_by_gradient:
         refuse_options({"tune_vectors": typed["tune_vectors"]}, f"{model} does not learn word vectors")
         _say_there_are_no_steps(model, given({name: typed[name] for name in OF_STEPS}), resume)
 

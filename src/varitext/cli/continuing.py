@@ -25,7 +25,7 @@ def continue_fit(
     resume: bool,
 ) -> None:
     """Go on from the model in `folder`; it stays as it is if there is an `out`, else the new one takes its place."""
-    from varitext.documents.updating import refuse_if_it_cannot_go_on
+    from varitext.documents.updating import check_can_update
     from varitext.store import checkpoints
 
     refuse_options({name: typed[name] for name in OF_A_FIRST_FIT}, "the model was fitted with its own")
@@ -38,7 +38,7 @@ def continue_fit(
     elif checkpoints(folder) and not resume:
         raise InputError(f"{folder} holds an unfinished run: add --resume to go on, or remove its checkpoint first")
     model = load_model(folder)
-    refuse_if_it_cannot_go_on(model)
+    check_can_update(model.model, model.network_)
     # the clock belongs to one run: that of the first fit does not count here
     model.set_params(**given({name: typed[name] for name in OF_THE_MODEL}), time_limit=typed["time_limit"])
     documents = load_documents(corpus, part, data_dir, typed["text_column"])

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from varitext.documents.evaluation import DocumentEvaluation
-from varitext.evaluation import evaluate_documents
+from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.experiments.document_fits import (
     NEWSGROUPS,
     Setting,
