@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 from command_line import contents, varitext
+from sharded import EVERY_WORD, SMALL, shards_of
 from synthetic import topic_documents
-from test_shards import EVERY_WORD, SMALL, shards_of
 
 from varitext import DocumentModel, InputError
 from varitext.corpora import load
