@@ -32,8 +32,8 @@ test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks docs/make examples
+	$(BIN)/ruff format --check src tests benchmarks docs/make examples
 	$(BIN)/mypy
 
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
@@ -48,7 +48,7 @@ benchmark: setup
 	$(BIN)/varitext benchmark --growth
 	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling.json
 	$(BIN)/varitext reproduce all
-	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python docs/make/tables.py
 
 clean:
 	rm -rf .venv build *.egg-info src/*.egg-info

@@ -33,8 +33,8 @@ from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.corpora import load
 from varitext.corpora.count_files import numbered_words
-from varitext.corpora.prepare import ShardSizes, chunk_of, in_shards
-from varitext.corpora.shard_folder import finish_folder, write_shard
+from varitext.corpora.shard_folder import finish_folder
+from varitext.corpora.shard_writing import chunk_of, write_shards
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json
 from varitext.layers.counts import multinomial_log_likelihood
@@ -74,10 +74,7 @@ def draw(documents: int, seed: int) -> Iterator[tuple[torch.Tensor, csr_matrix]]
 
 def write_corpus(folder: Path, documents: int, seed: int) -> dict[str, Any]:
     with atomic_folder(folder) as temporary:
-        chunks = (chunk_of(counts) for _, counts in draw(documents, seed))
-        shards = [
-            write_shard(temporary, number, shard, WORDS) for number, shard in enumerate(in_shards(chunks, ShardSizes()))
-        ]
+        shards = write_shards(temporary, (chunk_of(counts) for _, counts in draw(documents, seed)), WORDS)
         finish_folder(temporary, shards, numbered_words(WORDS), [], {"vocabulary": "of the counts", "seed": seed})
     entries, words = sum(shard.entries for shard in shards), sum(shard.words for shard in shards)
     return {"distinct_words_per_document": entries / documents, "words_per_document": words / documents}

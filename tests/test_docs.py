@@ -238,6 +238,6 @@ def test_table_of_an_evaluation_of_answers_agrees():
 
 
 def test_results_pages_say_what_the_result_files_say():
-    script = REPOSITORY / "benchmarks" / "tables.py"
+    script = REPOSITORY / "docs" / "make" / "tables.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

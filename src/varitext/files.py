@@ -119,6 +119,12 @@ def check_can_write(path: Path) -> None:
         raise InputError(f"cannot write {path}: {folder} does not let you ({error.strerror})") from None
 
 
+def refuse_to_overwrite(folder: Path) -> None:
+    """A folder that exists is somebody's work."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} exists already: name another folder, or remove it first")
+
+
 # Inside
 
 

@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from varitext.errors import InputError
 
-Record = TypeVar("Record")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
@@ -24,10 +27,11 @@ def check_types(record: Any) -> None:
     """Refuse a field whose value is not of the type it was declared with (bool, int, float or str)."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        allowed = (int, float) if field.type is float else field.type
+        kind: Any = field.type  # a class: settings files do not postpone their annotations
+        allowed = (int, float) if kind is float else kind
         # bool is a subclass of int, but `minimum_length=True` is a mistake
-        if not isinstance(value, allowed) or (isinstance(value, bool) and field.type is not bool):
-            raise InputError(f"{field.name} must be {field.type.__name__}, not {value!r}")
+        if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+            raise InputError(f"{field.name} must be {kind.__name__}, not {value!r}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

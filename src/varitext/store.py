@@ -17,7 +17,16 @@ from torch import Tensor
 
 import varitext
 from varitext.errors import InputError
-from varitext.files import atomic_folder, check_sha256, read_config, read_text, sha256_of, write_json, write_text
+from varitext.files import (
+    atomic_folder,
+    check_sha256,
+    read_config,
+    read_text,
+    refuse_to_overwrite,
+    sha256_of,
+    write_json,
+    write_text,
+)
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-model"
@@ -55,12 +64,6 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
 def checkpoints(folder: Path) -> list[Path]:
     """Those of an unfinished run; a ranker that learns from counts has one more per fold."""
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
-
-
-def refuse_to_overwrite(folder: Path) -> None:
-    """A folder that exists is somebody's work."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
 def stored_kind(folder: Path) -> str | None:

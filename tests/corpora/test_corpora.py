@@ -23,8 +23,9 @@ from scipy import sparse
 
 from varitext import corpora
 from varitext.corpora import downloads, newsgroups_articles, newsgroups_nvdm, rcv1, sources
-from varitext.corpora.documents import Documents, SourceFile, check_counts
-from varitext.corpora.sources import KnownFile, LocalFile, Unavailable
+from varitext.corpora.counts import check_counts
+from varitext.corpora.documents import Documents
+from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 

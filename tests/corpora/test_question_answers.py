@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from varitext import corpora
 from varitext.corpora import own_questions, qasent, wikiqa
-from varitext.corpora.documents import SourceFile
 from varitext.corpora.protocols import PROTOCOLS
 from varitext.corpora.question_answers import (
     Candidate,
@@ -26,6 +25,7 @@ from varitext.corpora.question_answers import (
     sentence_words,
     subset,
 )
+from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 
 

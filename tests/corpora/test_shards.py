@@ -16,14 +16,16 @@ import scipy.sparse
 from command_line import refused, varitext
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sharded import EVERY_WORD, SMALL, record_of, shards_of
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatches
 from varitext.corpora import load
 from varitext.corpora.documents import Documents
-from varitext.corpora.prepare import ShardSizes, prepare
+from varitext.corpora.prepare import prepare
 from varitext.corpora.shard_folder import ShardFolder
+from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.documents.perplexity import perplexity_of
 from varitext.evaluation.perplexity import merge_records
@@ -33,19 +35,7 @@ from varitext.text.bounded_ids import BoundedIds
 from varitext.text.counting import count, words_of_token_lists
 
 COUNTS = topic_documents()
-SMALL = {"latent_dim": 4, "epochs": 3, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}
-EVERY_WORD = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 TEXTS = ["a rocket to the moon, a rocket", "", "naïve Ærø 東京 東京", "... 12 34", "the moon", "e\u0301te\u0301 moon"]
-
-
-def record_of(counts: scipy.sparse.csr_matrix) -> Documents:
-    names = Vocabulary(tuple(f"word{i + 1}" for i in range(counts.shape[1])))
-    return Documents("drawn", "all", (), counts=counts, vocabulary=names)
-
-
-def shards_of(folder: Path, counts: scipy.sparse.csr_matrix, documents: int = 40) -> Documents:
-    prepare([record_of(counts)], folder, sizes=ShardSizes(documents=documents))
-    return load(str(folder))
 
 
 def same(left: scipy.sparse.csr_matrix, right: scipy.sparse.csr_matrix) -> bool:
@@ -371,7 +361,8 @@ def test_a_killed_prepare_leaves_no_shards(tmp_path, how):
 PEAK = """
 import resource, sys
 import numpy as np
-from varitext.corpora.prepare import prepare, ShardSizes
+from varitext.corpora.prepare import prepare
+from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora import load
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext import DocumentModel

@@ -1,6 +1,5 @@
-"""Word vectors: the file formats, what is refused, training, and the start of words without a vector."""
+"""Word vectors: the file formats, what is refused, and the start of words without a vector."""
 
-import builtins
 import gzip
 import struct
 
@@ -13,7 +12,6 @@ from varitext.corpora.word_vectors import (
     WordVectors,
     known_word_vectors,
     load_word_vectors,
-    train_word_vectors,
     vectors_for,
 )
 from varitext.errors import InputError
@@ -183,31 +181,3 @@ def test_the_glove_subset_of_the_data_folder(data_dir, monkeypatch, tmp_path):
     monkeypatch.delenv("VARITEXT_DATA", raising=False)
     monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path))
     assert known_word_vectors() is None
-
-
-# --- training ---
-
-TEXTS = [["a", "b", "c", "d"], ["b", "a", "d", "once"]] * 5 + [["never"]]
-
-
-def test_trained_vectors_are_the_same_for_the_same_seed():
-    pytest.importorskip("gensim")
-    first, again, other = (train_word_vectors(iter(TEXTS), 8, seed) for seed in (0, 0, 1))
-    assert set(first.words) == {"a", "b", "c", "d", "once"} and first.vectors.shape == (5, 8)
-    assert np.array_equal(first.vectors, again.vectors) and not np.array_equal(first.vectors, other.vectors)
-
-
-def test_training_that_is_refused(monkeypatch):
-    pytest.importorskip("gensim")
-    refused(lambda: train_word_vectors([["a"]], 8), "no word stands 2 times in 1 texts")
-    refused(lambda: train_word_vectors([], 8), "in 0 texts")
-    refused(lambda: train_word_vectors(TEXTS, 0), "dimensions, not 0")
-    importing = builtins.__import__
-
-    def without_gensim(name, *others, **more):
-        if name.startswith("gensim"):
-            raise ImportError(name)
-        return importing(name, *others, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without_gensim)
-    refused(lambda: train_word_vectors(TEXTS, 8), "pip install 'varitext[peers]'")

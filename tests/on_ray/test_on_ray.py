@@ -12,22 +12,23 @@ import numpy as np
 import pytest
 import torch
 from command_line import contents, varitext
+from sharded import EVERY_WORD, SMALL, shards_of
 from synthetic import topic_documents
-from test_shards import EVERY_WORD, SMALL, shards_of
 
 from varitext import DocumentModel, InputError
 from varitext.corpora import load
-from varitext.corpora.prepare import ShardSizes, prepare
+from varitext.corpora.prepare import prepare
+from varitext.corpora.shard_writing import ShardSizes
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'varitext[ray]'")
 pyarrow = pytest.importorskip("pyarrow")
 
 from pyarrow import parquet  # noqa: E402
 
-from varitext.on_ray import preparing, transforming  # noqa: E402
+from varitext.on_ray import counting, transforming  # noqa: E402
 from varitext.on_ray.cluster import connected  # noqa: E402
+from varitext.on_ray.fitting import run_in_workers  # noqa: E402
 from varitext.on_ray.pieces import cut  # noqa: E402
-from varitext.on_ray.training import run_in_workers  # noqa: E402
 from varitext.runtime.processes import present_world  # noqa: E402
 
 pytestmark = [
@@ -89,7 +90,7 @@ def test_pieces_are_all_documents_in_order(corpus):
 
 
 def test_shards_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path, monkeypatch):
-    count, marker = preparing.count_piece, tmp_path / "killed"
+    count, marker = counting.count_piece, tmp_path / "killed"
 
     def count_and_die(piece, find_words, known):
         for row in count(piece, find_words, known):
@@ -97,9 +98,15 @@ def test_shards_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path
             if piece.first == 5 and once(marker):  # the chunk is on its way, the end of the piece is not
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(preparing, "count_piece", count_and_die)
+    monkeypatch.setattr(counting, "count_piece", count_and_die)
     sizes = ShardSizes(documents=50)
-    prepare([corpus / "texts.parquet"], tmp_path / "s", vocabulary_rules=EVERY_WORD, sizes=sizes, ray="local")
+    prepare(
+        [corpus / "texts.parquet"],
+        tmp_path / "s",
+        vocabulary_rules=EVERY_WORD,
+        sizes=sizes,
+        counter=counting.ray_counter(),
+    )
     assert marker.exists()
     assert contents(tmp_path / "s") == contents(corpus / "shards")
 
@@ -149,10 +156,10 @@ def test_commands(corpus, cluster, tmp_path):
 
 def test_what_is_not_in_files_is_refused(tmp_path):
     with pytest.raises(InputError, match="on Ray, documents are read from files"):
-        prepare(["20newsgroups"], tmp_path / "s", ray="local")
+        prepare(["20newsgroups"], tmp_path / "s", counter=counting.ray_counter())
     np.save(tmp_path / "a.npy", np.zeros(3))
     with pytest.raises(InputError, match="texts or shards"):
-        prepare([tmp_path / "a.npy"], tmp_path / "s", ray="local")
+        prepare([tmp_path / "a.npy"], tmp_path / "s", counter=counting.ray_counter())
 
 
 def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster, tmp_path):

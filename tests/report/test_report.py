@@ -19,7 +19,8 @@ pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 
 import varitext.report
-from varitext.corpora.documents import Documents, SourceFile
+from varitext.corpora.documents import Documents
+from varitext.corpora.sources import SourceFile
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out

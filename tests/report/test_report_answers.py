@@ -17,8 +17,8 @@ pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 
 from varitext.answers.ranker import AnswerRanker
-from varitext.corpora.documents import SourceFile
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
+from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.report import write_answer_report
 from varitext.report.answers.attention import FIRST_ANSWERS, attention_heat

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import torch
 from command_line import varitext
+from sharded import shards_of
 from synthetic import topic_documents
-from test_shards import shards_of
 from torch import distributed
 
 from varitext import DocumentModel, InputError

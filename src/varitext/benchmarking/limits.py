@@ -39,7 +39,7 @@ def multiply_operations(action: Callable[[], object]) -> int:
     """Floating-point operations of all matrix products in the action."""
     with FlopCounterMode(display=False) as counter:
         action()
-    return counter.get_total_flops()
+    return int(counter.get_total_flops())
 
 
 def where_time_goes(action: Callable[[], object], named: int = 5) -> dict[str, float]:
@@ -59,7 +59,7 @@ def where_time_goes(action: Callable[[], object], named: int = 5) -> dict[str, f
 
 
 def speed_limits(action: Callable[[], object], seconds: float) -> dict[str, Any]:
-    """How near the action, which took so many seconds, comes to what its matrix products allow."""
+    """How near the action, which took that many seconds, comes to what its matrix products allow."""
     operations, rate = multiply_operations(action), multiply_rate()
     return {
         "multiply_gflops": operations / 1e9,

@@ -38,7 +38,7 @@ def watched() -> Iterator[Peak]:
     finally:
         done.set()
         watcher.join()
-        peak.above = _status("self", "VmHWM") - before + max(children)
+        peak.above = (_status("self", "VmHWM") or before) - before + max(children)
 
 
 def _watch_children(seen: list[float], done: threading.Event) -> None:

@@ -49,7 +49,8 @@ def in_child(module: str, task: dict[str, Any], threads: int, say: Callable[[str
     command = [sys.executable, "-W", "ignore", "-m", module, json.dumps(task)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
-        return json.loads(done.stdout)
+        record: Record = json.loads(done.stdout)
+        return record
     reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
     say(f"{task.get('system', module)}: failed: {reason[-1]}")
     return None
@@ -62,6 +63,5 @@ def read_records(folder: Path) -> dict[str, Record]:
 
 def _is_there(path: Path, task: Task) -> bool:
     """A record of the very same task; one of another corpus, size or number of threads is measured anew."""
-    if not path.exists():
-        return False
-    return read_json(path)["task"] == {name: value for name, value in asdict(task).items() if name != "data_dir"}
+    asked = {name: value for name, value in asdict(task).items() if name != "data_dir"}
+    return path.exists() and bool(read_json(path)["task"] == asked)

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from varitext.corpora.count_files import numbered_words
-from varitext.corpora.prepare import ShardSizes, chunk_of, in_shards
-from varitext.corpora.shard_folder import finish_folder, write_shard
+from varitext.corpora.shard_folder import finish_folder
+from varitext.corpora.shard_writing import chunk_of, write_shards
 
 TOPICS, TOPICS_OF_A_DOCUMENT, LENGTH, BLOCK = 50, 3, 100, 5000
 
@@ -45,13 +45,12 @@ def _cumulative_topics(words: int) -> np.ndarray:
     logits = 1.2 * generator.standard_normal((TOPICS, words)) - np.log(np.arange(words) + 30.0)
     shares = np.exp(logits)
     sums = np.cumsum(shares, 1)
-    return (sums / sums[:, -1:] + np.arange(TOPICS)[:, None]).ravel()
+    return np.ravel(sums / sums[:, -1:] + np.arange(TOPICS)[:, None])
 
 
 def write_documents(folder: Path, documents: int, words: int, seed: int) -> None:
     folder.mkdir(parents=True)
-    blocks = in_shards(map(chunk_of, draw_documents(documents, words, seed)), ShardSizes())
-    shards = [write_shard(folder, number, shard, words) for number, shard in enumerate(blocks)]
+    shards = write_shards(folder, map(chunk_of, draw_documents(documents, words, seed)), words)
     finish_folder(folder, shards, numbered_words(words), [], {"vocabulary": "of the counts", "seed": seed})
 
 

@@ -114,4 +114,4 @@ def targets_list(records: dict[str, Record]) -> str:
 
 
 def _share(record: Record) -> float:
-    return record["transform_limits"]["share_of_multiply_limit"]
+    return float(record["transform_limits"]["share_of_multiply_limit"])

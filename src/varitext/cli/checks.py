@@ -21,8 +21,8 @@ def refuse_options(options: dict[str, Any], reason: str) -> None:
 
 def check_place_for_model(out: Path, resume: bool) -> None:
     """Nothing of a user's is overwritten: a new folder, or with --resume one that holds an unfinished run."""
-    from varitext.files import check_can_write
-    from varitext.store import CHECKPOINT, refuse_to_overwrite
+    from varitext.files import check_can_write, refuse_to_overwrite
+    from varitext.store import CHECKPOINT
 
     check_can_write(out)
     if (out / CHECKPOINT).exists():

@@ -52,6 +52,8 @@ def prepare(
     """
     from varitext.corpora.prepare import prepare as prepare_shards
     from varitext.files import check_can_write
+    from varitext.on_ray.cluster import LOCAL
+    from varitext.on_ray.counting import ray_counter
     from varitext.text import VocabularyRules
 
     if vocabulary is not None and vocabulary_size is not None:
@@ -66,7 +68,7 @@ def prepare(
         vocabulary_rules=VocabularyRules(size=vocabulary_size) if vocabulary_size else VocabularyRules(),
         vocabulary=None if vocabulary is None else _words_in(vocabulary),
         processes=processes,
-        ray=ray_address or ("local" if ray else None),
+        counter=ray_counter(ray_address or LOCAL) if ray or ray_address else None,
         progress=CountedLines(),
     )
     documents, words = (sum(getattr(shard, name) for shard in folder.shards) for name in ("documents", "words"))

@@ -19,9 +19,9 @@ def transform_corpus_on_ray(
     from varitext.cli.inputs import load_model
     from varitext.cli.preparing import CountedLines
     from varitext.corpora import parts
+    from varitext.files import refuse_to_overwrite
     from varitext.on_ray.cluster import LOCAL
     from varitext.on_ray.transforming import transform_on_ray
-    from varitext.store import refuse_to_overwrite
 
     refuse_to_overwrite(out)
     width = load_model(folder).network_.vector_dim  # which also says what is wrong with the folder
@@ -48,7 +48,7 @@ def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: P
     from varitext.corpora import CORPORA
     from varitext.documents.model import DocumentModel
     from varitext.on_ray.cluster import LOCAL
-    from varitext.on_ray.training import run_in_workers
+    from varitext.on_ray.fitting import run_in_workers
 
     corpus, part, data_dir, model, settings = lesson
     workers, address = settings["ray_workers"], settings["ray_address"]

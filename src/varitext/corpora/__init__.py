@@ -9,16 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
-from varitext.corpora.documents import (
-    CorpusSpec,
-    Documents,
-    LocalFile,
-    SourceFile,
-    check_counts,
-    combined_sha256,
-)
+from varitext.corpora.counts import check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.question_answers import QuestionAnswers, subset
-from varitext.corpora.sources import content_sha256
+from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, content_sha256
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 
 __all__ = [
@@ -33,6 +28,7 @@ __all__ = [
     "describe",
     "fetch",
     "load",
+    "load_documents",
     "load_questions",
     "parts",
     "question_parts",
@@ -69,6 +65,16 @@ def load(
             raise InputError(f"{spec.name} has no part {part!r}; it has {', '.join(spec.parts)}")
         return spec.load(part, _folder(data_dir))
     return own_files.load(Path(corpus), part, text_column)
+
+
+def load_documents(
+    corpus: str | Path, part: str = "train", data_dir: str | Path | None = None, text_column: str | None = None
+) -> Documents:
+    """One part of a named corpus of documents, or of the user's own."""
+    loaded = load(corpus, part, data_dir, text_column)
+    if not isinstance(loaded, Documents):
+        raise InputError(f"{corpus} is a corpus of questions and answers, not of documents")
+    return loaded
 
 
 def load_questions(corpus: str | Path, part: str = "train", data_dir: str | Path | None = None) -> QuestionAnswers:

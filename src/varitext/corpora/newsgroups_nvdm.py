@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from varitext.corpora.count_files import parse_feat
-from varitext.corpora.documents import CorpusSpec, Documents, LocalFile, SourceFile, check_counts
+from varitext.corpora.counts import check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.newsgroups_articles import (
     GROUPS,
     PARTS,
@@ -21,7 +22,9 @@ from varitext.corpora.newsgroups_articles import (
     locate_articles,
     read_articles,
 )
-from varitext.corpora.sources import KnownFile, Unavailable, find_all, not_found, read_checked
+from varitext.corpora.sharded_counts import in_memory
+from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable, find_all, not_found, read_checked
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
 
@@ -96,12 +99,13 @@ def _rebuild(part: str, data_dir: Path | None) -> Documents:
     """The recipe of the authors' files, from the raw articles, checked against what the files hold."""
     files = dict(zip(PARTS, fetch(data_dir), strict=True))
     train = read_articles(files["train"], "train")
-    counted, sources = _count_by_recipe(train.articles, None), (train.file,)
+    counted, sources = _count_by_recipe(train.articles, None), [train.file]
     if part == "test":
         test = read_articles(files["test"], "test")
-        counted, sources = _count_by_recipe(test.articles, counted.vocabulary), (train.file, test.file)
+        counted = _count_by_recipe(test.articles, counted.vocabulary)
+        sources.append(test.file)
     labels = np.array([GROUPS.index(label) for label in counted.labels])
-    documents = _in_order(part, counted.counts, labels, counted.vocabulary, sources)
+    documents = _in_order(part, counted.counts, labels, counted.vocabulary, tuple(sources))
     if fingerprint(documents) != COUNTS_SHA256[part]:
         where = files[part].path
         raise InputError(f"{where} does not give the counts of the paper's {part} set; provide {FILES[part].name}")
@@ -148,8 +152,9 @@ def _document_keys(counts: sparse.csr_matrix, labels: np.ndarray) -> list[bytes]
 
 def fingerprint(documents: Documents) -> str:
     """The SHA-256 of all documents in order, as `_document_keys` writes them."""
+    assert documents.counts is not None and documents.labels is not None
     labels = np.array([GROUPS.index(label) for label in documents.labels])
-    return hashlib.sha256(b"".join(_document_keys(documents.counts, labels))).hexdigest()
+    return hashlib.sha256(b"".join(_document_keys(in_memory(documents.counts), labels))).hexdigest()
 
 
 SPEC = CorpusSpec(

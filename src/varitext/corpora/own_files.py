@@ -8,10 +8,10 @@ import hashlib
 from pathlib import Path
 
 from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
-from varitext.corpora.documents import Documents, SourceFile, combined_sha256
+from varitext.corpora.documents import Documents
 from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.corpora.sources import read_bytes, source_file
+from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
 from varitext.corpora.text_files import PARSERS, decode, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
@@ -38,9 +38,10 @@ def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
         if part not in ("train", WHOLE):
             raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
         return path, WHOLE
-    if part not in known:
+    found = _part_of_folder(path, part) if part in known else None
+    if found is None:
         raise InputError(f"{path} has no part {part!r}; it has {', '.join(known)}")
-    return _part_of_folder(path, part), part
+    return found, part
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from varitext.corpora.documents import CorpusSpec, LocalFile
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
-from varitext.corpora.sources import KnownFile, find, folders, read_bytes, read_checked, source_file
+from varitext.corpora.sources import KnownFile, LocalFile, find, folders, read_bytes, read_checked, source_file
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 
 NAME = "qasent"
@@ -113,7 +113,8 @@ def parse_xml(text: str, where: str) -> Iterator[Pair]:
     its words, between tabs; further lines annotate them. Some long sentences of train-all.xml have lost their text:
     they are left out, and counted in the ids of the others.
     """
-    question_id, question, sentences, tag = "", (), 0, ""
+    question: tuple[str, ...] = ()
+    question_id, sentences, tag = "", 0, ""
     for number, line in enumerate(text.split("\n"), start=1):
         line = line.strip("\r")
         if opening := _OPENING.fullmatch(line.strip()):

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varitext.corpora.documents import SourceFile, combined_sha256
 from varitext.corpora.protocols import protocol_named
+from varitext.corpora.sources import SourceFile, combined_sha256
 from varitext.errors import InputError
 
 

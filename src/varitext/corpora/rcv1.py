@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from varitext.corpora.documents import CorpusSpec, Documents, LocalFile, SourceFile
-from varitext.corpora.sources import find, folders, open_content
+from varitext.corpora.documents import Documents
+from varitext.corpora.sources import LocalFile, SourceFile, find, folders, open_content
+from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 
@@ -78,9 +79,9 @@ def read_tokens(file: LocalFile, sources: list[SourceFile]) -> Iterator[list[str
                 if tokens is not None:
                     yield tokens
                 tokens = []
-            elif tokens is None and words:
+            elif words and tokens is None:
                 raise InputError(f"{file.path}, line {number}: a document starts with .I and its number")
-            elif words and words != [".W"]:
+            elif tokens is not None and words != [".W"]:
                 tokens.extend(words)
     if tokens is None:
         raise InputError(f"{file.path} has no documents")

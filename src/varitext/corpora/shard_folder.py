@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import varitext
-from varitext.corpora.documents import LARGEST_COUNT, SourceFile
+from varitext.corpora.counts import LARGEST_COUNT
+from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.files import check_sha256, read_config, sha256_of, write_json
 from varitext.records import record_from_dict
@@ -99,10 +100,10 @@ class ShardFolder:
         record, (starts, words, counts) = self.shards[number], shard
         whole = all(array.ndim == 1 and array.dtype.kind in "ui" for array in shard)
         whole = whole and len(starts) == record.documents + 1 and len(words) == len(counts) == record.entries
-        whole = whole and starts[0] == 0 and starts[-1] == record.entries and (np.diff(starts) >= 0).all()
+        whole = whole and bool(starts[0] == 0 and starts[-1] == record.entries and (np.diff(starts) >= 0).all())
         if whole and record.entries:
-            whole = words.min() >= 0 and words.max() < len(self.vocabulary) and counts.min() >= 1
-            whole = whole and counts.max() <= LARGEST_COUNT
+            whole = bool(words.min() >= 0 and words.max() < len(self.vocabulary))
+            whole = whole and bool(counts.min() >= 1 and counts.max() <= LARGEST_COUNT)
         if not whole:
             raise InputError(f"shard {number} of {self.path} does not hold what its config.json says")
 

@@ -7,7 +7,7 @@ treated exactly as one in memory: the same order of documents, the same results,
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -114,8 +114,9 @@ class ShardedCounts:
             rows = np.concatenate([np.arange(self._start(number), self._ends[number]) for number in shards])
             yield generator.permutation(rows)
 
-    def _windows(self, shards: Iterator[int] | list[int] | range) -> Iterator[list[int]]:
-        window, documents, entries = [], 0, 0
+    def _windows(self, shards: Iterable[int]) -> Iterator[list[int]]:
+        window: list[int] = []
+        documents = entries = 0
         for number in shards:
             record = self.folder.shards[number]
             documents, entries = documents + record.documents, entries + record.entries
@@ -140,7 +141,7 @@ class ShardedCounts:
         elif self._columns is None:
             sizes = [shard.documents - shard.empty_documents for shard in shards]
         else:  # only a look shows which documents have a word of the other vocabulary
-            sizes = [len(self._open(number).rows) for number in range(len(shards))]
+            sizes = [int((np.diff(self._open(number).arrays.starts) > 0).sum()) for number in range(len(shards))]
         return np.cumsum(sizes, dtype=np.int64)
 
     @cached_property
@@ -189,7 +190,7 @@ class ShardedCounts:
         first, lengths = starts[rows], starts[rows + 1] - starts[rows]
         ends = np.cumsum(lengths)
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:  # neighbours
-            places = slice(first[0], first[0] + ends[-1])
+            places: slice | np.ndarray = slice(first[0], first[0] + ends[-1])
         else:
             places = np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
         return Rows(lengths, words[places].astype(np.int32), counts[places].astype(np.float32))
@@ -211,7 +212,7 @@ def shuffled_rows(counts: Counts, generator: np.random.Generator) -> Iterator[np
 
 
 def some_rows(generator: np.random.Generator, size: int, wanted: int) -> np.ndarray:
-    """So many of `size` rows, ascending; the memory that it takes does not grow with `size`."""
+    """`wanted` of `size` rows, ascending; the memory that it takes does not grow with `size`."""
     if size <= PERMUTED:
         return np.sort(generator.permutation(size)[:wanted])
     return np.sort(generator.choice(size, min(wanted, size), replace=False))
@@ -234,6 +235,6 @@ def _translated(arrays: ShardArrays, columns: np.ndarray) -> ShardArrays:
 def _stack(pieces: list[Rows], width: int) -> csr_matrix:
     """One below the other."""
     if not pieces:
-        return csr_matrix((0, width), dtype=np.float32)
+        pieces = [Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
     lengths, words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     return csr_matrix((counts, words, np.concatenate([[0], np.cumsum(lengths)])), (len(lengths), width))

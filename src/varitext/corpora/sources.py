@@ -6,21 +6,36 @@ of the content: it does not matter whether a file is stored compressed.
 
 import gzip
 import hashlib
+import io
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from varitext.corpora.documents import LocalFile, SourceFile
 from varitext.errors import InputError
 from varitext.files import atomic_file
 
 
 class Unavailable(InputError):
     """A source that cannot be used now; the next in the order may do."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that a corpus was read from; the SHA-256 is of its content, uncompressed."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A source file that is on this machine."""
+
+    path: Path
+    name: str
 
 
 @dataclass(frozen=True)
@@ -63,15 +78,15 @@ def find(name: str, data_dir: Path | str | None) -> LocalFile | None:
 def find_all(names: list[str], data_dir: Path | str | None) -> list[LocalFile]:
     """All of the files, or none if one is missing."""
     found = [find(name, data_dir) for name in names]
-    return [] if None in found else found
+    return [] if None in found else [file for file in found if file]
 
 
 @contextmanager
-def open_content(path: Path) -> Iterator[IO[bytes]]:
+def open_content(path: Path) -> Iterator[io.BufferedIOBase]:
     """A file to read from, uncompressed if its name ends in .gz; whatever goes wrong is an `InputError`."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            yield stream
+        with path.open("rb") as stored:
+            yield gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is cut short or damaged ({error})") from None
     except OSError as error:
@@ -98,6 +113,11 @@ def read_checked(file: LocalFile, sha256: str) -> bytes:
             f"not {sha256[:12]}...; replace or remove it"
         )
     return content
+
+
+def combined_sha256(files: Sequence[SourceFile]) -> str:
+    lines = sorted(f"{file.name} {file.sha256}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def source_file(name: str, content: bytes) -> SourceFile:

@@ -10,19 +10,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scipy.sparse import csr_matrix
 
 from varitext.corpora.count_files import parse_feat, vocabulary_beside
-from varitext.corpora.documents import Documents, SourceFile
+from varitext.corpora.documents import Documents
 from varitext.corpora.own_files import folder_or_file, load_whole
 from varitext.corpora.shard_folder import is_shard_folder
 from varitext.corpora.sharded_counts import blocks_of
-from varitext.corpora.sources import open_content, read_bytes
+from varitext.corpora.sources import SourceFile, open_content, read_bytes
 from varitext.corpora.text_files import csv_rows, decode, jsonl_rows, parquet_batches, place_of_text, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer  # collections.abc has it from Python 3.12 on
 
 FIRST_ROWS = 1000  # of a .csv, from which the column of text is chosen
 FEAT_LINES = 1000  # at a time
@@ -42,15 +46,15 @@ class Stream:
 def stream_documents(documents: Documents) -> Stream:
     """What is in memory, or in shards, already."""
     sources = list(documents.files)
-    if documents.texts is not None:
-        return Stream(documents.name, sources, texts=iter(documents.texts))
+    if documents.counts is None:
+        return Stream(documents.name, sources, texts=iter(documents.texts or ()))
     return Stream(documents.name, sources, counts=blocks_of(documents.counts), vocabulary=documents.vocabulary)
 
 
 def stream_files(path: Path, part: str, text_column: str | None = None) -> Stream:
     """The part of a file or folder of the user's, as `own_files.load` finds it."""
     path, part = folder_or_file(path, part)
-    kind, sources = suffix_of(path), []
+    kind, sources = suffix_of(path), list[SourceFile]()
     if path.is_dir():
         if is_shard_folder(path):
             return stream_documents(load_whole(path, part, text_column))
@@ -133,7 +137,7 @@ _TEXTS: dict[str, Callable[[Path, str | None, list[SourceFile]], Iterator[str]]]
 
 
 def _feat_counts(path: Path, vocabulary: Vocabulary | None, sources: list[SourceFile]) -> Iterator[csr_matrix]:
-    words, line = vocabulary and len(vocabulary), 1
+    words, line = None if vocabulary is None else len(vocabulary), 1
     with open_content(path) as stream:
         content = _Hashed(stream)
         lines = io.BufferedReader(content)
@@ -152,9 +156,10 @@ class _Hashed(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:
-        content = self._stream.read(len(buffer))
-        buffer[: len(content)] = content
+    def readinto(self, buffer: "Buffer") -> int:
+        place = memoryview(buffer)
+        content = self._stream.read(len(place))
+        place[: len(content)] = content
         self._digest.update(content)
         return len(content)
 

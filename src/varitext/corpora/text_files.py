@@ -59,7 +59,7 @@ def jsonl_rows(lines: Iterable[bytes], where: str, text_column: str | None) -> I
             yield row[column], row.get(LABEL_COLUMN)
 
 
-def _json_object(line: str, where: str) -> dict:
+def _json_object(line: str, where: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -124,7 +124,7 @@ def parquet_batches(
     def is_text(name: str) -> bool:
         kind = file.schema_arrow.field(name).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
-        return types.is_string(kind) or types.is_large_string(kind)
+        return bool(types.is_string(kind) or types.is_large_string(kind))
 
     try:
         file = parquet.ParquetFile(source)
@@ -172,12 +172,12 @@ def choose_column(names: Sequence[str], is_text: Callable[[str], bool], wanted: 
     return candidates[0]
 
 
-def _complete(labels: Sequence) -> tuple[str, ...] | None:
+def _complete(labels: Sequence[object]) -> tuple[str, ...] | None:
     """Labels as strings, if every document has one."""
     return tuple(map(str, labels)) if labels and None not in labels else None
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     shown = ", ".join(repr(name) for name in list(names)[:20])
     return (shown or "none")[:400]
 

@@ -11,9 +11,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from varitext.corpora import downloads
-from varitext.corpora.documents import CorpusSpec, LocalFile, SourceFile
 from varitext.corpora.question_answers import (
     Candidate,
     Pair,
@@ -24,6 +24,8 @@ from varitext.corpora.question_answers import (
 )
 from varitext.corpora.sources import (
     KnownFile,
+    LocalFile,
+    SourceFile,
     Unavailable,
     find,
     find_all,
@@ -33,6 +35,7 @@ from varitext.corpora.sources import (
     source_file,
     store,
 )
+from varitext.corpora.spec import CorpusSpec
 
 NAME = "wikiqa"
 PARTS = ("train", "dev", "test")
@@ -87,7 +90,7 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
 def _download_archive() -> bytes:
     """The official zip. No SHA-256 of it is published; what counts is that of each file inside."""
     try:
-        with downloads._open_soon(ADDRESS) as response:
+        with downloads.open_soon(ADDRESS) as response:
             content = response.read(ARCHIVE_LARGEST + 1)
     except (OSError, http.client.HTTPException) as error:
         raise Unavailable(f"{ADDRESS} did not answer ({error})") from None
@@ -127,7 +130,7 @@ def _read_tsv(text: str, where: str) -> Iterator[Pair]:
         yield _pair(row, sentence_words(row["question"]), sentence_words(row["answer"]), f"{where}, line {number}")
 
 
-def _pair(row: dict, question_words: tuple[str, ...], words: tuple[str, ...], where: str) -> Pair:
+def _pair(row: dict[str, Any], question_words: tuple[str, ...], words: tuple[str, ...], where: str) -> Pair:
     position = int(row["candidate_id"].rpartition("-")[2])  # D42-3 is the fourth sentence of article D42
     candidate = Candidate(row["candidate_id"], words, row["answer"], int(row["label"]), position)
     return Pair(row["qid"], row["question"], question_words, candidate, where)

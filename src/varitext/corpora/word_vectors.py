@@ -1,26 +1,21 @@
-"""Vectors of words: read from GloVe and word2vec files, trained on the user's text, and set out for a vocabulary."""
+"""Vectors of words: read from GloVe and word2vec files, and set out for a vocabulary."""
 
-import io
-import zipfile
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from varitext.corpora.sources import KnownFile, find, open_content, read_bytes, read_checked
+from varitext.corpora.word_vector_files import Wanted, entries, read_npz
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
 GLOVE_SUBSET = KnownFile(
     "embeddings/glove-6b-100d-subset.npz", "588f78a770a05498192e013d969b321f2cb07d8722c5f99a6587fa2041fc102f"
 )
-LARGEST_DIM = 10_000
-LONGEST_WORD = 10_000  # bytes; to give up on a file that is none of these
 # Corpora in the manner of the Penn Treebank write some signs in letters.
 SIGNS = {
     "``": '"',
@@ -53,7 +48,7 @@ class WordVectors:
 
     @property
     def dim(self) -> int:
-        return self.vectors.shape[1]
+        return int(self.vectors.shape[1])
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -100,191 +95,32 @@ def _forms(word: str) -> tuple[str, ...]:
 def known_word_vectors(data_dir: Path | str | None = None) -> WordVectors | None:
     """The GloVe vectors of the data folder, VARITEXT_DATA or the cache, if they are there."""
     file = find(GLOVE_SUBSET.name, data_dir)
-    return _read_npz(read_checked(file, GLOVE_SUBSET.sha256), str(file.path)) if file else None
-
-
-def train_word_vectors(
-    token_lists: Iterable[Sequence[str]], dim: int = 50, seed: int = 0, minimum_count: int = 2, epochs: int = 10
-) -> WordVectors:
-    """Vectors of the words that stand `minimum_count` times, by word2vec's skip-gram; same seed, same vectors."""
-    try:
-        from gensim.models import Word2Vec
-    except ImportError:
-        raise InputError("training word vectors needs gensim: pip install 'varitext[peers]'") from None
-    if not 1 <= dim <= LARGEST_DIM:
-        raise InputError(f"word vectors have between 1 and {LARGEST_DIM:,} dimensions, not {dim}")
-    sentences = [list(tokens) for tokens in token_lists]
-    # one worker: with more, the order of updates and so the result would change from run to run
-    model = Word2Vec(vector_size=dim, min_count=minimum_count, sg=1, epochs=epochs, seed=seed, workers=1)
-    model.build_vocab(sentences)
-    if not len(model.wv):
-        raise InputError(f"no word stands {minimum_count} times in {len(sentences)} texts: too little to train on")
-    model.train(sentences, total_examples=model.corpus_count, epochs=model.epochs)
-    return WordVectors(tuple(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32))
+    if file is None:
+        return None
+    return _word_vectors(*read_npz(read_checked(file, GLOVE_SUBSET.sha256), str(file.path)), str(file.path))
 
 
 def load_word_vectors(path: Path | str, only: Collection[str] | None = None, first: int = 0) -> WordVectors:
     """Vectors from GloVe or word2vec text, word2vec binary, .gz of these, or .npz as in `data/embeddings`.
 
-    With `only`, those of the words given, however the file spells them, and the `first` so many of the file, which in
+    With `only`, those of the words given, however the file spells them, and the `first` few of the file, which in
     most files are the most frequent: files of a million words then need no memory.
     """
-    path, wanted = Path(path), Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
+    path, where = Path(path), str(path)
+    wanted = Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
     if path.suffix.lower() == ".npz":
-        loaded = _read_npz(read_bytes(path), str(path))
-        entries = enumerate(zip(loaded.words, loaded.vectors, strict=True), start=1)
-        return _collect((entry for number, entry in entries if wanted.has(entry[0], number)), str(path))
+        words, vectors = read_npz(read_bytes(path), where)
+        kept = [row for row, word in enumerate(words) if wanted.has(word, row + 1)]
+        return _word_vectors([words[row] for row in kept], vectors[kept], where)
     with open_content(path) as stream:
-        return _collect(_entries(stream, str(path), wanted), str(path))
-
-
-# Reading files
-
-
-class Wanted(NamedTuple):
-    words: set[str] | None  # None for all
-    first: int  # and so many from the beginning
-
-    def has(self, word: str, number: int) -> bool:
-        return self.words is None or number <= self.first or word in self.words
-
-
-class Entry(NamedTuple):
-    word: str
-    vector: np.ndarray  # [dim]
-
-
-def _collect(entries: Iterable[tuple[str, np.ndarray]], where: str) -> WordVectors:
-    words, vectors = [], []
-    for word, vector in entries:
-        words.append(word)
-        vectors.append(vector)
-    if not words:
-        raise InputError(f"{where} has no vectors, or none of the words asked for")
-    return _word_vectors(words, np.stack(vectors), where)
+        found = list(entries(stream, where, wanted))
+    return _word_vectors([entry.word for entry in found], np.array([entry.vector for entry in found]), where)
 
 
 def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> WordVectors:
+    if not len(words):
+        raise InputError(f"{where} has no vectors, or none of the words asked for")
     try:
         return WordVectors(tuple(words), vectors.astype(np.float32))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-
-
-def _entries(stream: IO[bytes], where: str, wanted: Wanted) -> Iterator[Entry]:
-    """Text or binary: both of word2vec's start with a line "words dim", GloVe's with the first word and its vector."""
-    first = stream.readline()
-    fields = first.split()
-    if not fields and not stream.read(1):
-        raise InputError(f"{where} is empty")
-    if len(fields) != 2 or not all(field.isdigit() for field in fields):
-        dim = max(first.rstrip(b" \r\n").count(b" "), 1)
-        yield from _read_text(chain([first], stream), where, wanted, dim, None)
-        return
-    words, dim = map(int, fields)
-    if not 1 <= dim <= LARGEST_DIM:
-        raise InputError(f"{where}, line 1: word vectors have between 1 and {LARGEST_DIM:,} dimensions, not {dim}")
-    read = _read_binary if _is_binary(stream, dim) else _read_text
-    yield from read(stream, where, wanted, dim, words)
-
-
-def _is_binary(stream: IO[bytes], dim: int) -> bool:
-    """Whether what follows the first word is no line of text: numbers as bytes are hardly ever all printable."""
-    place = stream.tell()
-    start = stream.read(LONGEST_WORD + 4 * dim)
-    stream.seek(place)
-    vector = start.partition(b" ")[2][: 4 * dim].split(b"\n")[0].rstrip(b"\r")
-    return bool(start) and (not vector or not all(32 <= byte < 127 for byte in vector))
-
-
-def _read_text(lines: Iterable[bytes], where: str, wanted: Wanted, dim: int, expected: int | None) -> Iterator[Entry]:
-    found = 0
-    for number, line in enumerate(lines, start=1 if expected is None else 2):
-        line, place = line.rstrip(b" \r\n"), f"{where}, line {number}"
-        if not line:
-            continue
-        word, *numbers = line.rsplit(b" ", dim)  # some words of GloVe have spaces in them
-        if len(numbers) != dim or _ends_in_number(word):
-            raise InputError(f"{place}: a word and {dim} numbers are expected, not {line.count(b' ')} numbers")
-        found += 1
-        decoded = _decoded(word, place)
-        if wanted.has(decoded, found):
-            yield Entry(decoded, _numbers(numbers, place))
-    if expected is not None and found != expected:
-        raise InputError(f"{where}: {found:,} words, where its first line says {expected:,}; is the file cut short?")
-
-
-def _ends_in_number(word: bytes) -> bool:
-    """Whether a line has more numbers than expected: the first of them then looks like the end of the word."""
-    return b" " in word and _is_number(word.rpartition(b" ")[2])
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _numbers(fields: list[bytes], place: str) -> np.ndarray:
-    try:
-        return np.array(fields).astype(np.float32)
-    except ValueError:
-        wrong = next((field for field in fields if not _is_number(field)), b"")
-        raise InputError(f"{place}: {wrong.decode('utf-8', 'replace')[:40]!r} is not a number") from None
-
-
-def _decoded(word: bytes, place: str) -> str:
-    try:
-        return word.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{place}: the word is not UTF-8 text; convert the file first") from None
-
-
-def _read_binary(stream: IO[bytes], where: str, wanted: Wanted, dim: int, expected: int) -> Iterator[Entry]:
-    """A word, a space, its numbers as little-endian float32; some writers put a line end before the next word."""
-    for number in range(1, expected + 1):
-        place = f"{where}, word {number:,}"
-        word, numbers = _binary_word(stream, place), stream.read(4 * dim)
-        if len(numbers) < 4 * dim:
-            raise InputError(f"{place}: the file is cut short, its first line says {expected:,} words")
-        decoded = _decoded(word, place)
-        if wanted.has(decoded, number):
-            yield Entry(decoded, np.frombuffer(numbers, "<f4"))
-    if stream.read(2).strip():
-        raise InputError(f"{where} goes on after the {expected:,} words that its first line says")
-
-
-def _binary_word(stream: IO[bytes], place: str) -> bytes:
-    letters = bytearray()
-    while (letter := stream.read(1)) not in (b" ", b""):
-        letters += letter
-        if len(letters) > LONGEST_WORD:
-            raise InputError(f"{place}: no word of at most {LONGEST_WORD:,} bytes; this is no word2vec file")
-    return bytes(letters).lstrip(b"\n")
-
-
-def _read_npz(content: bytes, where: str) -> WordVectors:
-    """`vectors`, and `words` as one UTF-8 string with a word a line, or as an array of strings; no Python objects."""
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            words, vectors = arrays["words"], np.asarray(arrays["vectors"])
-        if words.ndim == 0:
-            text = words.item()
-            words = (text.decode("utf-8") if isinstance(text, bytes) else text).split("\n")
-        if vectors.dtype.kind not in "fiu":
-            raise ValueError(f"vectors are {vectors.dtype}")
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{where} is not a file of word vectors that can be read ({reason})") from None
-    return _word_vectors([str(word) for word in words], vectors, where)

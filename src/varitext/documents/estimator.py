@@ -8,8 +8,8 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput
-from varitext.corpora.documents import check_counts
 from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.fitting import DocumentFit

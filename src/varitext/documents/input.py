@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse
 
 from varitext.corpora.count_files import numbered_words
+from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, count_known_words, learn_from_words, translate_counts, unwrap
-from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError

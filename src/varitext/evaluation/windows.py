@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, kind_of, unwrap
-from varitext.corpora.documents import check_counts
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary
 from varitext.text.ascii_text import Occurrences, WordIds

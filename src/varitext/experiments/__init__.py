@@ -28,11 +28,13 @@ EXPERIMENTS = {  # what is typed, and the file
     "overfitting": "overfitting",
     "complexity": "complexity",
     "recipes": "recipes",
-    "updating": "updating",
+    "updating": "continued_fits",
 }
 
 
 def experiment_named(name: str) -> "Experiment":
     if name not in EXPERIMENTS:
         raise InputError(f"no experiment is called {name!r}; there are: {', '.join(EXPERIMENTS)}")
-    return importlib.import_module(f"varitext.experiments.{EXPERIMENTS[name]}").EXPERIMENT
+    module = importlib.import_module(f"varitext.experiments.{EXPERIMENTS[name]}")
+    experiment: Experiment = module.EXPERIMENT
+    return experiment

@@ -9,11 +9,10 @@ from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
 from varitext.models.answers import ANSWER_MODELS
+from varitext.paper import ANSWER_SYSTEMS
 
 SEEDS = 10
-MODELS = {name: ANSWER_MODELS[name].title for name in ("lstm", "lstm_attention", "nasm")}  # the paper's own
-OTHERS = dict.fromkeys(("overlap", "pv", *ANSWER_MODELS))  # in the order of the paper's table
-SYSTEMS = {name: ANSWER_MODELS[name].title for name in OTHERS if name not in MODELS}
+OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are what it compares with
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 
@@ -27,6 +26,12 @@ class Data(NamedTuple):
 
 
 DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean", longest_answer=40)}
+
+
+def titles() -> dict[str, str]:
+    """Every ranker that there is, as tables call it: those of the paper in its order, then the others."""
+    in_order = dict.fromkeys((*ANSWER_SYSTEMS, *ANSWER_MODELS))
+    return {model: ANSWER_MODELS[model].title for model in in_order}
 
 
 def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
@@ -46,7 +51,8 @@ def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanke
     """The network alone, without counts and position; from `plan.models` if it is there already."""
     folder = model_folder(corpus, model, seed, plan)
     if folder and (folder / "config.json").exists():
-        return AnswerRanker.load(folder).set_params(threads=plan.threads).combined(False, False)
+        fitted: AnswerRanker = AnswerRanker.load(folder).set_params(threads=plan.threads)
+        return fitted.combined(False, False)
     ranker = fit_ranker(corpus, model, seed, plan)
     if folder:
         ranker.save(folder)
@@ -54,16 +60,18 @@ def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanke
 
 
 def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
-    return plan.models and plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
+    if plan.models is None:
+        return None
+    return plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
 
 
 def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:
     """An evaluation as short JSON; values per question serve paired tests."""
-    figures = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
+    found = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
     if per_question:
-        figures["average_precision"] = rounded(evaluation.ranking.average_precision)
-        figures["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
-    return figures
+        found["average_precision"] = rounded(evaluation.ranking.average_precision)
+        found["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
+    return found
 
 
 def _short(value: Any) -> Any:

@@ -1,13 +1,14 @@
 """Figure 4: where LSTM + Att and NASM look in the same right answers of WikiQA, and how peaked that is over all."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import subset
-from varitext.experiments.answer_fits import DATA, MODELS, fitted_ranker, load_part
+from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
 from varitext.report.answers.attention import draw_words, width_of_words
 from varitext.report.drawing.shapes import Drawing
@@ -23,22 +24,23 @@ LEFT = 90.0  # pixels: where words begin
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for model in TWINS:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker = fitted_ranker(CORPUS, model, seed, plan)
     test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
-    peaks, shown = [], []
+    peaks: list[tuple[float, ...]] = []
+    shown: list[dict[str, Any]] = []
     for question in test.questions:
         ranking = ranker.rank(question.text, [one.text for one in question.candidates])
         for one in ranking.candidates:
-            right = bool(question.candidates[one.place].label)
-            peaks.append((right, *_peakedness(one)))
-            if right and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
+            label = bool(question.candidates[one.place].label)
+            peaks.append((label, *_peakedness(one)))
+            if label and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
                 shown.append(_example(question.text, one))
     values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
-    right = np.array([peak[0] for peak in peaks if len(peak) == 3])
+    right = np.array([bool(peak[0]) for peak in peaks if len(peak) == 3])
     names = ("highest_weight", "relative_entropy")
     found = {name: rounded([values[right, i].mean(), values[~right, i].mean()], 5) for i, name in enumerate(names)}
     return found | ({"shown": shown} if seed == 0 else {})
@@ -66,7 +68,7 @@ def table(records: list[Record]) -> str:
         if found:
             names = ("highest_weight", "relative_entropy")
             figures = [value for name in names for value in np.mean([one[name] for one in found], 0)]
-            rows.append([MODELS[model], *(f"{value:.3f}" for value in figures), str(len(found))])
+            rows.append([titles()[model], *(f"{value:.3f}" for value in figures), str(len(found))])
     return markdown_table([*head, "wrong answers", "seeds"], rows)
 
 
@@ -86,7 +88,7 @@ def figure(records: list[Record]) -> str:
         drawing.text(10, top, examples[TWINS[0]][place]["question"], 14, "bold")
         for row, model in enumerate(TWINS):
             example, line = examples[model][place], top + 14 + row * 38
-            drawing.text(10, line + 17, MODELS[model], 11)
+            drawing.text(10, line + 17, titles()[model], 11)
             draw_words(drawing, example["words"], example["mean"], example["std"], LEFT, line)
     return drawing.svg()
 

@@ -9,9 +9,11 @@ import torch
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import subset
-from varitext.experiments.answer_fits import DATA, MODELS, load_part
+from varitext.experiments.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.threads import running_on
+from varitext.training.trainer import Trainer
 
 CORPUS = "wikiqa"
 ROUNDS = 7
@@ -23,9 +25,9 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(plan: Plan) -> dict[str, Any]:
-    steps = {model: Steps(model, plan) for model in MODELS}
+    steps = {model: Steps(model, plan) for model in OWN_MODELS}
     kinds = ("update", "predict")
-    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
+    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
     for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
         for model, one in steps.items():
             with one.ranker.running():
@@ -33,9 +35,9 @@ def measure(plan: Plan) -> dict[str, Any]:
             with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
     medians = {
-        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in MODELS
+        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in OWN_MODELS
     }
-    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in MODELS}
+    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in OWN_MODELS}
 
 
 class Steps:
@@ -44,8 +46,9 @@ class Steps:
     def __init__(self, model: str, plan: Plan):
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
         self.ranker = AnswerRanker(model, threads=plan.threads)
-        self.trainer = self.ranker.trainer_for(train, train)
-        self.network, self.task = self.trainer.model, self.trainer.task
+        trainer = self.ranker.trainer_for(train, train)
+        assert isinstance(trainer, Trainer) and isinstance(trainer.model, AnswerNetwork)
+        self.network, self.task, self.optimizer = trainer.model, trainer.task, trainer.optimizers[0]
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))
         learned = (name for name in self.network.named_parameters() if not name[0].startswith("word_vectors"))
@@ -53,11 +56,10 @@ class Steps:
 
     def update(self) -> None:
         self.network.train()
-        optimizer = self.trainer.optimizers[0]
         for batch in self.batches:
-            self.task.loss(self.network, batch, 1.0).loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
+            torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
 
     @torch.no_grad()
     def predict(self) -> None:
@@ -80,12 +82,12 @@ def table(records: list[Record]) -> str:
     head += ["pairs per second, update"]
     rows = [
         [
-            name,
+            titles()[model],
             f"{found[model]['parameters']:,}",
             *(f"{found[model][kind] / twin[kind]:.2f}" for kind in ("update", "predict")),
             f"{1 / found[model]['update']:,.0f}",
         ]
-        for model, name in MODELS.items()
+        for model in OWN_MODELS
     ]
     return markdown_table(head, rows)
 

@@ -1,13 +1,14 @@
 """The document models that experiments fit, all in the same way: which documents, which settings, what is shared."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from varitext.corpora import CORPORA, load
+from varitext.corpora import CORPORA, load_documents
 from varitext.corpora.documents import Documents
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 from varitext.experiments.runs import Plan
@@ -17,7 +18,6 @@ NEWSGROUPS = "20newsgroups-nvdm"
 ARTICLES = "20newsgroups"
 RCV1 = "rcv1"
 FIRST = ("lda", "rsm", "docnade", "sbn", "fdarn")  # as in the paper's table
-NAMES = {name: DOCUMENT_MODELS[name].title for name in dict.fromkeys((*FIRST, *DOCUMENT_MODELS))}
 QUICK_DOCUMENTS = {"train": 1000, "test": 200}
 QUICK_EPOCHS = 2
 QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too
@@ -33,7 +33,12 @@ class Setting(NamedTuple):
     @property
     def name(self) -> str:
         preset = "" if self.preset == "recommended" else f", preset {self.preset}"
-        return f"{NAMES[self.model]}, K = {self.latent_dim}{preset}"
+        return f"{titles()[self.model]}, K = {self.latent_dim}{preset}"
+
+
+def titles() -> dict[str, str]:
+    """Every document model that there is, as tables call it: those of the paper in its order, then the others."""
+    return {model: DOCUMENT_MODELS[model].title for model in dict.fromkeys((*FIRST, *DOCUMENT_MODELS))}
 
 
 def is_here(corpus: str, plan: Plan) -> bool:
@@ -47,12 +52,12 @@ def load_part(corpus: str, part: str, plan: Plan) -> Documents:
 
 @cache  # a dozen fits in one process read the same documents
 def _loaded(corpus: str, part: str, data_dir: Path | None, most: int | None) -> Documents:
-    documents = load(corpus, part, data_dir=data_dir)
+    documents = load_documents(corpus, part, data_dir)
     return documents if most is None else some_of(documents, most)
 
 
 def some_of(documents: Documents, most: int) -> Documents:
-    """At most so many of them, drawn at random, always the same ones."""
+    """At most `most` of them, drawn at random, always the same ones."""
     rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
     counts = None if documents.counts is None else documents.counts[rows]
     texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
@@ -70,7 +75,8 @@ def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> Docume
     """With the preset's settings; from `plan.models` if it is there already. `plan.quick` has it train shortly."""
     folder = model_folder(corpus, setting, seed, plan)
     if folder and (folder / "config.json").exists():
-        return DocumentModel.load(folder).set_params(threads=plan.threads)
+        fitted: DocumentModel = DocumentModel.load(folder).set_params(threads=plan.threads)
+        return fitted
     epochs = QUICK_EPOCHS if plan.quick else None
     model = DocumentModel(
         setting.model, setting.latent_dim, preset=setting.preset, epochs=epochs, threads=plan.threads, seed=seed
@@ -82,8 +88,10 @@ def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> Docume
 
 
 def model_folder(corpus: str, setting: Setting, seed: int, plan: Plan) -> Path | None:
+    if plan.models is None:
+        return None
     name = "-".join(map(str, (corpus, *setting, seed)))
-    return plan.models and plan.models / (f"{name}-quick" if plan.quick else name)
+    return plan.models / (f"{name}-quick" if plan.quick else name)
 
 
 def samples_of(plan: Plan) -> int:
@@ -95,10 +103,14 @@ def hashes(corpus: str, plan: Plan) -> dict[str, str]:
     return {f"{part}_sha256": load_part(corpus, part, plan).sha256 for part in ("train", "test")}
 
 
-def short(value: Any, digits: int = 5) -> Any:
+def short(values: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers as short JSON, at any depth."""
+    return {name: _short(value) for name, value in values.items()}
+
+
+def _short(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: short(one, digits) for name, one in value.items()}
+        return short(value)
     if isinstance(value, (list, tuple)):
-        return [short(one, digits) for one in value]
-    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
+        return [_short(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value

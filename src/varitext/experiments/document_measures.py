@@ -1,14 +1,14 @@
-"""Every document model judged beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
+"""Every document model evaluated beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
 
 Not a table of the paper, but what its comparisons report (RSM, docNADE) and what users of topics ask.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.experiments.document_fits import (
-    NAMES,
     NEWSGROUPS,
     Setting,
     coherence_reference,
@@ -17,6 +17,7 @@ from varitext.experiments.document_fits import (
     load_part,
     samples_of,
     short,
+    titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.documents import DOCUMENT_MODELS
@@ -28,7 +29,7 @@ SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(1):
         for model in DOCUMENT_MODELS:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -40,12 +41,13 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
         found = evaluate_documents(
             fitted, *parts, reference=reference, other_fits=[again], samples=samples_of(plan), seed=seed
         )
-    kept = figures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
+    kept = measures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
     return short(kept) | hashes(NEWSGROUPS, plan)
 
 
-def figures_of(found: DocumentEvaluation) -> dict[str, Any]:
+def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
     retrieval, classification, completion = found.retrieval, found.classification, found.completion
+    assert retrieval and classification and found.topic_stability and found.neighbourhood_stability
     return {
         "retrieval": {
             "fractions": retrieval.fractions,
@@ -78,8 +80,8 @@ def figures_of(found: DocumentEvaluation) -> dict[str, Any]:
 def table(records: list[Record]) -> str:
     head = ["", *(f"precision at {100 * fraction:g} %" for fraction in SHOWN_FRACTIONS), "accuracy", "macro F1"]
     head += ["NPMI", "C_V", "unique words", "completion perplexity", "topics alike", "neighbours alike"]
-    found = sorted(records, key=lambda one: (list(NAMES).index(one["settings"]["model"]), one["settings"]["seed"]))
-    rows = [[NAMES[record["settings"]["model"]], *_cells(record["result"])] for record in found]
+    found = sorted(records, key=lambda one: (list(titles()).index(one["settings"]["model"]), one["settings"]["seed"]))
+    rows = [[titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
     return markdown_table(head, rows)
 
 
@@ -93,4 +95,4 @@ def _cells(found: dict[str, Any]) -> list[str]:
     return cells + [f"{found[name]:.3f}" for name in ("topics_alike_rbo", "neighbours_alike")]
 
 
-EXPERIMENT = Experiment("document-evaluation", "every document model judged beyond perplexity", runs, table)
+EXPERIMENT = Experiment("document-evaluation", "every document model evaluated beyond perplexity", runs, table)

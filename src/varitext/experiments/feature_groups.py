@@ -4,10 +4,11 @@ Beside Table 4: which part of a system of features makes it what it is. Both sys
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from varitext.errors import InputError
-from varitext.experiments.answer_fits import DATA, SYSTEMS, fit_ranker, load_part, record_of
+from varitext.experiments.answer_fits import DATA, fit_ranker, load_part, record_of, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.answers import model_class
 from varitext.models.answers.features.wordnet import has_wordnet
@@ -28,7 +29,7 @@ def runs(plan: Plan) -> Iterator[Run]:
         for model in ("word_alignment", "lclr"):
             for variant in variants(model):
                 settings = {"corpus": corpus, "model": model, "features": variant}
-                yield Run(settings, lambda settings=settings: measure(plan=plan, **settings))
+                yield Run(settings, partial(measure, corpus, model, variant, plan))
 
 
 def measure(corpus: str, model: str, features: str, plan: Plan) -> dict[str, Any]:
@@ -48,16 +49,16 @@ def table(records: list[Record]) -> str:
         for variant in variants(model):
             if any(key[1:] == (model, variant) for key in found):
                 cells = [cell for corpus in corpora for cell in _cells(found, corpus, model, variant)]
-                rows.append([SYSTEMS[model], variant, *cells])
+                rows.append([titles()[model], variant, *cells])
     return markdown_table(head, rows)
 
 
 def _cells(found: dict[tuple[str, ...], Record], corpus: str, model: str, variant: str) -> list[str]:
     """The figures, and in brackets what is lost or gained against all features."""
-    result = found.get((corpus, model, variant), {}).get("result")
-    if result is None:
+    if (corpus, model, variant) not in found:
         return ["", "", ""]
-    whole = found.get((corpus, model, ALL), {}).get("result", result)
+    result = found[corpus, model, variant]["result"]
+    whole = found.get((corpus, model, ALL), found[corpus, model, variant])["result"]
     difference = "" if variant == ALL else f" ({result['map'] - whole['map']:+.3f})"
     return [f"{result['dev_map']:.4f}", f"{result['map']:.4f}{difference}", f"{result['mrr']:.4f}"]
 

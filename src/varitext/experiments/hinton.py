@@ -1,6 +1,7 @@
 """Figure 5: Hinton diagrams of the log standard deviations of p(h | q), by the word a question starts with (WikiQA)."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ SEEDS = 10
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
-        yield Run({"model": "nasm", "seed": seed}, lambda seed=seed: measure(seed, plan))
+        yield Run({"model": "nasm", "seed": seed}, partial(measure, seed, plan))
 
 
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    shown = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
+    shown: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
     values = {group: np.array(shown[group]["log_std"]) for group in GROUPS if "log_std" in shown.get(group, {})}
     return hinton_drawing(values).svg()
 

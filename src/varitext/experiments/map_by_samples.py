@@ -1,6 +1,7 @@
 """Figure 3: how much NASM's MAP moves with the number of samples, on WikiQA, ten models."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ DRAWS = 10  # independent predictions of one model with each number of samples
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
-        yield Run({"model": "nasm", "seed": seed}, lambda seed=seed: measure(seed, plan))
+        yield Run({"model": "nasm", "seed": seed}, partial(measure, seed, plan))
 
 
 def measure(seed: int, plan: Plan) -> dict[str, Any]:

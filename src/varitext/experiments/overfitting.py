@@ -4,11 +4,12 @@ Both train on without early stopping, with the same settings; each epoch leaves 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from varitext.experiments.answer_fits import MODELS, fit_ranker
+from varitext.experiments.answer_fits import fit_ranker, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
 
 CORPUS = "wikiqa"
@@ -20,7 +21,7 @@ PAPER = {"lstm_attention": 20, "nasm": 35}
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for model in PAPER:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def _row(model: str, records: list[Record]) -> list[str]:
     best = [int(np.argmax(one["dev_map"])) for one in found]
     peak, last = (np.mean([choose(one["dev_map"]) for one in found]) for choose in (max, lambda values: values[-1]))
     epochs = [" / ".join(map(str, sorted(turns))) for turns in (losses, best)]
-    return [MODELS[model], f"iteration {PAPER[model]}", *epochs, f"{peak:.3f}", f"{last:.3f}", str(len(found))]
+    return [titles()[model], f"iteration {PAPER[model]}", *epochs, f"{peak:.3f}", f"{last:.3f}", str(len(found))]
 
 
 EXPERIMENT = Experiment("overfitting", "at which epoch LSTM + Att and NASM turn", runs, table)

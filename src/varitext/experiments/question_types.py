@@ -1,12 +1,13 @@
 """MAP by the word a question starts with (paper, section 5.4: 'how' is hardest, .524), on WikiQA, ten seeds."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from varitext.evaluation.question_words import ranking_by_question_word
-from varitext.experiments.answer_fits import DATA, MODELS, SEEDS, fitted_ranker, load_part
+from varitext.experiments.answer_fits import DATA, SEEDS, fitted_ranker, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
 CORPUS = "wikiqa"
@@ -17,7 +18,7 @@ PAPER = {"how": 0.524}
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for model in ("lstm_attention", "nasm"):
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     models = sorted({record["settings"]["model"] for record in records})
-    head = ["questions that start with", "number", "paper", *(f"{MODELS[model]} MAP" for model in models)]
+    head = ["questions that start with", "number", "paper", *(f"{titles()[model]} MAP" for model in models)]
     rows = []
     for group in GROUPS:
         number = records[0]["result"][group]["n"]

@@ -1,10 +1,11 @@
-"""What the points are made of: one change at a time to LSTM + Att, judged on WikiQA's training questions.
+"""What the points are made of: one change at a time to LSTM + Att, evaluated on WikiQA's training questions.
 
 Not a table of the paper, but the evidence for our defaults. Each training question is ranked by a network that was
 trained without its third of them (dev questions choose when to stop); no test question is looked at.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
+from varitext.models.answers.network import AnswerNetwork
 
 CORPUS = "wikiqa"
 FOLDS = 3
@@ -49,7 +51,7 @@ def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for number, change in enumerate(CHANGES):
             settings = {"number": number, "seed": seed, "change": change}
-            yield Run(settings, lambda change=change, seed=seed: measure(change, seed, plan))
+            yield Run(settings, partial(measure, change, seed, plan))
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -58,31 +60,34 @@ def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
     train, dev = (
         subset(arrange(load_part(CORPUS, part, plan)).question_answers, ranker.questions) for part in ("train", "dev")
     )
-    judged = Judged(ranker, dev)
+    networks = Networks(ranker, dev)
     with ranker.running():
         fold_of = question_folds(train, FOLDS, seed=0)
-        unseen = out_of_fold(train, fold_of, judged.judge, None, None)
+        unseen = out_of_fold(train, fold_of, networks.out_of_fold, None, None)
     features = Overlap.learn(train, ranker.vocabulary_).features(train)
     found = {"alone": _map(train, unseen)}
     for name, columns in (("counts", COUNTS), ("counts_position", COUNTS + PLACE)):
         combined = cross_fitted(unseen, features.only(columns), train.labels, fold_of[train.groups])
         found[name] = _map(train, combined)
-    return found | {"dev_map": round(float(np.mean(judged.dev_maps)), 5), "dev_kl": round(judged.kl, 6)}
+    return found | {"dev_map": round(float(np.mean(networks.dev_maps)), 5), "dev_kl": round(networks.kl, 6)}
 
 
-class Judged:
+class Networks:
     """Trains a network without some questions, and remembers how it went."""
 
     def __init__(self, ranker: AnswerRanker, dev: QuestionAnswers):
-        self.ranker, self.dev, self.dev_maps, self.kl = ranker, dev, [], 0.0
+        self.ranker, self.dev, self.kl = ranker, dev, 0.0
+        self.dev_maps: list[float] = []
 
-    def judge(self, seen: QuestionAnswers, unseen: QuestionAnswers, *_: object) -> np.ndarray:
+    def out_of_fold(self, seen: QuestionAnswers, unseen: QuestionAnswers, *_: object) -> np.ndarray:
         trainer = self.ranker.trainer_for(seen, self.dev)
-        state = trainer.train()
+        state, network = trainer.train(), trainer.model.eval()
+        assert isinstance(network, AnswerNetwork)
         self.dev_maps.append(state.best_record["dev_map"])
         self.kl = max(self.kl, state.best_record["dev_kl"])
         batches = PairBatches(unseen, self.ranker.vocabulary_, 512)
-        return sampled_probabilities(trainer.model.eval(), batches, self.ranker.prediction_samples, seed=0).mean(0)
+        probabilities = sampled_probabilities(network, batches, self.ranker.prediction_samples, seed=0)
+        return np.asarray(probabilities.mean(0))
 
 
 def _map(corpus: QuestionAnswers, probability: np.ndarray) -> float:

@@ -5,12 +5,12 @@ from the best of its kind.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from varitext.experiments.document_fits import (
-    NAMES,
     NEWSGROUPS,
     Setting,
     fitted_model,
@@ -18,6 +18,7 @@ from varitext.experiments.document_fits import (
     load_part,
     samples_of,
     short,
+    titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
@@ -27,13 +28,14 @@ MODELS = ("nvdm", "sbn", "fdarn")
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(1):
         for model in MODELS:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     fitted, test = fitted_model(NEWSGROUPS, Setting(model), seed, plan), load_part(NEWSGROUPS, "test", plan)
-    found = {"steps": fitted.network_.refinement_steps}
-    for name, steps in (("refined", found["steps"]), ("unrefined", 0)):
+    given = fitted.network_.refinement_steps
+    found: dict[str, Any] = {"steps": given}
+    for name, steps in (("refined", given), ("unrefined", 0)):
         fitted.network_.refinement_steps = steps
         record = fitted.perplexity_record(test, samples_of(plan))
         found[name] = [record.per_document_perplexity, record.iwae_per_document_perplexity]
@@ -48,7 +50,7 @@ def table(records: list[Record]) -> str:
         if found:
             figures = [value for name in ("unrefined", "refined") for value in np.mean([one[name] for one in found], 0)]
             cells = [f"{value:.1f}" for value in figures]
-            rows.append([NAMES[model], str(found[0]["steps"]), *cells, str(len(found))])
+            rows.append([titles()[model], str(found[0]["steps"]), *cells, str(len(found))])
     return markdown_table(head, rows)
 
 

@@ -7,7 +7,7 @@ two processes can share an experiment by its seeds.
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Run:
-    settings: dict[str, str | int | float | bool | None]  # what tells it from the other runs of its experiment
+    settings: Mapping[str, object]  # JSON: what tells it from the other runs of its experiment
     measure: Callable[[], dict[str, Any]]
 
     @property

@@ -1,6 +1,7 @@
 """Table 1 (b): the five nearest words of some words, in the semantic spaces of NVDM and docNADE."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from varitext.experiments.document_fits import NEWSGROUPS, Setting, fitted_model, hashes
@@ -31,7 +32,7 @@ PAPER = {  # as it spells them
 def runs(plan: Plan) -> Iterator[Run]:
     for model in PAPER:
         for seed in plan.seeds_or(1):
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ the vocabulary; one to one. Both ends of an axis are topics, since h may be nega
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def runs(plan: Plan) -> Iterator[Run]:
     for setting in SETTINGS:
         for seed in plan.seeds_or(1):
             settings = {**setting._asdict(), "seed": seed}
-            yield Run(settings, lambda setting=setting, seed=seed: measure(setting, seed, plan))
+            yield Run(settings, partial(measure, setting, seed, plan))
 
 
 def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:

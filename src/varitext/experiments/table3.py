@@ -1,6 +1,7 @@
 """Table 3: how many questions and pairs QASent and WikiQA have."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from varitext.experiments.answer_fits import DATA, load_part
@@ -18,7 +19,7 @@ PAPER = {  # questions, pairs
 
 def runs(plan: Plan) -> Iterator[Run]:
     for corpus, part in PAPER:
-        yield Run({"corpus": corpus, "part": part}, lambda corpus=corpus, part=part: count(corpus, part, plan))
+        yield Run({"corpus": corpus, "part": part}, partial(count, corpus, part, plan))
 
 
 def count(corpus: str, part: str, plan: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ One fit serves all variants of a model: the second stage of + Cnt and + position
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.significance import paired_randomisation_test
 from varitext.experiments.answer_fits import (
     DATA,
-    MODELS,
+    OWN_MODELS,
     SEEDS,
-    SYSTEMS,
     VARIANTS,
     WITHOUT_CHANCE,
     fit_ranker,
@@ -24,58 +24,27 @@ from varitext.experiments.answer_fits import (
     load_part,
     model_folder,
     record_of,
+    titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+from varitext.paper import ANSWER_SCALE, ANSWERS
 
-PAPER = {  # MAP, MRR; QASent on a scale where 4 of 72 questions always count as wrong
-    "qasent": {
-        "PV": (0.5213, 0.6023),
-        "Bigram-CNN": (0.5693, 0.6613),
-        "Deep CNN": (0.5719, 0.6621),
-        "PV + Cnt": (0.6762, 0.7514),
-        "WA": (0.7063, 0.7740),
-        "LCLR": (0.7092, 0.7700),
-        "Bigram-CNN + Cnt": (0.7113, 0.7846),
-        "Deep CNN + Cnt": (0.7186, 0.7826),
-        "LSTM": (0.6436, 0.7235),
-        "LSTM + Att": (0.6451, 0.7316),
-        "NASM": (0.6501, 0.7324),
-        "LSTM + Cnt": (0.7228, 0.7986),
-        "LSTM + Att + Cnt": (0.7289, 0.8072),
-        "NASM + Cnt": (0.7339, 0.8117),
-    },
-    "wikiqa": {
-        "PV": (0.5110, 0.5160),
-        "Bigram-CNN": (0.6190, 0.6281),
-        "PV + Cnt": (0.5976, 0.6058),
-        "LCLR": (0.5993, 0.6068),
-        "Bigram-CNN + Cnt": (0.6520, 0.6652),
-        "LSTM": (0.6552, 0.6747),
-        "LSTM + Att": (0.6639, 0.6828),
-        "NASM": (0.6705, 0.6914),
-        "LSTM + Cnt": (0.6820, 0.6988),
-        "LSTM + Att + Cnt": (0.6855, 0.7041),
-        "NASM + Cnt": (0.6886, 0.7069),
-    },
-}
-FLOORS = {
+FLOORS: dict[str, dict[str, Any]] = {
     "word count": {"features": "word_overlap_all"},
     "word count weighed by idf": {"features": "idf_overlap_all"},
     "BM25": {"features": "bm25"},
     "regression on counts": {},
     "regression on counts and position": {"position": True},
 }
-NAMES = SYSTEMS | MODELS
-PAPER_SCALE = {"wikiqa": 1.0, "qasent": 68 / 72}  # ours times this is on the paper's scale
 
 
 def runs(plan: Plan) -> Iterator[Run]:
     for corpus in DATA:
         for seed in plan.seeds_or(SEEDS):
-            for model in NAMES:
-                settings = {"corpus": corpus, "model": model, "seed": seed}
+            for model in titles():
                 if seed == 0 or model not in WITHOUT_CHANCE:
-                    yield Run(settings, lambda settings=settings: measure(plan=plan, **settings))
+                    settings = {"corpus": corpus, "model": model, "seed": seed}
+                    yield Run(settings, partial(measure, corpus, model, seed, plan))
 
 
 def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -90,8 +59,8 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
         if position and corpus != "wikiqa":
             continue  # its files do not tell where a candidate stood
         variant = ranker.combined(counts, position)
-        found[f"{NAMES[model]}{name}"] = _evaluated(variant, dev, test, protocol)
-    latent = latent_of(ranker) if model in MODELS else None
+        found[f"{titles()[model]}{name}"] = _evaluated(variant, dev, test, protocol)
+    latent = latent_of(ranker) if model in OWN_MODELS else None
     return {"rows": found, "latent": latent, "fit_seconds": round(ranker.fit_seconds_, 1)}
 
 
@@ -128,8 +97,9 @@ def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
         for name, evaluation in record["result"]["rows"].items():
             found.setdefault(name, []).append(evaluation | seconds)
     order = [*FLOORS]
-    for group in (SYSTEMS, MODELS):
-        order += [f"{name}{variant}" for variant in VARIANTS for name in group.values()]
+    for is_own in (False, True):
+        names = [title for model, title in titles().items() if (model in OWN_MODELS) == is_own]
+        order += [f"{name}{variant}" for variant in VARIANTS for name in names]
     return {name: found[name] for name in order if name in found}
 
 
@@ -148,7 +118,7 @@ def _corpus_table(corpus: str, records: list[Record]) -> str:
         "fit, s",
         "seeds",
     ]
-    if PAPER_SCALE[corpus] != 1:
+    if ANSWER_SCALE[corpus] != 1:
         head.insert(3, "ours, paper's scale: MAP / MRR")
     counted = next(iter(rows.values()))[0]
     protocol = f"{corpus}, protocol `{counted['protocol']}`: {counted['n_questions']} test questions"
@@ -156,13 +126,13 @@ def _corpus_table(corpus: str, records: list[Record]) -> str:
 
 
 def _row(corpus: str, name: str, evaluations: list[dict[str, Any]]) -> list[str]:
-    paper = [f"{value:.4f}" for value in PAPER[corpus].get(name, ())] or ["", ""]
+    paper = [f"{value:.4f}" for value in ANSWERS[corpus].get(name, ())] or ["", ""]
     precision, reciprocal = ([one[measure] for one in evaluations] for measure in ("map", "mrr"))
     ours = [f"**{np.mean(precision):.4f}**", f"{np.std(precision):.4f}"]
     ours += [f"**{np.mean(reciprocal):.4f}**", f"{np.std(reciprocal):.4f}"]
     ours += [f"{np.mean([one[measure] for one in evaluations]):.4f}" for measure in ("log_loss", "ece")]
     ours += [f"{np.median([one['fit_seconds'] for one in evaluations]):.0f}", str(len(evaluations))]
-    scale = PAPER_SCALE[corpus]
+    scale = ANSWER_SCALE[corpus]
     scaled = [] if scale == 1 else [f"{scale * np.mean(precision):.4f} / {scale * np.mean(reciprocal):.4f}"]
     return [name, *paper, *scaled, *ours]
 
@@ -173,10 +143,10 @@ def comparisons(records: list[Record]) -> list[dict[str, Any]]:
     for corpus in DATA:
         rows = rows_of(_of(corpus, records))
         for second, first in itertools.pairwise(rows):
-            values = ([one["average_precision"] for one in rows[name]] for name in (first, second))
-            tested = paired_randomisation_test(*values)
-            found.append({"corpus": corpus, "first": first, "second": second})
-            found[-1] |= {"difference": tested.difference, "p_value": tested.p_value}
+            ours, theirs = ([one["average_precision"] for one in rows[name]] for name in (first, second))
+            tested = paired_randomisation_test(ours, theirs)
+            names = {"corpus": corpus, "first": first, "second": second}
+            found.append({**names, "difference": tested.difference, "p_value": tested.p_value})
     return found
 
 

@@ -5,12 +5,13 @@ and in the vectors themselves. Drawn with openTSNE from the directions of the ve
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from varitext.experiments.document_fits import NAMES, NEWSGROUPS, Setting, fitted_model, hashes, load_part, short
+from varitext.experiments.document_fits import NEWSGROUPS, Setting, fitted_model, hashes, load_part, short, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
 from varitext.experiments.tsne_pictures import html_of, svg_of
 from varitext.report import check_drawing_packages
@@ -22,7 +23,7 @@ NEIGHBOURS = 10
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(1):
         for model in MODELS:
-            yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     test = load_part(NEWSGROUPS, "test", plan)
     vectors = fitted_model(NEWSGROUPS, Setting(model), seed, plan).transform(test)
     places = lay_out(vectors, seed)  # [D, 2]
-    names, labels = np.unique(test.labels, return_inverse=True)
+    names, labels = np.unique(np.array(test.labels), return_inverse=True)
     found = {
         "accuracy_in_map": neighbour_accuracy(places, labels, "euclidean"),
         "accuracy_in_vectors": neighbour_accuracy(vectors, labels, "cosine"),
@@ -63,7 +64,7 @@ def table(records: list[Record]) -> str:
         found, settings = record["result"], record["settings"]
         names = ("accuracy_in_map", "accuracy_in_vectors", "most_frequent_label")
         figures = [f"{found[name]:.3f}" for name in names]
-        rows.append([NAMES[settings["model"]], *figures, f"{len(found['labels']):,}", str(settings["seed"])])
+        rows.append([titles()[settings["model"]], *figures, f"{len(found['labels']):,}", str(settings["seed"])])
     return markdown_table(head, rows)
 
 

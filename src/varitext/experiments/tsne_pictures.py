@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from varitext.experiments.document_fits import NAMES
+from varitext.experiments.document_fits import titles
 from varitext.experiments.runs import Record
 
 PANEL = 460  # pixels: the width and height of one map
@@ -45,7 +45,7 @@ def _panel(record: Record, left: int) -> str:
     spots[:, 1] = PANEL - spots[:, 1]  # an SVG counts from the top
     labels = np.array(found["labels"])
     paths = [_dots(spots[labels == number], _colour(number)) for number in range(len(found["newsgroups"]))]
-    title = f'<text y="{-LINE // 2}" font-size="15">{escape(NAMES[record["settings"]["model"]])}</text>'
+    title = f'<text y="{-LINE // 2}" font-size="15">{escape(titles()[record["settings"]["model"]])}</text>'
     look = 'fill="none" stroke-linecap="round" stroke-width="3.4" stroke-opacity="0.7"'
     return f'<g transform="translate({left} {2 * LINE})">{title}<g {look}>\n' + "\n".join(paths) + "\n</g></g>"
 
@@ -69,7 +69,7 @@ def html_of(records: list[Record]) -> str:
     from plotly.subplots import make_subplots
 
     records = _first_seed(records)
-    figure = make_subplots(1, len(records), subplot_titles=[NAMES[one["settings"]["model"]] for one in records])
+    figure = make_subplots(1, len(records), subplot_titles=[titles()[one["settings"]["model"]] for one in records])
     for column, record in enumerate(records, start=1):
         found = record["result"]
         labels, x, y = (np.array(found[name]) for name in ("labels", "x", "y"))
@@ -87,7 +87,7 @@ def html_of(records: list[Record]) -> str:
             )
     figure.update_xaxes(visible=False).update_yaxes(visible=False)
     figure.update_layout(template="none", title="t-SNE of the test documents, coloured by newsgroup")
-    return figure.to_html(include_plotlyjs=True, full_html=True, div_id="maps")
+    return str(figure.to_html(include_plotlyjs=True, full_html=True, div_id="maps"))
 
 
 def _first_seed(records: list[Record]) -> list[Record]:

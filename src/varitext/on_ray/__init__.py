@@ -2,9 +2,9 @@
 
     cluster        a local cluster of one's own, or another's by its address
     pieces         a corpus cut into what one worker takes at a time
-    preparing      words counted on Ray Data; the shards are those that `varitext prepare` writes without it
+    counting       words counted on Ray Data; the shards are those that `varitext prepare` writes without it
     transforming   document vectors on Ray Data, as a folder of Parquet files
-    training       processes of one training run, started by Ray Train
+    fitting        processes of one training run, started by Ray Train
 
 Whatever a worker did when it died is done again by another: a piece is counted, or written, whole or not at all.
 """

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from varitext.corpora import CORPORA, load
-from varitext.corpora.documents import SourceFile
+from varitext.corpora import CORPORA, Documents
 from varitext.corpora.own_files import folder_or_file
 from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
+from varitext.corpora.sharded_counts import ShardedCounts
+from varitext.corpora.sources import SourceFile
 from varitext.corpora.streams import stream_files
 from varitext.corpora.text_files import parquet_batches, parquet_row_groups, suffix_of
 from varitext.errors import InputError
@@ -43,9 +44,9 @@ class Piece:
     def texts(self, sources: list[SourceFile]) -> Iterator[str]:
         """The documents; where a file ends, what it was is added to `sources`."""
         path = Path(self.path)
-        if self.first is None:
+        if self.first is None or self.after is None:
             stream = stream_files(path, self.part, self.text_column)
-            yield from stream.texts
+            yield from stream.texts or ()
             sources += stream.sources
             return
         for texts, _ in parquet_batches(path, self.path, self.text_column, range(self.first, self.after)):
@@ -55,17 +56,17 @@ class Piece:
 
     def counts(self, vocabulary: Vocabulary) -> csr_matrix:
         """The documents of a shard, over that vocabulary."""
-        return load(self.path).counts.over(vocabulary)[self.first : self.after]
+        return ShardedCounts(ShardFolder.open(Path(self.path)), vocabulary)[self.first : self.after]
 
 
 def cut(
-    corpora: Sequence[str | Path], part: str, text_column: str | None, documents: int = PIECE_DOCUMENTS
+    corpora: Sequence[str | Path | Documents], part: str, text_column: str | None, documents: int = PIECE_DOCUMENTS
 ) -> list[Piece]:
-    """Pieces of about so many documents, where a file can be read in pieces."""
+    """Pieces of about that many documents, where a file can be read in pieces."""
     return [piece for corpus in corpora for piece in _cut(corpus, part, text_column, documents)]
 
 
-def _cut(corpus: str | Path, part: str, text_column: str | None, documents: int) -> list[Piece]:
+def _cut(corpus: str | Path | Documents, part: str, text_column: str | None, documents: int) -> list[Piece]:
     if not isinstance(corpus, (str, Path)) or str(corpus) in CORPORA or not Path(corpus).exists():
         raise InputError(f"{corpus}: on Ray, documents are read from files and folders of yours")
     path, part = folder_or_file(Path(corpus).absolute(), part)
@@ -81,7 +82,7 @@ def _cut(corpus: str | Path, part: str, text_column: str | None, documents: int)
 
 
 def _row_groups(whole: Piece, sizes: list[int], documents: int) -> list[Piece]:
-    """Neighbouring groups, until they have so many rows together."""
+    """Neighbouring groups, until they have that many rows together."""
     number = (np.cumsum(sizes) - 1) // documents
     ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), len(sizes)]
     places = zip([0, *ends], ends, strict=False)

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.export import write_vectors
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
@@ -85,7 +86,7 @@ class PieceEncoder:
 
     def vectors(self, piece: Piece) -> Iterator[Posterior]:
         for documents in self.documents_of(piece):
-            counts = self.model.count(documents)
+            counts = in_memory(self.model.count(documents))
             self.documents += counts.shape[0]
             self.unknown += int((counts.getnnz(1) == 0).sum())
             yield from self.model.posterior_blocks(counts)

@@ -17,6 +17,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from varitext.errors import InputError
 
@@ -48,7 +50,7 @@ class World:
             distributed.all_reduce(bucket)
         except RuntimeError as error:  # whoever is killed takes its connections along
             raise LostProcess(f"another of the {self.size} processes went away ({_first_line(error)})") from None
-        for tensor, summed in zip(tensors, bucket.split([tensor.numel() for tensor in tensors]), strict=True):
+        for tensor, summed in zip(tensors, torch.split(bucket, [tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(summed.view_as(tensor))
 
     def agree(self, value: Any) -> Any:
@@ -145,9 +147,9 @@ def joined(device: str) -> Iterator[World]:
         return
     backend = "nccl" if device.startswith("cuda") else "gloo"
     use_own_gpu(device)
-    store, rank, size = next(distributed.rendezvous("env://"))
+    store, rank, size = next(rendezvous("env://"))
     # the launcher keeps its store when it starts processes again: what the dead left there must not be found
-    own = distributed.PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
+    own = PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
     distributed.init_process_group(backend, store=own, rank=rank, world_size=size)
     try:
         yield present_world(device)

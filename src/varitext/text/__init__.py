@@ -1,6 +1,6 @@
 """From texts to sparse counts: the rules for words, the vocabulary, and one pass that learns it and counts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +66,7 @@ def count_tokens(
 
 
 def _count(
-    documents: Iterable,
+    documents: Iterable[Sized],
     find_words: FindWords,
     vocabulary: Vocabulary | None,
     rules: VocabularyRules,
@@ -82,7 +82,7 @@ def _count(
     return choose_vocabulary(counts, list(ids), rules)
 
 
-def _stack(chunks: Iterator[ChunkCounts], width: Callable[[], int]) -> csr_matrix:
+def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> csr_matrix:
     """The counts of all chunks, one below the other; `width` is asked when the last word has been seen."""
     chunks = list(chunks)
     distinct = np.concatenate([np.zeros(1, np.int64), *(chunk.distinct_words for chunk in chunks)])

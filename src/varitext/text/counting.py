@@ -5,10 +5,11 @@ what.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from varitext.text.tokens import TokenRules, is_plain, simplify, tokenise_simple
 CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
 TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
 DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk too
+
+Document = TypeVar("Document", bound=Sized)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class KnownIds(dict[str, int]):
         return np.fromiter(map(self.get, words, repeat(-1)), np.int64, len(words))
 
 
-FindWords = Callable[[list, WordIds], Occurrences]
+FindWords = Callable[[list[Any], WordIds], Occurrences]  # of documents of one kind: texts, or lists of words
 
 
 def words_of_texts(rules: TokenRules) -> FindWords:
@@ -72,7 +75,7 @@ def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurren
 
 
 def count_chunks(
-    documents: Iterable, find_words: FindWords, ids: GrowingIds | KnownIds, processes: int
+    documents: Iterable[Sized], find_words: FindWords, ids: WordIds, processes: int
 ) -> Iterator[ChunkCounts]:
     """The counts of all documents, chunk by chunk in their order; `ids` grows along if it can."""
     if processes == 1:
@@ -86,9 +89,10 @@ def count_chunks(
         yield with_ids(counted, ids)
 
 
-def in_chunks(documents: Iterable, size: int) -> Iterator[list]:
+def in_chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
     """Lists of documents of about `size` together: memory is bounded, however many documents follow."""
-    chunk, filled = [], 0
+    chunk: list[Document] = []
+    filled = 0
     for document in documents:
         chunk.append(document)
         filled += len(document) + DOCUMENT_OVERHEAD
@@ -99,7 +103,7 @@ def in_chunks(documents: Iterable, size: int) -> Iterator[list]:
         yield chunk
 
 
-def count(documents: list, find_words: FindWords, ids: WordIds) -> ChunkCounts:
+def count(documents: list[Any], find_words: FindWords, ids: WordIds) -> ChunkCounts:
     """Count equal (document, word) pairs by sorting them as single integers."""
     occurrences = find_words(documents, ids)
     pairs = (occurrences.documents << 32 | occurrences.word_ids)[occurrences.word_ids >= 0]
@@ -111,7 +115,7 @@ def count(documents: list, find_words: FindWords, ids: WordIds) -> ChunkCounts:
     return ChunkCounts(distinct_words, (pairs & 0xFFFFFFFF).astype(np.int32), counts)
 
 
-def count_alone(documents: list, find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
+def count_alone(documents: list[Any], find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
     """Count where the ids of the corpus are not at hand, in another process: the chunk brings its own words along."""
     if known is not None:
         return count(documents, find_words, known)

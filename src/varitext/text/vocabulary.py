@@ -144,4 +144,4 @@ def _stop_words(name: str) -> frozenset[str]:
         return frozenset()
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    return ENGLISH_STOP_WORDS
+    return frozenset(ENGLISH_STOP_WORDS)

@@ -3,7 +3,7 @@
 import importlib
 import importlib.metadata
 import importlib.util
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from varitext.errors import InputError
 
@@ -36,6 +36,13 @@ class System(Protocol):
 
     def bounds(self, counts: "csr_matrix") -> "np.ndarray":
         """A lower bound on log p(X) of each document, [D], in nats."""
+
+
+@runtime_checkable
+class FastSystem(System, Protocol):
+    """One that has a faster way to vectors, too."""
+
+    def transform_fast(self, documents: Any) -> "np.ndarray": ...
 
 
 class Known(NamedTuple):
@@ -95,4 +102,6 @@ def version_of(name: str) -> str:
 
 
 def system_class(name: str) -> type[System]:
-    return importlib.import_module(f"varitext.benchmarking.systems.{known_system(name).module}").SYSTEM
+    module = importlib.import_module(f"varitext.benchmarking.systems.{known_system(name).module}")
+    found: type[System] = module.SYSTEM
+    return found

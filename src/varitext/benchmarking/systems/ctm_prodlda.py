@@ -7,6 +7,7 @@ wordcloud, but neither of sentence-transformers nor of the rest that the package
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -44,7 +45,7 @@ class CTMProdLDA:
 
     def transform(self, documents: CTMDataset) -> np.ndarray:
         with _quietly():
-            return self.model.get_doc_topic_distribution(documents)
+            return np.asarray(self.model.get_doc_topic_distribution(documents))
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         network = self.model.model.eval()
@@ -62,7 +63,7 @@ class CTMProdLDA:
 
 
 @contextlib.contextmanager
-def _quietly():
+def _quietly() -> Iterator[None]:
     """Without its progress bars."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
         yield

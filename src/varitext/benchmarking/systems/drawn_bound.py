@@ -28,7 +28,8 @@ def drawn_bounds(
     for start in range(0, counts.shape[0], BLOCK):
         documents = torch.from_numpy(counts[start : start + BLOCK].toarray()).float()
         q = posterior(documents)
-        likelihood = sum((log_words(q.sample()) * documents).sum(1) for _ in range(DRAWS)) / DRAWS
+        draws = [(log_words(torch.normal(q.loc, q.scale)) * documents).sum(1) for _ in range(DRAWS)]
+        likelihood = torch.stack(draws).mean(0)
         found.append(likelihood - kl_divergence(q, prior).sum(1))
     return torch.cat(found).double().numpy()
 

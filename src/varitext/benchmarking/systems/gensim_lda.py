@@ -32,7 +32,7 @@ class GensimLDA:
 
     def transform(self, documents: list[Document]) -> np.ndarray:
         gamma, _ = self.model.inference(documents)
-        return gamma / gamma.sum(1, keepdims=True)
+        return np.asarray(gamma / gamma.sum(1, keepdims=True))
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         topics = self.model.get_topics().astype(np.float64)

@@ -29,7 +29,8 @@ class DenseNVDM(nn.Module):
         mean, log_std = self.mean(hidden), self.log_std(hidden)
         h = mean + log_std.exp() * torch.randn_like(mean)
         log_likelihood = (functional.log_softmax(self.decoder(h), -1) * counts).sum(-1)
-        return log_likelihood - 0.5 * (mean.square() + (2 * log_std).exp() - 1 - 2 * log_std).sum(-1)
+        bound: Tensor = log_likelihood - 0.5 * (mean.square() + (2 * log_std).exp() - 1 - 2 * log_std).sum(-1)
+        return bound
 
 
 class DenseFit:
@@ -42,7 +43,7 @@ class DenseFit:
         self.optimizer = torch.optim.Adam(self.model.parameters(), 5e-4)
 
     def epoch(self) -> None:
-        for rows in torch.randperm(len(self.counts)).split(64):
+        for rows in torch.split(torch.randperm(len(self.counts)), 64):
             loss = -self.model(self.counts[rows]).mean()
             self.optimizer.zero_grad()
             loss.backward()
@@ -51,7 +52,7 @@ class DenseFit:
     @torch.no_grad()
     def perplexity(self, counts: np.ndarray, samples: int = 20) -> float:
         per_word = []
-        for rows in torch.from_numpy(counts).split(512):
+        for rows in torch.split(torch.from_numpy(counts), 512):
             bound = torch.stack([self.model(rows) for _ in range(samples)]).mean(0)
             per_word.append(bound / rows.sum(-1))
         return float(torch.cat(per_word).mean().neg().exp())
@@ -74,7 +75,8 @@ class PlainNVDM:
 
     @torch.no_grad()
     def transform(self, documents: np.ndarray) -> np.ndarray:
-        return torch.cat([self.posterior(block).loc for block in torch.from_numpy(documents).split(256)]).numpy()
+        blocks = torch.split(torch.from_numpy(documents), 256)
+        return torch.cat([self.posterior(block).loc for block in blocks]).numpy()
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         log_words = lambda h: functional.log_softmax(self.network.decoder(h), -1)  # noqa: E731

@@ -7,6 +7,9 @@
 Adam at 1e-3, batches of 32, 50 epochs, the counts dense in memory.
 """
 
+# mypy: disable-error-code="no-untyped-call, attr-defined"
+# Pyro ships types for some of its functions only
+
 import numpy as np
 import pyro
 import pyro.distributions as dist
@@ -68,14 +71,14 @@ class PyroProdLDA:
             self.network.model, self.network.guide, pyro.optim.Adam({"lr": RATE}), loss=TraceMeanField_ELBO()
         )
         for _ in range(1 if self.setting.quick else EPOCHS):
-            for batch in documents.split(BATCH):
+            for batch in torch.split(documents, BATCH):
                 if len(batch) > 1:  # batch norm has no spread of one document
                     inference.step(batch)
         self.network.eval()
 
     @torch.no_grad()
     def transform(self, documents: Tensor) -> np.ndarray:
-        means = [self.network.posterior(block).loc for block in documents.split(256)]
+        means = [self.network.posterior(block).loc for block in torch.split(documents, 256)]
         return torch.softmax(torch.cat(means), -1).numpy()
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:

@@ -28,7 +28,7 @@ class SklearnLDA:
         self.model.fit(documents)
 
     def transform(self, documents: csr_matrix) -> np.ndarray:
-        return self.model.transform(documents)
+        return np.asarray(self.model.transform(documents))
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         topics = self.model.components_ / self.model.components_.sum(1, keepdims=True)

@@ -36,10 +36,10 @@ class TomotopyLDA:
 
     def topics(self, words: int) -> np.ndarray:
         columns = np.array([int(word) for word in self.model.used_vocabs])
-        topics = np.full((self.setting.latent_dim, words), UNSEEN)
+        topics: np.ndarray = np.full((self.setting.latent_dim, words), UNSEEN)
         for topic in range(self.setting.latent_dim):
             topics[topic, columns] = self.model.get_topic_word_dist(topic)
-        return topics / topics.sum(1, keepdims=True)
+        return np.asarray(topics / topics.sum(1, keepdims=True))
 
 
 SYSTEM = TomotopyLDA

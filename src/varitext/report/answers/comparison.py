@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
+from varitext import paper
 from varitext.corpora.protocols import protocol_named
 from varitext.evaluation.ranking import RankingRecord
 from varitext.report.answers.evaluated import JudgedAnswers, floors
@@ -11,7 +12,6 @@ from varitext.report.drawing.style import ACCENT, FAINT, WARM, quiet_figure
 from varitext.report.escaping import for_plotly
 
 MEASURES = ("MAP", "MRR")
-PAPER_PROTOCOLS = {"wikiqa": ("answerable",), "qasent": ("both", "clean", "paper-qasent")}
 
 
 class Compared(NamedTuple):
@@ -46,25 +46,21 @@ def comparison(rows: list[Compared], measure: str) -> go.Figure:
 
 def system_name(judged: JudgedAnswers) -> str:
     """As Table 4 calls it."""
-    from varitext.experiments.table4 import NAMES
-
     joined = () if judged.ranker.combination_ is None else (judged.ranker.counts, judged.ranker.position)
     suffix = "".join(f" + {name}" for name, on in zip(("Cnt", "position"), joined, strict=False) if on)
-    return NAMES.get(judged.ranker.model, judged.ranker.model) + suffix
+    return paper.ANSWER_SYSTEMS.get(judged.ranker.model, judged.ranker.model) + suffix
 
 
 def paper_rows(judged: JudgedAnswers) -> dict[str, tuple[float, float]]:
     """MAP and MRR of the same system without and with counts, on the scale of this protocol; none for other data."""
-    from varitext.experiments.table4 import NAMES, PAPER, PAPER_SCALE
-
     evaluation = judged.evaluation
     corpus, protocol = evaluation.corpus, evaluation.ranking.protocol
-    if evaluation.part != "test" or protocol not in PAPER_PROTOCOLS.get(corpus, ()):
+    if evaluation.part != "test" or protocol not in paper.ANSWER_PROTOCOLS.get(corpus, ()):
         return {}
-    model = NAMES.get(judged.ranker.model, "")
-    shown = [name for name in (model, f"{model} + Cnt") if name in PAPER[corpus]] or ["NASM + Cnt"]
-    scale = protocol_named(protocol).scale / PAPER_SCALE[corpus]
-    return {name: tuple(scale * value for value in PAPER[corpus][name]) for name in shown}
+    model = paper.ANSWER_SYSTEMS.get(judged.ranker.model, "")
+    shown = [name for name in (model, f"{model} + Cnt") if name in paper.ANSWERS[corpus]] or ["NASM + Cnt"]
+    scale = protocol_named(protocol).scale / paper.ANSWER_SCALE[corpus]
+    return {name: tuple(scale * value for value in paper.ANSWERS[corpus][name]) for name in shown}
 
 
 def _measured(name: str, ranking: RankingRecord, colour: str) -> Compared:

@@ -1,5 +1,6 @@
 """The figures at the top of a report on documents: what the model is worth on these, and where it comes from."""
 
+from varitext import paper
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -7,12 +8,12 @@ from varitext.report.escaping import for_html
 from varitext.report.facts import Tile, duration, facts, fingerprint, headline, why_stopped
 
 
-def document_headline(record: PerplexityRecord, paper: int | None = None) -> str:
+def document_headline(record: PerplexityRecord, published: int | None = None) -> str:
     low, high = record.per_document_interval_95
     unigram = Tile("unigram", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies alone, per document")
     ratio = Tile("ratio to unigram", f"{record.ratio_to_unigram:.3f}", "the lower, the more the model has learned")
     corpus = Tile("per corpus", f"{record.corpus_perplexity:,.1f}", "every word weighs the same")
-    published = [] if paper is None else [Tile("the paper", f"{paper:,}", "the same model, size and documents")]
+    in_paper = [] if published is None else [Tile("the paper", f"{published:,}", "the same model, size and documents")]
     documents = Tile("documents", f"{record.n_documents:,}", _left_out(record))
     words = Tile("words", f"{record.n_tokens:,}", "tokens of the vocabulary")
     if record.kind == "bound":
@@ -20,12 +21,12 @@ def document_headline(record: PerplexityRecord, paper: int | None = None) -> str
         first = Tile("importance-weighted", tighter, "a tighter bound, per document")
         kl = Tile("KL per word", f"{record.kl_per_word:.3f}", "nats that the latent vector costs")
         samples = (
-            [] if published else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]
+            [] if in_paper else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]
         )  # eight fit
-        tiles = [first, unigram, *published, ratio, corpus, kl, documents, words, *samples]
+        tiles = [first, unigram, *in_paper, ratio, corpus, kl, documents, words, *samples]
     else:  # nothing is tighter, and there is no KL
         first = Tile("kind", for_html(record.kind), for_html(record.figure))
-        tiles = [first, unigram, *published, ratio, corpus, documents, words]
+        tiles = [first, unigram, *in_paper, ratio, corpus, documents, words]
     interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
     return headline(Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval), tiles)
 
@@ -49,12 +50,9 @@ def document_facts(model: DocumentModel, corpus_name: str, source: Documents | N
 
 def paper_perplexity(model: DocumentModel, source: Documents | None) -> int | None:
     """The paper's figure for this model and size on these very documents, if it has one (Table 1 a)."""
-    from varitext.experiments.table1a import ROWS
-
     if source is None or source.part != "test":
         return None
-    rows = [row for row in ROWS if (row.setting.model, row.setting.latent_dim) == (model.model, model.latent_dim)]
-    return next((row.paper[source.name] for row in rows if source.name in row.paper), None)
+    return paper.perplexity(source.name, model.model, model.latent_dim)
 
 
 def _left_out(record: PerplexityRecord) -> str:

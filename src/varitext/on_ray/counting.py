@@ -7,18 +7,36 @@ is left to do here. So the shards are the same, to the byte, as when one process
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from varitext.corpora.documents import SourceFile
+from varitext.corpora.prepare import Corpora, CountedTexts, TextCounter
+from varitext.corpora.shard_writing import ShardSizes
+from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
-from varitext.on_ray.cluster import connected
-from varitext.on_ray.pieces import Piece
+from varitext.on_ray.cluster import LOCAL, connected
+from varitext.on_ray.pieces import Piece, cut
 from varitext.text.bounded_ids import BoundedIds
 from varitext.text.counting import TRANSFER_SIZE, ChunkCounts, FindWords, KnownIds, count_alone, in_chunks, with_ids
 
 Row = dict[str, Any]  # what passes between workers: bytes and text, which Arrow takes as they are
+
+
+def ray_counter(address: str = LOCAL) -> TextCounter:
+    """What `prepare` counts with, to count on Ray: on a cluster on this machine, or on that at an address."""
+
+    def counted(
+        corpora: Corpora, part: str, text_column: str | None, find_words: FindWords, sizes: ShardSizes
+    ) -> CountedTexts:
+        pieces, sources = cut(corpora, part, text_column, sizes.documents), list[SourceFile]()
+        if any(piece.is_counted for piece in pieces):
+            raise InputError("shards are counted already: prepare them without Ray")
+        chunks = partial(count_on_ray, pieces, find_words, address, sources)
+        return CountedTexts(chunks, sources, list(dict.fromkeys(piece.path for piece in pieces)))
+
+    return counted
 
 
 def count_on_ray(
@@ -68,5 +86,5 @@ def row_of_chunk(chunk: ChunkCounts) -> Row:
 
 def chunk_of_row(row: Row) -> ChunkCounts:
     kinds = {"lengths": np.int64, "ids": np.int32, "counts": np.float32}
-    arrays = (np.frombuffer(row[name], kind) for name, kind in kinds.items())
-    return ChunkCounts(*arrays, words=json.loads(row["words"]))
+    lengths, ids, counts = (np.frombuffer(row[name], kind) for name, kind in kinds.items())
+    return ChunkCounts(lengths, ids, counts, json.loads(row["words"]))

@@ -7,6 +7,7 @@ with how alike its topics are to those of the first half: by their place, and by
 import copy
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class Halves(NamedTuple):
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
-        yield Run({"seed": seed}, lambda seed=seed: measure(seed, plan))
+        yield Run({"seed": seed}, partial(measure, seed, plan))
 
 
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
@@ -55,8 +56,11 @@ def measure(seed: int, plan: Plan) -> dict[str, Any]:
 
 def split(train: Documents, test: Documents, seed: int) -> Halves:
     order = np.random.default_rng((seed, 7)).permutation(len(train))
-    halves = (np.sort(half) for half in np.array_split(order, 2))
-    return Halves(*(dataclasses.replace(train, counts=train.counts[rows], labels=None) for rows in halves), test)
+    counts = train.counts
+    assert counts is not None  # 20 Newsgroups as counted in the paper
+    rows = (np.sort(half) for half in np.array_split(order, 2))
+    first, second = (dataclasses.replace(train, counts=counts[half], labels=None) for half in rows)
+    return Halves(first, second, test)
 
 
 def _fit(documents: Documents, seed: int, plan: Plan) -> DocumentModel:
@@ -65,13 +69,13 @@ def _fit(documents: Documents, seed: int, plan: Plan) -> DocumentModel:
 
 
 def _measured(model: DocumentModel, halves: Halves, plan: Plan, before: Any) -> dict[str, Any]:
-    figures = {"test": model.perplexity(halves.test, samples_of(plan)), "seconds": model.fit_seconds_}
-    figures["dev"] = model.dev_perplexity_
+    found: dict[str, Any] = {"test": model.perplexity(halves.test, samples_of(plan)), "seconds": model.fit_seconds_}
+    found["dev"] = model.dev_perplexity_
     if before is not None:
-        figures["alignment"] = topic_alignment_record(before, model.topic_space()).as_dict()
+        found["alignment"] = topic_alignment_record(before, model.topic_space()).as_dict()
     if model.updates_:
-        figures["update"] = model.updates_[-1]
-    return figures
+        found["update"] = model.updates_[-1]
+    return found
 
 
 def table(records: list[Record]) -> str:

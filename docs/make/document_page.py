@@ -74,7 +74,7 @@ topics change their numbers, as they do from one fit to another. Seconds of goin
 def documents_page(root: Path) -> str:
     parts = [
         "# Results: documents",
-        "Generated from `results/` by `benchmarks/tables.py`; do not edit. Every table has the command that made it; "
+        "Generated from `results/` by `docs/make/tables.py`; do not edit. Every table has the command that made it; "
         "each run is one file, with its settings, seed, hashes of the data and seconds.",
     ]
     parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]

@@ -1,6 +1,6 @@
 """Write the pages of results in docs/, and the tables in other pages and README.md, from results/.
 
-    python benchmarks/tables.py [--check]
+    python docs/make/tables.py [--check]
 
 `--check` writes nothing and fails if a page does not say what the files say; a test runs it.
 """
@@ -16,7 +16,7 @@ from document_page import documents_page
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAPER = {50: 836, 200: 852}
 
 
@@ -90,7 +90,7 @@ def counting_table(counting: dict) -> str:
 def results_page() -> str:
     return f"""# Results
 
-Generated from `results/*.json` by `benchmarks/tables.py`; do not edit. Every figure has the command that made it.
+Generated from `results/*.json` by `docs/make/tables.py`; do not edit. Every figure has the command that made it.
 
 ## NVDM against the paper
 
@@ -189,7 +189,7 @@ def main() -> None:
         if "--check" not in sys.argv:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
-            sys.exit(f"{path.relative_to(ROOT)} does not say what results/ says: run python benchmarks/tables.py")
+            sys.exit(f"{path.relative_to(ROOT)} does not say what results/ says: run python docs/make/tables.py")
 
 
 if __name__ == "__main__":

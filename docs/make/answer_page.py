@@ -9,7 +9,8 @@ import numpy as np
 from varitext.experiments import experiment_named
 from varitext.experiments.answer_fits import DATA
 from varitext.experiments.runs import Record, markdown_table, read_records
-from varitext.experiments.table4 import PAPER, PAPER_SCALE, rows_of
+from varitext.experiments.table4 import rows_of
+from varitext.paper import ANSWER_SCALE, ANSWERS
 
 # experiment, heading, what to know when reading it
 SECTIONS = (
@@ -118,7 +119,7 @@ LATENT_FORMS = {"dev_kl": ".1e", "active_units": ".1f", "leak": ".4f", "dev_map"
 def answers_page(root: Path) -> str:
     parts = [
         "# Results: answers",
-        "Generated from `results/` by `benchmarks/tables.py`; do not edit. Every table has the command that made it; "
+        "Generated from `results/` by `docs/make/tables.py`; do not edit. Every table has the command that made it; "
         "each run is one file, with its settings, seed, hashes of the data and seconds.",
     ]
     parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]
@@ -132,7 +133,7 @@ def short_table(root: Path) -> str:
     rows = rows_of(_table4_runs(root, "wikiqa"))
     lines = ["| WikiQA, 243 test questions | paper MAP / MRR | ours, mean of seeds | seeds |", "|---|---|---|---|"]
     for name in ("LSTM + Att", "NASM", "LSTM + Att + Cnt", "NASM + Cnt", "NASM + Cnt + position"):
-        paper = " / ".join(f"{value:.4f}" for value in PAPER["wikiqa"].get(name, ()))
+        paper = " / ".join(f"{value:.4f}" for value in ANSWERS["wikiqa"].get(name, ()))
         ours = " / ".join(f"{statistics.mean(one[key] for one in rows[name]):.4f}" for key in ("map", "mrr"))
         lines.append(f"| {name} | {paper} | {ours} | {len(rows[name])} |")
     return "\n".join(lines)
@@ -143,9 +144,9 @@ def _against_the_paper(root: Path) -> str:
     rows = []
     for corpus in DATA:
         ours = rows_of(_table4_runs(root, corpus))
-        for name, paper in PAPER[corpus].items():
+        for name, paper in ANSWERS[corpus].items():
             if name in ours:
-                scale, measures = PAPER_SCALE[corpus], ("map", "mrr")
+                scale, measures = ANSWER_SCALE[corpus], ("map", "mrr")
                 found = [scale * statistics.mean(one[key] for one in ours[name]) for key in measures]
                 differences = [f"{mine - theirs:+.3f}" for mine, theirs in zip(found, paper, strict=True)]
                 both = (f"{values[0]:.4f} / {values[1]:.4f}" for values in (paper, found))

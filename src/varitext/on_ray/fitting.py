@@ -24,7 +24,7 @@ def run_in_workers(
     device: str = "cpu",
     address: str = LOCAL,
 ) -> None:
-    """Call `work(settings)` in so many processes that know each other, again if one dies.
+    """Call `work(settings)` in `workers` processes that know each other, again if one dies.
 
     Ray keeps notes in a hidden folder beside the model, which all machines must see; they are gone afterwards.
     """

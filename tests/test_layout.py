@@ -1,0 +1,183 @@
+"""The layout of the package: rooms in an order, no cycles between modules, small functions, models that register once.
+
+`ROOMS` is the order. A file imports from its own room and from the rooms before it, wherever the import stands: at the
+top of the file, inside a function, or under TYPE_CHECKING.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import varitext
+
+from varitext.experiments import experiment_named
+from varitext.experiments.runs import Plan
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.documents import MODELS
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SOURCE = REPOSITORY / "src" / "varitext"
+ROOMS = (
+    *("errors", "files", "records"),  # plain things that everyone may use
+    *("text", "corpora"),  # from texts to counts and tokens
+    *("store", "runtime"),  # the model folder; devices, threads, processes
+    *("batches", "latent", "layers", "training"),  # what models are made of, and how they learn
+    "models",
+    "evaluation",  # numbers in, records out
+    *("documents", "answers", "loading"),  # the two estimators, and a model folder of either kind
+    *("paper", "report", "experiments"),
+    *("benchmarking", "on_ray", "serve", "cli"),
+    "__main__",
+)
+LONGEST_FUNCTION = 60  # lines
+MOST_ARGUMENTS = 12  # of a constructor
+ESTIMATORS = ("documents/model.py::DocumentModel", "answers/ranker.py::AnswerRanker")  # in scikit-learn's manner
+
+FILES = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+
+
+def module_of(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(("varitext", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+MODULES = {module_of(path): path for path in FILES}
+PACKAGE = "varitext"  # Python imports it before any of its modules, so it has a rule of its own
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of the package that a file imports; a name of a package that is no module of its is the package's."""
+    for node in ast.walk(FILES[path]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}, line {node.lineno}: imports are absolute"
+            if (node.module or "").split(".")[0] == PACKAGE:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                yield from (name if name in MODULES else str(node.module) for name in inner)
+
+
+GRAPH = {module: sorted(set(imported(path)) - {PACKAGE}) for module, path in MODULES.items() if module != PACKAGE}
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All functions and methods, each with its place and name."""
+    for path, tree in FILES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield f"{path}::{node.name}", node
+
+
+def constructors() -> Iterator[tuple[str, int]]:
+    """The classes with a constructor, and how many arguments it takes besides `self`."""
+    for path, tree in FILES.items():
+        for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            for node in kind.body:
+                if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                    yield f"{path}::{kind.name}", len(arguments) - 1
+
+
+# Rooms
+
+
+def test_the_root_has_the_rooms_and_nothing_else():
+    found = {path.parts[0].removesuffix(".py") for path in FILES}
+    assert sorted(found - {"__init__"}) == sorted(ROOMS)
+
+
+def test_imports_go_up_the_order_of_rooms():
+    down = [
+        f"{module} imports {other}"
+        for module, others in GRAPH.items()
+        for other in others
+        if ROOMS.index(room_of(other)) > ROOMS.index(room_of(module))
+    ]
+    assert not down, "\n".join(["imports of a later room:", *down])
+
+
+def reachable(module: str) -> set[str]:
+    found, new = set(), set(GRAPH[module])
+    while new:
+        found |= new
+        new = {other for one in new for other in GRAPH[one]} - found
+    return found
+
+
+def test_no_module_imports_itself_through_others():
+    reached = {module: reachable(module) for module in GRAPH}
+    knots = {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in GRAPH if a in reached[a]}
+    assert not knots, "\n".join(["modules that import each other:", *map(", ".join, sorted(knots))])
+
+
+def test_the_package_imports_none_of_its_modules_when_it_is_imported():
+    """`import varitext` must not wait for torch. Its modules take the version from it, and nothing else."""
+    eager = [node for node in FILES[Path("__init__.py")].body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert not [ast.unparse(node) for node in eager if PACKAGE in ast.unparse(node)]
+    for path in FILES:
+        taken = {name for name in imported(path) if name == PACKAGE}
+        used = {
+            node.attr
+            for node in ast.walk(FILES[path])
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE
+        }
+        assert not taken or used == {"__version__"}, f"{path} takes {used} from the package"
+
+
+# Sizes
+
+
+def test_no_function_is_long():
+    sizes = {name: node.end_lineno - node.lineno + 1 for name, node in functions()}
+    assert not {name: lines for name, lines in sizes.items() if lines > LONGEST_FUNCTION}
+
+
+def test_no_constructor_takes_many_arguments():
+    sizes = dict(constructors())
+    assert set(ESTIMATORS) <= set(sizes)
+    assert not {name: n for name, n in sizes.items() if n > MOST_ARGUMENTS and name not in ESTIMATORS}
+
+
+# Models: each registry is the one place that names them
+
+
+def test_every_model_is_on_a_page():
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs").rglob("*.md"))
+    assert not [name for name in (*MODELS, *ANSWER_MODELS) if f"`{name}`" not in pages]
+
+
+def test_help_names_every_model():
+    help_text = varitext("fit", "--help").out.split()
+    assert not [name for name in (*MODELS, *ANSWER_MODELS) if name not in {word.strip(",.;:()`") for word in help_text}]
+
+
+def test_help_names_a_new_model():
+    """In a process of its own, since the help may be made when the command line is imported."""
+    lines = (
+        "import sys",
+        "from varitext.models.answers import ANSWER_MODELS",
+        "from varitext.models.documents import MODELS",
+        "MODELS['one_more_nvdm'], ANSWER_MODELS['one_more_nasm'] = MODELS['nvdm'], ANSWER_MODELS['nasm']",
+        "from varitext.cli import main",
+        "sys.argv = ['varitext', 'fit', '--help']",
+        "main()",
+    )
+    found = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True).stdout
+    assert "one_more_nvdm" in found and "one_more_nasm" in found
+
+
+@pytest.mark.parametrize(
+    ("experiment", "registry", "model"),
+    [("table1a", MODELS, "nvdm"), ("document-evaluation", MODELS, "nvdm"), ("table4", ANSWER_MODELS, "nasm")],
+)
+def test_experiments_run_every_model(experiment, registry, model, monkeypatch):
+    monkeypatch.setitem(registry, "one_more", registry[model])
+    runs = experiment_named(experiment).runs(Plan(quick=True))
+    assert {run.settings["model"] for run in runs} == set(registry)
