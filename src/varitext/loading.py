@@ -1,21 +1,62 @@
-"""A model folder of either kind, whoever asks for it: the command line or the service."""
+"""A model folder of either kind, whoever asks for it: the command line or the service. config.json is read once."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line imports this before anything heavy is loaded
     from varitext.answers.ranker import AnswerRanker
     from varitext.documents.model import DocumentModel
+    from varitext.store import Build
+
+Estimator = TypeVar("Estimator", bound="DocumentModel | AnswerRanker")
 
 
 def load_any(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel | AnswerRanker":
     """The model in the folder, of documents or of answers."""
-    from varitext.answers.folder import KIND
-    from varitext.answers.ranker import AnswerRanker
-    from varitext.documents.model import DocumentModel
+    builds: dict[str, Build[DocumentModel | AnswerRanker]] = {**_of_documents(), **_of_answers()}
+    return _load(folder, builds, {}, threads, device)
+
+
+def load_document_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
+    """The model of documents in the folder; a ranker of answers is refused."""
+    said = "holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
+    return _load(folder, _of_documents(), dict.fromkeys(_of_answers(), said), threads, device)
+
+
+def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
+    """The ranker of answers in the folder; a model of documents is refused."""
+    said = "holds a model of documents: this needs one of answers, as `fit --model nasm` gives"
+    return _load(folder, _of_answers(), dict.fromkeys(_of_documents(), said), threads, device)
+
+
+def _load(
+    folder: Path,
+    builds: "Mapping[str, Build[Estimator]]",
+    refusals: Mapping[str, str],
+    threads: int | None,
+    device: str,
+) -> Estimator:
     from varitext.runtime.devices import check_device
-    from varitext.store import stored_kind
+    from varitext.store import load_one_of
 
     check_device(device)
-    kind = AnswerRanker if stored_kind(folder) == KIND else DocumentModel
-    return kind.load(folder).set_params(threads=threads).move_to(device)
+    estimator = load_one_of(folder, builds, refusals)
+    estimator.set_params(threads=threads)
+    estimator.move_to(device)
+    return estimator
+
+
+def _of_documents() -> "dict[str, Build[DocumentModel]]":
+    from varitext.documents.folder import KIND, restore_document_model
+    from varitext.documents.model import DocumentModel
+
+    return {KIND: partial(restore_document_model, DocumentModel)}
+
+
+def _of_answers() -> "dict[str, Build[AnswerRanker]]":
+    from varitext.answers.folder import KIND, restore_answer_ranker
+    from varitext.answers.ranker import AnswerRanker
+
+    return {KIND: partial(restore_answer_ranker, AnswerRanker)}

@@ -6,7 +6,7 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,8 +23,7 @@ from varitext.text import Vocabulary
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
-
-Model = TypeVar("Model")
+HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
 
 class StoredModel(NamedTuple):
@@ -33,6 +32,10 @@ class StoredModel(NamedTuple):
     weights: dict[str, Tensor]
     vocabulary: Vocabulary
     metrics: list[dict[str, Any]]  # one record per training round
+
+
+Model = TypeVar("Model")
+Build = Callable[[StoredModel, Path], Model]  # a model of one kind, from what its folder holds
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
@@ -44,9 +47,8 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
         save_file(weights, temporary / "weights.safetensors")
         stored.vocabulary.save(temporary / "vocabulary.txt")
         write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
-        names = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
-        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in names}}
+        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in HASHED}}
         write_json(temporary / "config.json", header | stored.config)
         for checkpoint in checkpoints(folder):
             shutil.copy2(checkpoint, temporary / checkpoint.name)
@@ -63,32 +65,26 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
-def stored_kind(folder: Path) -> str | None:
-    """What kind of model the folder holds."""
-    return _read_config(folder).get("kind")
+def load_as(folder: Path, kind: str, build: Build[Model]) -> Model:
+    """What `build` makes of the folder, which must hold a model of that kind."""
+    return load_one_of(folder, {kind: build}, {})
 
 
-def load_model(folder: Path, kind: str) -> StoredModel:
+def load_one_of(folder: Path, builds: Mapping[str, Build[Model]], refusals: Mapping[str, str]) -> Model:
+    """What the `build` of the folder's kind makes of it; `refusals` say why this place cannot take other kinds.
+
+    An `InputError` for values in config.json that `build` can make nothing of.
+    """
     config = _read_config(folder)
-    _check_config(config, folder, kind)
-    for name, expected in config["sha256"].items():
-        check_sha256(folder / name, expected, "model folder")
+    kind = str(config.get("kind"))
+    if kind in refusals:
+        raise InputError(f"{folder} {refusals[kind]}")
+    if kind not in builds:
+        needed = " or ".join(map(repr, builds))
+        raise InputError(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed}")
+    stored = _read_stored(folder, kind, config)
     try:
-        weights = load_file(folder / "weights.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
-    for name, tensor in weights.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
-    metrics = _read_metrics(folder / "metrics.jsonl")
-    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
-
-
-def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
-    """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
-    stored = load_model(folder, kind)
-    try:
-        return build(stored, folder)
+        return builds[kind](stored, folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -114,12 +110,22 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
-def _check_config(config: dict[str, Any], folder: Path, kind: str) -> None:
-    if config.get("kind") != kind:
-        raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {kind!r}")
-    expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}
-    if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
+def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel:
+    """The files beside config.json, each checked against its hash there."""
+    hashes = config.get("sha256")
+    if not isinstance(hashes, dict) or set(hashes) != set(HASHED):
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
+    for name, expected in hashes.items():
+        check_sha256(folder / name, expected, "model folder")
+    try:
+        weights = load_file(folder / "weights.safetensors")
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
+    metrics = _read_metrics(folder / "metrics.jsonl")
+    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
 
 
 def _read_metrics(path: Path) -> list[dict[str, Any]]:

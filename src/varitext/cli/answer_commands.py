@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from varitext.cli.answer_input import questions_for, read_candidates
-from varitext.cli.inputs import load_ranker
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import print_comparison, print_json, print_ranking
 from varitext.errors import InputError
+from varitext.loading import load_ranker
 
 SHOWN = 10  # candidates, unless more are asked for
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from varitext.cli.checks import check_device, check_place_for_model, given, refuse_many_processes, refuse_options
-from varitext.cli.inputs import load_documents, load_model
+from varitext.cli.inputs import load_documents
 from varitext.cli.running_fit import Lesson, fit_and_save, update_learned
 from varitext.errors import InputError
+from varitext.loading import load_document_model
 
 OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", "vocabulary_size")
 ON_RAY = ("ray_workers", "ray_address")
@@ -37,7 +38,7 @@ def continue_fit(
         check_place_for_model(out, resume)
     elif checkpoints(folder) and not resume:
         raise InputError(f"{folder} holds an unfinished run: add --resume to go on, or remove its checkpoint first")
-    model = load_model(folder)
+    model = load_document_model(folder)
     refuse_if_it_cannot_go_on(model)
     # the clock belongs to one run: that of the first fit does not count here
     model.set_params(**given({name: typed[name] for name in OF_THE_MODEL}), time_limit=typed["time_limit"])

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from varitext.cli.checks import refuse_options
-from varitext.cli.inputs import documents_for, known_word, load_documents, load_model
+from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
 from varitext.cli.ray_work import transform_corpus_on_ray
 from varitext.errors import InputError
+from varitext.loading import load_document_model
 
 
 def transform(
@@ -50,7 +51,7 @@ def transform(
     from varitext.documents.export import check_vector_file, write_vectors
 
     check_vector_file(out)
-    model = load_model(folder, threads, device)
+    model = load_document_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.network_.vector_dim
     write_vectors(out, model.posterior_blocks(counts, refine=not fast), documents, width, with_std)
@@ -72,7 +73,7 @@ def topics(
     Example:
       varitext topics models/news --words 8
     """
-    found = load_model(folder).topics(words)
+    found = load_document_model(folder).topics(words)
     if as_json:
         return print_json({"topics": [topic._asdict() for topic in found]})
     for topic in found:
@@ -103,9 +104,9 @@ def similar(
     """
     if (word is None) == (text is None):
         raise InputError("say either --word or --text")
-    model = load_model(folder)
+    model = load_document_model(folder)
     if word is not None:
-        found = model.similar_words(known_word(model, word), n)
+        found = model.similar_words(model.vocabulary_.spelling(word), n)
         return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
     if not model.count([text]).nnz:
         raise InputError("the text has no word that the model knows")

@@ -16,15 +16,15 @@ def transform_corpus_on_ray(
     with_std: bool,
     address: str | None,
 ) -> None:
-    from varitext.cli.inputs import load_model
     from varitext.cli.preparing import CountedLines
     from varitext.corpora import parts
+    from varitext.loading import load_document_model
     from varitext.on_ray.cluster import LOCAL
     from varitext.on_ray.transforming import transform_on_ray
     from varitext.store import refuse_to_overwrite
 
     refuse_to_overwrite(out)
-    width = load_model(folder).network_.vector_dim  # which also says what is wrong with the folder
+    width = load_document_model(folder).network_.vector_dim  # which also says what is wrong with the folder
     if part is None:
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
     found = transform_on_ray(

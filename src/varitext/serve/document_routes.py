@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from varitext.cli.inputs import known_word
 from varitext.documents.model import DocumentModel
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
@@ -73,6 +72,6 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
 
 def _similar_words(model: DocumentModel, word: str, n: int) -> dict[str, Any]:
-    known = known_word(model, word)
+    known = model.vocabulary_.spelling(word)
     similar = [{"word": other, "similarity": cosine} for other, cosine in model.similar_words(known, n)]
     return {"word": known, "similar": similar}
