@@ -40,23 +40,46 @@ def check_at_least(name: str, value: float, least: float) -> None:
         raise InputError(f"{name} must be at least {least}, not {value}")
 
 
+# Groups of options in the help of `varitext fit`, in this order.
+DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "Where it runs")
+
+
 class Option(NamedTuple):
     """How a setting is asked for on the command line."""
 
     help: str
     group: str
     metavar: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    name: str | None = None  # with underscores; the field's own if left out
+    choices: tuple[str, ...] = ()
 
 
-def setting(
-    default: Any,
-    help: str,
-    group: str,
-    metavar: str | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-) -> Any:
+def setting(default: Any, option: Option) -> Any:
     """A field of a settings record that is an option of `varitext fit`, too: said once, here."""
-    return dataclasses.field(default=default, metadata={"option": Option(help, group, metavar, minimum, maximum)})
+    return dataclasses.field(default=default, metadata={"option": option})
+
+
+def options_of(kind: type[Any]) -> dict[str, "dataclasses.Field[Any]"]:
+    """The fields of a settings record, and of records within it, that are options: by their names there."""
+    found: dict[str, dataclasses.Field[Any]] = {}
+    for field in dataclasses.fields(kind):
+        if option := field.metadata.get("option"):
+            found[option.name or field.name] = field
+        elif dataclasses.is_dataclass(field.default):
+            found |= options_of(type(field.default))
+    return found
+
+
+def record_from_options(kind: type[Record], typed: Mapping[str, Any]) -> Record:
+    """The record with the options that were typed in their fields; the other fields keep their defaults."""
+    values = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]  # a TypeVar cannot be bound to dataclasses
+        option = field.metadata.get("option")
+        name = option.name or field.name if option else None
+        if name in typed:
+            values[field.name] = typed[name]
+        elif dataclasses.is_dataclass(field.default):
+            values[field.name] = record_from_options(type(field.default), typed)
+    return kind(**values)
