@@ -1,4 +1,4 @@
-"""What is asked of a model of documents, as jobs for its queue; all of this runs in the worker thread."""
+"""What is asked of a model of documents, as jobs for its queue; all of this runs in the models' thread."""
 
 import functools
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.topics import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
-from varitext.serve.document_map import DocumentMap
+from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Refusal
 
 MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
@@ -123,7 +123,7 @@ class Place:
     """Where a text lies on the map."""
 
     text: str
-    map: DocumentMap
+    map: CorpusMap
 
     @property
     def characters(self) -> int:
@@ -156,8 +156,8 @@ def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.nda
     return whole.indices[np.argsort(-surprise, kind="stable")]
 
 
-def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
-    """The perplexity of each text, of all, and of the unigram model; by the model's own kind of figure."""
+def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
+    """The perplexity of each text, of all, and of the unigram model; by the model's own kind of estimate."""
     counts = model.count(texts)
     lengths = np.asarray(counts.sum(1)).ravel()
     known = counts[lengths > 0]

@@ -25,8 +25,8 @@ CANDIDATES = [
 
 def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(tags=["service"])
-    of_guards = {status: problems[status] for status in (400, 401, 403, 408, 413, 421, 500)}
-    of_models = of_guards | {status: problems[status] for status in (404, 422)}
+    of_guards = {status: about for status, about in problems.items() if status in (400, 401, 403, 408, 413, 421, 500)}
+    of_models = of_guards | {status: about for status, about in problems.items() if status in (404, 422)}
 
     @routes.get("/api/models", responses=of_guards)
     async def list_models() -> bodies.Models:
@@ -46,7 +46,7 @@ def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | 
     @routes.get("/metrics", response_class=PlainTextResponse, responses=of_guards)
     async def prometheus_metrics() -> str:
         """Requests, times, batches and queues, in Prometheus' text form."""
-        return metrics.text({served.name: len(served.queue) for served in models})
+        return metrics.text()
 
     return routes
 
