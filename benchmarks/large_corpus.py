@@ -38,7 +38,7 @@ from varitext.corpora.shard_folder import finish_folder, write_shard
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.models.documents.log_linear import climb, newton_step
+from varitext.models.documents.log_linear import gradient_ascent, newton_step
 
 WORDS, LATENT, LENGTH = 10_000, 20, 93  # 93 words are about 75 different ones under this model
 TEST = 2000
@@ -103,7 +103,7 @@ def best_perplexity(documents: int, seed: int) -> dict[str, Any]:
 
 def enclosed(decoder: torch.nn.Linear, true: Tensor, batch: CountBatch) -> tuple[Tensor, Tensor, Tensor]:
     """For each document a value below log p(X) on average, one above it, and log p(X | h) of the true h."""
-    top = climb(decoder, newton_step(decoder, batch).mean, batch, 60).h
+    top = gradient_ascent(decoder, newton_step(decoder, batch).mean, batch, 60).h
     proposal = laplace(decoder, top, batch)
 
     def log_weights(h: Tensor) -> Tensor:

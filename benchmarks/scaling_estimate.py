@@ -33,9 +33,9 @@ import torch
 from large_corpus import WORDS, write_corpus
 from torch import distributed
 
-from varitext import DocumentModel
 from varitext.corpora import load
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
+from varitext.documents.settings import DocumentSettings
 from varitext.files import write_json
 from varitext.runtime.processes import present_world
 from varitext.training.trainer import Trainer
@@ -82,7 +82,7 @@ def measure(documents: int) -> dict[str, Any]:
 def trainer_of(shards: Path) -> Trainer:
     """All that `fit` does before it learns: passes over the corpus that each process makes, and checks of its files."""
     counts = load(str(shards)).counts.without_empty()
-    settings = DocumentModel(latent_dim=LATENT, epochs=1, threads=1, batch_size=256)
+    settings = DocumentSettings(latent_dim=LATENT, epochs=1, threads=1, batch_size=256)
     train, held_out = hold_out(counts, 0.05, 0)
     recipe = choose_recipe(settings, train)
     network = build_network("nvdm", recipe, train, 0, "cpu")

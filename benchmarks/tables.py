@@ -112,7 +112,7 @@ Nearest words and topics of the recommended setting, K = 50, seed 0:
 
 The default settings, K = 50, against tomotopy's LDA of the same size after 1,000 iterations: per-document perplexity of
 the bound on the same held-out documents (LDA: topics fixed, variational bound run to convergence). One thread each.
-How epochs, batch size and thinning follow the size of a corpus was settled in trials that showed held-out figures of
+How epochs, batch size and word dropout follow the size of a corpus was settled in trials on held-out documents of
 the 300 and 1,000 articles, the 10,000 words, titles, paragraphs and WikiQA; QASent, the 50,000 words and the lines were
 not looked at before.
 

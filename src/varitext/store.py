@@ -6,7 +6,7 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,6 +25,8 @@ FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
+Model = TypeVar("Model")
+
 
 class StoredModel(NamedTuple):
     kind: str  # document-model, answer-ranker
@@ -34,8 +36,12 @@ class StoredModel(NamedTuple):
     metrics: list[dict[str, Any]]  # one record per training round
 
 
-Model = TypeVar("Model")
-Build = Callable[[StoredModel, Path], Model]  # a model of one kind, from what its folder holds
+class OtherKind(InputError):
+    """The folder holds a model of another kind than was asked for."""
+
+    def __init__(self, folder: Path, kind: object, needed: str):
+        super().__init__(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed!r}")
+        self.kind = kind
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
@@ -65,26 +71,14 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
-def load_as(folder: Path, kind: str, build: Build[Model]) -> Model:
-    """What `build` makes of the folder, which must hold a model of that kind."""
-    return load_one_of(folder, {kind: build}, {})
-
-
-def load_one_of(folder: Path, builds: Mapping[str, Build[Model]], refusals: Mapping[str, str]) -> Model:
-    """What the `build` of the folder's kind makes of it; `refusals` say why this place cannot take other kinds.
-
-    An `InputError` for values in config.json that `build` can make nothing of.
-    """
+def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
+    """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
     config = _read_config(folder)
-    kind = str(config.get("kind"))
-    if kind in refusals:
-        raise InputError(f"{folder} {refusals[kind]}")
-    if kind not in builds:
-        needed = " or ".join(map(repr, builds))
-        raise InputError(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed}")
+    if config.get("kind") != kind:
+        raise OtherKind(folder, config.get("kind"), kind)
     stored = _read_stored(folder, kind, config)
     try:
-        return builds[kind](stored, folder)
+        return build(stored, folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:

@@ -25,7 +25,8 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.prepare import ShardSizes, prepare
 from varitext.corpora.shard_folder import ShardFolder
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
-from varitext.evaluation.perplexity import merge_records, perplexity_record
+from varitext.documents.perplexity import perplexity_of
+from varitext.evaluation.perplexity import merge_records
 from varitext.files import sha256_of
 from varitext.text import Vocabulary, VocabularyRules, count_texts
 from varitext.text.bounded_ids import BoundedIds
@@ -211,14 +212,14 @@ def test_many_windows_give_every_document_once_in_an_order_of_seed_and_epoch(tmp
     view = windowed(shards_of(tmp_path / "s", numbered, 10), 30)
     assert not view.is_one_window and len(list(view.blocks())) == 4
 
-    def order(seed, thinning=0.0):
-        batches = CountBatches(view).shuffled(8, seed, thinning)
+    def order(seed, word_dropout=0.0):
+        batches = CountBatches(view).shuffled(8, seed, word_dropout)
         return [batch.words.tolist() for batch in batches]
 
     first = order((0, 0))
     assert [len(batch) for batch in first] == [8] * 12 + [4]
     assert sorted(word for batch in first for word in batch) == list(range(100))
-    assert order((0, 0)) == first == order((0, 0), thinning=0.5) != order((0, 1)) != order((1, 0))
+    assert order((0, 0)) == first == order((0, 0), word_dropout=0.5) != order((0, 1)) != order((1, 0))
     starts = [{word // 10 for word in batch} for batch in first[:3]]
     assert len(set.union(*starts)) == 3 and all(len(shards) > 1 for shards in starts)  # three shards, mixed
 
@@ -241,7 +242,7 @@ def test_many_windows_fit_and_judge_like_one(tmp_path):
     assert width == pytest.approx(expected, rel=0.15)
     assert merge_records([whole]) is whole
     assert [block.shape[0] for block in blocks_of(view)] == [60] * 5
-    assert perplexity_record(model.network_, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
+    assert perplexity_of(model.network_, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
 
 
 # On the command line

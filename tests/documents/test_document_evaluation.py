@@ -14,8 +14,10 @@ from synthetic import topic_documents
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
-from varitext.evaluation import classification_record, completion_record, evaluate_documents
-from varitext.evaluation.completion import Halves, completion_log_likelihoods, split_words
+from varitext.documents.completion import completion_log_likelihoods, completion_of
+from varitext.documents.evaluation import evaluate_documents
+from varitext.evaluation import classification_record
+from varitext.evaluation.completion import Halves, split_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.text import Vocabulary
 
@@ -85,7 +87,7 @@ def test_a_model_without_topics_completes_as_the_unigram_model():
     network.decoder.weight.zero_()
     frequencies = network.word_log_frequencies.double().numpy()
     counts = scipy.sparse.csr_matrix(np.array([[3, 0, 1, 0, 2, 0], [0, 1, 0, 0, 0, 0], [0] * 6], np.float32))
-    record = completion_record(network, counts, frequencies)
+    record = completion_of(network, counts, frequencies)
     assert record.per_document_perplexity == pytest.approx(record.unigram_per_document_perplexity, rel=1e-5)
     assert record.n_documents == 1 and record.n_documents_left_out == 2
     assert record.n_hidden_tokens == 3 and record.n_observed_tokens == 3
@@ -130,14 +132,14 @@ def test_a_model_may_complete_by_itself():
         def completion_log_likelihood(self, observed, hidden, samples):
             return -math.log(7) * hidden.lengths
 
-    record = completion_record(Own(), COUNTS, np.full(COUNTS.shape[1], -math.log(60)))
+    record = completion_of(Own(), COUNTS, np.full(COUNTS.shape[1], -math.log(60)))
     assert record.per_document_perplexity == pytest.approx(7, rel=1e-5) and record.estimator == "the model's own"
     assert record.unigram_corpus_perplexity == pytest.approx(60)
 
 
 def test_nothing_to_complete():
     with pytest.raises(InputError, match="nothing to complete"):
-        completion_record(small_network(), scipy.sparse.csr_matrix(np.eye(6, dtype=np.float32)), np.zeros(6))
+        completion_of(small_network(), scipy.sparse.csr_matrix(np.eye(6, dtype=np.float32)), np.zeros(6))
 
 
 # Classification

@@ -16,9 +16,9 @@ from synthetic import topic_documents
 from varitext.cli import main
 from varitext.corpora import load
 from varitext.corpora.prepare import prepare
+from varitext.documents.anchor import Anchor
 from varitext.documents.growing import grown, place_new_words
 from varitext.documents.model import DocumentModel
-from varitext.documents.updating import Anchor
 from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
 from varitext.models.documents import MODELS
@@ -79,10 +79,10 @@ def test_alignment_tells_moved_from_changed_topics():
     assert again.in_place == pytest.approx(1) and again.n_words == 50
     # a topic that carries nothing has no say
     broken = before.word_vectors * [1, 1, -1]
-    deaf = before._replace(carried=np.array([1.0, 1.0, 0.0]))
+    deaf = before._replace(kl_per_unit=np.array([1.0, 1.0, 0.0]))
     assert topic_alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
     with pytest.raises(InputError, match="as many topics"):
-        topic_alignment_record(before, before._replace(word_vectors=broken[:, :2], carried=np.ones(2)))
+        topic_alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_unit=np.ones(2)))
     with pytest.raises(InputError, match="fewer than two words"):
         topic_alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
 
@@ -229,7 +229,7 @@ def test_shards_are_read_like_counts_in_memory(tmp_path):
 
 
 def test_what_cannot_go_on_is_said(fitted):
-    with pytest.raises(InputError, match="going on needs at least 2"):
+    with pytest.raises(InputError, match="an update needs at least 2"):
         a_copy(fitted).partial_fit(MORE[:1])
     model = a_copy(fitted)
     with pytest.raises(InputError):

@@ -13,7 +13,8 @@ from synthetic import topic_documents
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
-from varitext.evaluation.completion import completion_log_likelihoods, split_words
+from varitext.documents.completion import completion_log_likelihoods
+from varitext.evaluation.completion import split_words
 from varitext.experiments import document_fits, experiment_named, table1a, table1b, table2, tsne
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.experiments.runs import Plan, reproduce

@@ -28,7 +28,7 @@ from varitext.latent import (
 )
 from varitext.latent.bound import draw
 from varitext.latent.estimators import NVIL, Exact, LeaveOneOut, Reparameterised
-from varitext.latent.local_expectation import FlipGains, LocalExpectation
+from varitext.latent.local_expectation import LocalExpectation, LocalLogOdds
 from varitext.latent.score_function import LogProbabilities, score_function
 
 DOCUMENTS = torch.tensor([[3.0, 1, 0, 0, 2], [0, 0, 4, 1, 0], [1, 1, 1, 1, 8]], dtype=torch.float64)  # [B, V]: 5 words
@@ -90,14 +90,14 @@ class Tiny(nn.Module):
         return BaselineInput(encoding.counts, encoding.counts.sum(1))
 
     @torch.no_grad()
-    def flip_gains(self, h: Tensor, encoding: Encoding) -> FlipGains:
-        """By turning one switch after the other."""
+    def local_log_odds(self, h: Tensor, encoding: Encoding) -> LocalLogOdds:
+        """By changing one unit after the other."""
         prior, likelihood_gains, prior_gains = self.prior(encoding), [], []
-        for switch in torch.eye(4, dtype=h.dtype):
-            on, off = h + switch * (1 - h), h * (1 - switch)
+        for unit in torch.eye(4, dtype=h.dtype):
+            on, off = h + unit * (1 - h), h * (1 - unit)
             likelihood_gains.append(self.log_likelihood(on, encoding) - self.log_likelihood(off, encoding))
             prior_gains.append(prior.log_prob(on) - prior.log_prob(off))
-        return FlipGains(torch.stack(likelihood_gains, -1), torch.stack(prior_gains, -1))
+        return LocalLogOdds(torch.stack(likelihood_gains, -1), torch.stack(prior_gains, -1))
 
 
 class ScoreFunction(nn.Module):
@@ -186,7 +186,7 @@ def test_exact_gradient_is_that_of_the_sum_written_out(kind, kl_weight):
 @pytest.mark.parametrize("name", ["score_function", "leave_one_out", "nvil", "local_expectation"])
 def test_the_mean_gradient_is_that_by_enumeration(kind, kl_weight, name):
     if (kind, name) == ("categorical", "local_expectation"):
-        pytest.skip("it is for switches")
+        pytest.skip("it is for Bernoulli latents")
     model = Tiny(kind)
     others = {"score_function": ScoreFunction, "leave_one_out": LeaveOneOut, "local_expectation": LocalExpectation}
     estimator = others.get(name, lambda: trained_nvil(model))()

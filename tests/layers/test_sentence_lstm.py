@@ -57,7 +57,7 @@ def test_chunks_and_workers_change_nothing(monkeypatch, grad):
     for call, threads in ((10**9, 1), (10, 1), (10, 2), (10, 3)):
         monkeypatch.setattr(sentence_lstm, "CALL", call)
         torch.manual_seed(5)
-        with running_on(threads, side_by_side=True), torch.set_grad_enabled(grad):
+        with running_on(threads, parallel_jobs=True), torch.set_grad_enabled(grad):
             states = [part for one in read(lstms, batches, EMBEDDING) for part in (one.states, one.last)]
             assert all(part.requires_grad == grad for part in states)
             parameters = [*EMBEDDING.parameters(), *lstms[0].parameters(), *lstms[1].parameters()]
@@ -87,7 +87,7 @@ def test_workers_take_the_jobs(monkeypatch):
 
     monkeypatch.setattr(sentence_lstm.Job, "run", seen(run))
     monkeypatch.setattr(sentence_lstm, "_walk_back", seen(walk_back))
-    with running_on(2, side_by_side=True):
+    with running_on(2, parallel_jobs=True):
         SentenceLSTM(8, 6).double()(sentences_of([9, 5, 1]), EMBEDDING).states.sum().backward()
     assert {name for name, _ in names} == {"run", "_walk_back"}
     assert len(names) == 4 and not any(thread == threading.current_thread().name for _, thread in names)
@@ -98,7 +98,7 @@ def test_weights_that_stay_need_no_gradient(monkeypatch):
     monkeypatch.setattr(sentence_lstm, "CALL", 10)
     lstm, gradients = SentenceLSTM(8, 6, dropout=0.0).double().requires_grad_(False), []
     for threads in (1, 2):
-        with running_on(threads, side_by_side=True):
+        with running_on(threads, parallel_jobs=True):
             states = lstm(sentences_of(MANY), EMBEDDING).states
             gradients.append(torch.autograd.grad(states.square().sum(), EMBEDDING.weight))
     torch.testing.assert_close(*gradients)
@@ -106,7 +106,7 @@ def test_weights_that_stay_need_no_gradient(monkeypatch):
 
 def test_workers_are_gone_when_the_block_ends():
     before, threads = torch.get_num_threads(), threading.active_count()
-    with running_on(2, side_by_side=True):
+    with running_on(2, parallel_jobs=True):
         assert torch.get_num_threads() == 1
         SentenceLSTM(8, 6).double()(sentences_of(MANY), EMBEDDING)
         with running_on(2):
@@ -117,7 +117,7 @@ def test_workers_are_gone_when_the_block_ends():
 
 
 def test_an_error_in_a_worker_is_the_callers():
-    with running_on(2, side_by_side=True), pytest.raises(RuntimeError, match=r"input\.size"):
+    with running_on(2, parallel_jobs=True), pytest.raises(RuntimeError, match=r"input\.size"):
         SentenceLSTM(9, 6).double()(sentences_of(MANY), EMBEDDING)
 
 

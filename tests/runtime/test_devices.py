@@ -98,11 +98,11 @@ def test_a_step_of_every_answer_network_stays_on_its_device(name):
 @pytest.mark.parametrize("name", DOCUMENT_NETWORKS)
 def test_documents_are_judged_and_transformed_on_the_device(name):
     network = document_network(name).eval().requires_grad_(False)
-    here = network.judge(COUNTS, 4, 0)
+    here = network.evaluate(COUNTS, 4, 0)
     vectors = network.document_vectors(CountBatch.from_rows(COUNTS))
     with Elsewhere():
         there = copy.deepcopy(network).to("meta")
-        assert np.array_equal(there.judge(COUNTS, 4, 0).elbo, here.elbo)
+        assert np.array_equal(there.evaluate(COUNTS, 4, 0).elbo, here.elbo)
         found = there.document_vectors(CountBatch.from_rows(COUNTS, "meta"))
         assert torch.equal(found.mean.cpu(), vectors.mean) and torch.equal(found.std.cpu(), vectors.std)
 

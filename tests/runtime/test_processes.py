@@ -41,7 +41,7 @@ def trained(world: World, name: str, architecture: dict, changes: dict, progress
     torch.manual_seed(3)
     model = MODELS[name](vocabulary_size=COUNTS.shape[1], latent_dim=4, **architecture)
     model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
-    objective = DocumentObjective(length_exponent=0.7, thinning=0.5 if name == "nvdm" else 0.0)
+    objective = DocumentObjective(length_exponent=0.7, word_dropout=0.5 if name == "nvdm" else 0.0)
     task = DocumentTask(COUNTS[20:], COUNTS[:20], settings, objective, world=world)
     trainer = Trainer(model, task, settings, progress=progress, world=world)
     trainer.train()
@@ -184,11 +184,11 @@ def test_noise_does_not_depend_on_the_number_of_processes(draw):
     assert torch.equal(whole, torch.cat([drawn(World(rank, 3)) for rank in range(3)], 1))
 
 
-@pytest.mark.parametrize("thinning", [0.0, 0.6])
-def test_shares_of_the_batches_are_the_batches(tmp_path, thinning):
+@pytest.mark.parametrize("word_dropout", [0.0, 0.6])
+def test_shares_of_the_batches_are_the_batches(tmp_path, word_dropout):
     counts = shards_of(tmp_path / "shards", COUNTS, documents=20).counts
-    whole = list(CountBatches(counts).shuffled(30, (0, 1), thinning))
-    parts = [list(CountBatches(counts).shuffled(30, (0, 1), thinning, World(rank, 2))) for rank in range(2)]
+    whole = list(CountBatches(counts).shuffled(30, (0, 1), word_dropout))
+    parts = [list(CountBatches(counts).shuffled(30, (0, 1), word_dropout, World(rank, 2))) for rank in range(2)]
     assert len(whole) == len(parts[0]) == len(parts[1]) == 4
     for batch, *shares in zip(whole, *parts, strict=True):
         assert torch.equal(batch.words, torch.cat([share.words for share in shares]))

@@ -28,7 +28,7 @@ def trainer(counts=None, checkpoint=None, progress=None, **changes):
     torch.manual_seed(settings.seed)
     model = NVDM(counts.shape[1], latent_dim=4, hidden_dim=16)
     model.learn_frequencies(torch.from_numpy(np.asarray(counts.sum(0)).ravel()))
-    task = DocumentTask(counts[40:], counts[:40], settings, DocumentObjective(length_exponent=0.7, thinning=0.5))
+    task = DocumentTask(counts[40:], counts[:40], settings, DocumentObjective(length_exponent=0.7, word_dropout=0.5))
     return Trainer(model, task, settings, checkpoint, progress)
 
 

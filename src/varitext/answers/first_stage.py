@@ -61,7 +61,7 @@ class FirstStage(Protocol):
 
 def build_stage(name: str, architecture: dict[str, Any], overlap: Overlap, device: str, seed: int = 0) -> FirstStage:
     kind = ANSWER_MODELS[name]
-    if kind.in_one_go:
+    if not kind.trained_by_gradient:
         return ScorerStage(kind, architecture, overlap.vocabulary)
     return NetworkStage(kind, architecture, overlap, device, seed)
 

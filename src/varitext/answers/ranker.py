@@ -176,7 +176,7 @@ class AnswerRanker(BaseEstimator):
 
     def running(self) -> AbstractContextManager[None]:
         """Its `threads`, used as suits the training of its model; for whoever calls a trainer themselves."""
-        return running_on(self.threads, ANSWER_MODELS[self.model].side_by_side)
+        return running_on(self.threads, ANSWER_MODELS[self.model].parallel_training)
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""

@@ -66,18 +66,18 @@ class CountBatches:
         return self.counts.shape[0]
 
     def shuffled(
-        self, batch_size: int, seed: Sequence[int], thinning: float = 0.0, world: World = ALONE
+        self, batch_size: int, seed: Sequence[int], word_dropout: float = 0.0, world: World = ALONE
     ) -> Iterator[CountBatch]:
         """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches.
 
-        Each process of a `world` takes its share of every batch, and reads no other rows unless they are thinned: that
-        depends on all of them.
+        Each process of a `world` takes its share of every batch, and reads no other rows unless words are dropped:
+        which ones depends on all rows.
         """
         generator = np.random.default_rng(seed)
         for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
             chosen, share = np.sort(chosen), world.share(len(chosen))
-            if thinning:
-                rows = thin(self.counts[chosen], thinning, generator)[share.rows]
+            if word_dropout:
+                rows = drop_words(self.counts[chosen], word_dropout, generator)[share.rows]
             else:
                 rows = self.counts[chosen[share.rows]]
             yield replace(CountBatch.from_rows(rows, self.device), share=share)
@@ -112,8 +112,8 @@ def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
         yield rest
 
 
-def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
-    """Leave out each word of a document with a probability that is drawn per document between 0 and `most`.
+def drop_words(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
+    """Word dropout: leave out each word with a probability that is drawn per document between 0 and `most`.
 
     What is left is again a document, only shorter, and a new one at every pass: neither network can learn the
     training documents by heart. A document that would lose all its words keeps them.
@@ -123,6 +123,6 @@ def thin(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Genera
     counts = generator.binomial(rows.data.astype(np.int64), kept_share[documents]).astype(np.float32)
     emptied = np.bincount(documents, counts, minlength=rows.shape[0]) == 0
     counts = np.where(emptied[documents], rows.data, counts)
-    thinned = scipy.sparse.csr_matrix((counts, rows.indices.copy(), rows.indptr.copy()), shape=rows.shape)
-    thinned.eliminate_zeros()
-    return thinned
+    dropped = scipy.sparse.csr_matrix((counts, rows.indices.copy(), rows.indptr.copy()), shape=rows.shape)
+    dropped.eliminate_zeros()
+    return dropped

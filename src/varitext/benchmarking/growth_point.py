@@ -9,7 +9,7 @@ import itertools
 import json
 import statistics
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,6 +21,7 @@ from varitext.corpora import load
 from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer
 from varitext.documents.model import DocumentModel
+from varitext.documents.settings import DocumentSettings
 from varitext.layers.sampled_softmax import estimated_log_normaliser, sample_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.training.trainer import Trainer
@@ -46,14 +47,14 @@ def measure(point: Point) -> dict[str, Any]:
     torch.set_num_threads(point.threads)
     torch.optim.AdamW([torch.zeros(1)])  # what torch imports at the first optimiser is no part of the peak
     counts = load(point.folder).counts
-    chosen = DocumentModel(latent_dim=point.latent_dim, softmax=point.softmax, threads=point.threads)
+    settings = DocumentSettings(latent_dim=point.latent_dim, softmax=point.softmax, threads=point.threads)
     with watched() as peak:
-        trainer = _trainer(chosen, counts)
+        trainer = _trainer(settings, counts)
         per_document = _seconds_per_document(trainer)
     found = {"seconds_per_document": per_document, "peak_memory_mb": peak.above}
     network = trainer.model
     if point.epochs:
-        model = chosen.set_params(epochs=point.epochs).fit(load(point.folder))
+        model = DocumentModel(**vars(replace(settings, epochs=point.epochs))).fit(load(point.folder))
         network, record = model.network_, model.perplexity_record(load(point.test))
         found |= {"fit_seconds": model.fit_seconds_, "per_document_perplexity": record.per_document_perplexity}
         found |= {"unigram_perplexity": record.unigram_per_document_perplexity}
@@ -62,8 +63,8 @@ def measure(point: Point) -> dict[str, Any]:
     return found
 
 
-def _trainer(chosen: DocumentModel, counts: Counts) -> Trainer:
-    recipe = choose_recipe(chosen, counts)
+def _trainer(settings: DocumentSettings, counts: Counts) -> Trainer:
+    recipe = choose_recipe(settings, counts)
     network = build_network("nvdm", recipe, counts, seed=0, device="cpu")
     network.train()
     return choose_trainer(network, recipe, counts, counts[:100], "cpu")

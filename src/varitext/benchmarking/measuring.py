@@ -24,7 +24,7 @@ from varitext.benchmarking.systems import Setting, known_system, system_class, v
 from varitext.corpora import load, parts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import in_memory
-from varitext.documents.fitting import without_empty
+from varitext.documents.input import without_empty
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.text import count_texts

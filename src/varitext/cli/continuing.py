@@ -38,11 +38,11 @@ def continue_fit(request: FitRequest, folder: Path, out: Path | None) -> None:
 
 
 def _update_job(request: FitRequest, folder: Path, in_place: bool) -> FitJob:
-    from varitext.documents.updating import refuse_if_it_cannot_go_on
+    from varitext.documents.updating import check_can_update
 
     typed = request.typed
     model = load_document_model(folder, device=request.device)
-    refuse_if_it_cannot_go_on(model)
+    check_can_update(model.model, model.network_)
     # the clock belongs to one run: that of the first fit does not count here
     changed = {name: typed[name] for name in OF_THE_MODEL if name in typed}
     model.set_params(**changed, time_limit=typed.get("time_limit"))

@@ -116,8 +116,8 @@ def _evaluate_documents(
 def _evaluate_fully(
     model: "DocumentModel", train: "Documents", test: "Documents", samples: int | None, folder: Path, as_json: bool
 ) -> None:
+    from varitext.documents.evaluation import evaluate_documents
     from varitext.documents.model import PREDICTION_SAMPLES
-    from varitext.evaluation import evaluate_documents
     from varitext.runtime.threads import running_on
 
     with running_on(model.threads):

@@ -76,7 +76,7 @@ def check_answer_options(request: FitRequest) -> None:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
     if "tune_vectors" in typed:
         refuse_typed(typed, ["unseen_words"], "--tune-vectors leaves out words that training lacks")
-    if kind.in_one_go:
+    if not kind.trained_by_gradient:
         refuse_typed(typed, ["tune_vectors"], f"{model} does not learn word vectors")
         _say_what_has_no_effect(model, [name for name in OF_STEPS if name in typed], request.resume)
 

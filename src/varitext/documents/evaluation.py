@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from varitext.corpora.document_input import DocumentInput, kind_of, unwrap
 from varitext.corpora.documents import Documents
+from varitext.corpora.sharded_counts import in_memory
+from varitext.documents.completion import completion_of
+from varitext.documents.model import DocumentModel
 from varitext.evaluation.classification import ClassificationRecord, classification_record
 from varitext.evaluation.coherence import CoherenceRecord, coherence_record
-from varitext.evaluation.completion import CompletionRecord, completion_record
+from varitext.evaluation.completion import CompletionRecord
 from varitext.evaluation.diversity import DiversityRecord, diversity_record
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.retrieval import RetrievalRecord, retrieval_record
@@ -21,19 +23,6 @@ from varitext.evaluation.stability import (
     neighbourhood_stability_record,
     topic_stability_record,
 )
-
-
-class FittedDocumentModel(Protocol):
-    """What is asked of a model: `DocumentModel` gives it, whichever network it holds."""
-
-    network_: Any
-    token_rules_: Any
-    device: str
-
-    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix: ...
-    def transform(self, X: DocumentInput) -> np.ndarray: ...
-    def topics(self, words: int) -> list[Any]: ...
-    def perplexity_record(self, X: DocumentInput, samples: int) -> PerplexityRecord: ...
 
 
 @dataclass(frozen=True)
@@ -56,12 +45,12 @@ class DocumentEvaluation:
 
 
 def evaluate_documents(
-    model: FittedDocumentModel,
+    model: DocumentModel,
     train: Documents,
     test: Documents,
     *,
     reference: DocumentInput | None = None,
-    other_fits: Sequence[FittedDocumentModel] = (),
+    other_fits: Sequence[DocumentModel] = (),
     words: int = 10,
     samples: int = 20,
     seed: int = 0,
@@ -80,8 +69,8 @@ def evaluate_documents(
     fits = [model, *other_fits]
     return DocumentEvaluation(
         perplexity=model.perplexity_record(test, samples),
-        completion=completion_record(
-            model.network_, model.count(test), frequencies, samples, seed, device=model.network_.device
+        completion=completion_of(
+            model.network_, in_memory(model.count(test)), frequencies, samples, seed, model.network_.device
         ),
         npmi=npmi,
         c_v=c_v,
@@ -103,6 +92,6 @@ def _coherence(
 
 
 def _neighbourhoods(
-    vectors: np.ndarray, other_fits: Sequence[FittedDocumentModel], test: Documents, seed: int
+    vectors: np.ndarray, other_fits: Sequence[DocumentModel], test: Documents, seed: int
 ) -> NeighbourhoodStabilityRecord:
     return neighbourhood_stability_record([vectors, *(fit.transform(test) for fit in other_fits)], seed=seed)

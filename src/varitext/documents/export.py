@@ -3,15 +3,12 @@
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from varitext.documents.posterior import Posterior
 from varitext.errors import InputError
 from varitext.files import atomic_file, check_can_write
-
-if TYPE_CHECKING:
-    from varitext.documents.model import Posterior
 
 ROW_GROUP = 1 << 16
 FORMATS = (".npy", ".csv", ".parquet")
@@ -30,7 +27,7 @@ def check_vector_file(path: Path) -> None:
     check_can_write(path)
 
 
-def write_vectors(path: Path, blocks: Iterable["Posterior"], documents: int, width: int, with_std: bool) -> None:
+def write_vectors(path: Path, blocks: Iterable[Posterior], documents: int, width: int, with_std: bool) -> None:
     """Rows are documents in their order; columns mean_0.. and, if asked for, std_0.. after them.
 
     The blocks are written as they come, `documents` rows in all, so that no more than a few are ever held.

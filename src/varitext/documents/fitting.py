@@ -1,14 +1,17 @@
-"""The steps between counts and a trained network: hold documents out, choose settings, build, choose a trainer."""
+"""From settings and counts to a trained network: hold documents out, choose a recipe, build, choose a trainer."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
 from varitext.documents.direct import DirectTrainer
+from varitext.documents.fitted import FittedDocuments
+from varitext.documents.input import TrainingDocuments
+from varitext.documents.posterior import kl_per_dimension, posterior_of
+from varitext.documents.settings import DocumentSettings
 from varitext.documents.task import DocumentTask
 from varitext.errors import InputError
 from varitext.models.documents import MODELS
@@ -19,19 +22,63 @@ from varitext.runtime.processes import ALONE, World
 from varitext.training.settings import Progress
 from varitext.training.trainer import Trainer
 
-if TYPE_CHECKING:
-    from varitext.documents.model import DocumentModel
-
+AXES_FROM = 4000  # documents that readable axes, and the information in each, are found from
 OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
 
 
-def without_empty(counts: Counts) -> Counts:
-    if isinstance(counts, ShardedCounts):
-        return counts.without_empty()
-    kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
-    if not len(kept):
-        raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
-    return counts[kept] if len(kept) < counts.shape[0] else counts
+class DocumentFit:
+    """A network ready to be trained. After training, also after one that was cut short, `result` has what was learned.
+
+    Without `held_out` counts a share of the documents is held out; they choose when to stop.
+    """
+
+    def __init__(
+        self,
+        settings: DocumentSettings,
+        documents: TrainingDocuments,
+        held_out: Counts | None = None,
+        checkpoint: Path | None = None,
+        progress: Progress | None = None,
+        world: World = ALONE,
+    ):
+        self.settings, self.documents = settings, documents
+        self.train, self.held_out = split_off(documents.counts, held_out, settings)
+        self.recipe = choose_recipe(settings, self.train)
+        self.network = build_network(settings.model, self.recipe, self.train, settings.seed, settings.device)
+        self.trainer = choose_trainer(
+            self.network, self.recipe, self.train, self.held_out, settings.device, checkpoint, progress, world
+        )
+
+    def result(self) -> FittedDocuments:
+        """With the axes on which topics and vectors are shown, if the model leaves a choice of them."""
+        network, state, documents = self.network.eval().requires_grad_(False), self.trainer.state, self.documents
+        rows = some_rows(np.random.default_rng((self.settings.seed, 2)), self.train.shape[0], AXES_FROM)
+        sample = self.train[rows]
+        if network.free_axes:
+            network.turn_axes(posterior_of(network, sample).mean)
+        return FittedDocuments(
+            network=network,
+            architecture=self.recipe.architecture,
+            training=dataclasses.asdict(self.recipe.training) | dataclasses.asdict(self.recipe.objective),
+            vocabulary=documents.vocabulary,
+            token_rules=documents.token_rules,
+            vocabulary_rules=documents.vocabulary_rules,
+            corpus=documents.corpus,
+            kl_per_dimension=kl_per_dimension(network, sample),
+            history=state.history,
+            stopped=state.stopped,
+            fit_seconds=state.seconds,
+            dev_perplexity=state.best,
+            n_training_documents=self.train.shape[0],
+            n_dev_documents=self.held_out.shape[0],
+            n_empty_documents=documents.n_empty,
+            updates=[],
+        )
+
+
+def split_off(counts: Counts, held_out: Counts | None, settings: DocumentSettings) -> tuple[Counts, Counts]:
+    """Training and held-out documents: those that the user has held out, or else a share."""
+    return hold_out(counts, settings.dev_share, settings.seed) if held_out is None else (counts, held_out)
 
 
 def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
@@ -46,26 +93,28 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
     return counts[np.delete(np.arange(size), rows)], counts[rows]
 
 
-def choose_recipe(chosen: "DocumentModel", counts: Counts) -> Recipe:
+def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
-    if chosen.model not in MODELS:
-        raise InputError(f"no model is called {chosen.model!r}; there are: {', '.join(MODELS)}")
-    if chosen.fractional_counts and MODELS[chosen.model].whole_counts:
-        raise InputError(f"{chosen.model} reads whole counts only: leave fractional_counts at False")
+    if settings.model not in MODELS:
+        raise InputError(f"no model is called {settings.model!r}; there are: {', '.join(MODELS)}")
+    if settings.fractional_counts and MODELS[settings.model].whole_counts:
+        raise InputError(f"{settings.model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
-    recipe = MODELS[chosen.model].recipe(chosen.preset, documents, words_per_document)
-    overrides = {name: getattr(chosen, name) for name in OVERRIDES if getattr(chosen, name) is not None}
-    architecture = {"vocabulary_size": words, "latent_dim": chosen.latent_dim} | recipe.architecture
+    recipe = MODELS[settings.model].recipe(settings.preset, documents, words_per_document)
+    overrides = {name: getattr(settings, name) for name in OVERRIDES if getattr(settings, name) is not None}
+    architecture = {"vocabulary_size": words, "latent_dim": settings.latent_dim} | recipe.architecture
     for name in ("estimator", "softmax"):
-        if (value := getattr(chosen, name)) is not None:
+        if (value := getattr(settings, name)) is not None:
             if name not in architecture:
-                raise InputError(f"{chosen.model} has no choice of {name}: leave it at None")
+                raise InputError(f"{settings.model} has no choice of {name}: leave it at None")
             architecture[name] = value
-    settings = dataclasses.replace(recipe.training, seed=chosen.seed, **overrides)
-    # only whole counts can be thinned
-    objective = dataclasses.replace(recipe.objective, thinning=0.0) if chosen.fractional_counts else recipe.objective
-    return Recipe(architecture, settings, objective)
+    training = dataclasses.replace(recipe.training, seed=settings.seed, **overrides)
+    # only whole counts can lose words
+    objective = (
+        dataclasses.replace(recipe.objective, word_dropout=0.0) if settings.fractional_counts else recipe.objective
+    )
+    return Recipe(architecture, training, objective)
 
 
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:

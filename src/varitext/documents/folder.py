@@ -1,19 +1,18 @@
-"""A DocumentModel as a model folder (`store.py`), and back."""
+"""A fitted document model as a model folder (`store.py`), and back."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from varitext.documents.fitted import FittedDocuments
+from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.models.documents import MODELS
 from varitext.runtime.devices import usable_device
-from varitext.store import StoredModel, load_weights, save_model
+from varitext.store import StoredModel, load_as, load_weights, save_model
 from varitext.text import TokenRules, VocabularyRules
-
-if TYPE_CHECKING:
-    from varitext.documents.model import DocumentModel
 
 KIND = "document-model"
 LEARNED = (
@@ -31,45 +30,66 @@ LEARNED = (
 )
 
 
-def save_document_model(model: "DocumentModel", folder: Path, overwrite: bool) -> None:
+class LoadedDocuments(NamedTuple):
+    settings: DocumentSettings
+    fitted: FittedDocuments
+
+
+def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocuments, overwrite: bool) -> None:
     config = {
-        "model": model.model,
-        "settings": {name: _plain(value) for name, value in model.get_params(deep=False).items()},
-        "architecture": model.architecture_,
-        "training": model.training_,
-        "learned": {name: _plain(getattr(model, name)) for name in LEARNED},
-        "updates": model.updates_,
+        "model": settings.model,
+        "settings": {name: _plain(value) for name, value in vars(settings).items()},
+        "architecture": fitted.architecture,
+        "training": fitted.training,
+        "learned": {name: _plain(getattr(fitted, name.removesuffix("_"))) for name in LEARNED},
+        "updates": fitted.updates,
     }
-    weights = model.network_.state_dict()
-    save_model(folder, StoredModel(KIND, config, weights, model.vocabulary_, model.history_), overwrite)
+    weights = fitted.network.state_dict()
+    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history), overwrite)
 
 
-def restore_document_model(kind: type["DocumentModel"], stored: StoredModel, folder: Path) -> "DocumentModel":
+def load_documents(folder: Path) -> LoadedDocuments:
+    """On the device that the model was fitted on, if this machine has it."""
+    return load_as(folder, KIND, _restore)
+
+
+def _restore(stored: StoredModel, folder: Path) -> LoadedDocuments:
     config = stored.config
     settings = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
         settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
-    model = kind(**settings)
+    settings = DocumentSettings(**settings)
     if config["model"] not in MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    model.architecture_, model.training_ = config["architecture"], config["training"]
-    model.network_ = MODELS[config["model"]](**config["architecture"])
-    load_weights(model.network_, stored.weights, folder)
-    model.move_to(usable_device(model.device)).network_.eval().requires_grad_(False)
-    model.vocabulary_, model.history_ = stored.vocabulary, stored.metrics
-    for name in LEARNED:
-        setattr(model, name, config["learned"][name])
-    model.updates_ = config.get("updates", [])  # folders of before there were updates have none
-    model.kl_per_dimension_ = np.asarray(model.kl_per_dimension_, np.float64)
-    model.token_rules_ = TokenRules.from_dict(model.token_rules_)
-    model.vocabulary_rules_ = VocabularyRules.from_dict(model.vocabulary_rules_)
-    return model
+    settings = dataclasses.replace(settings, device=usable_device(settings.device))
+    network = MODELS[config["model"]](**config["architecture"])
+    load_weights(network, stored.weights, folder)
+    learned = config["learned"]
+    fitted = FittedDocuments(
+        network=network.to(settings.device).eval().requires_grad_(False),
+        architecture=config["architecture"],
+        training=config["training"],
+        vocabulary=stored.vocabulary,
+        token_rules=TokenRules.from_dict(learned["token_rules_"]),
+        vocabulary_rules=VocabularyRules.from_dict(learned["vocabulary_rules_"]),
+        corpus=learned["corpus_"],
+        kl_per_dimension=np.asarray(learned["kl_per_dimension_"], np.float64),
+        history=stored.metrics,
+        stopped=learned["stopped_"],
+        fit_seconds=learned["fit_seconds_"],
+        dev_perplexity=learned["dev_perplexity_"],
+        n_training_documents=learned["n_training_documents_"],
+        n_dev_documents=learned["n_dev_documents_"],
+        n_empty_documents=learned["n_empty_documents_"],
+        updates=config.get("updates", []),  # the first folders were written before there were updates
+    )
+    return LoadedDocuments(settings, fitted)
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON has it."""
-    if dataclasses.is_dataclass(value):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

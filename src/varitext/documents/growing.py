@@ -10,6 +10,7 @@ lie, the less so the rarer it is; h_d is the vector that the old network gives d
     R_w  +=  sum_d (x_dw - N_d f_w) (h_d - mean h) / (1 + sum_d N_d f_w)
 """
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,35 @@ from torch import Tensor
 
 from varitext.batches.counts import CountBatches
 from varitext.corpora.sharded_counts import Counts, blocks_of
+from varitext.documents.fitted import FittedDocuments
 from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork
 from varitext.runtime.devices import seeded
 
 BLOCK = 256
+
+
+def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> DocumentNetwork:
+    """A copy of the network with the frequencies of earlier and new documents, and with new words if there are any."""
+    network = earlier.network
+    frequencies = _joint_log_frequencies(network, train, earlier.n_training_documents).to(network.device)
+    if train.shape[1] == len(earlier.vocabulary):
+        same = copy.deepcopy(network)
+        same.word_log_frequencies.copy_(frequencies)
+        return same
+    larger = grown(network, earlier.architecture, frequencies, seed)
+    place_new_words(larger.eval(), network, train)
+    return larger
+
+
+def _joint_log_frequencies(network: DocumentNetwork, train: Counts, earlier_documents: int) -> Tensor:
+    """Of earlier and new documents, each by how many they are; add-one for what is new."""
+    counts = _word_counts(train) + 1
+    shares = np.zeros(len(counts))
+    old = network.word_log_frequencies.double().exp().cpu().numpy()
+    shares[: len(old)] = old
+    joint = earlier_documents * shares + train.shape[0] * counts / counts.sum()
+    return torch.from_numpy(np.log(joint / joint.sum())).float()
 
 
 def grown(
@@ -67,7 +92,8 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
         lengths = np.asarray(block.sum(1), np.float64)  # [B, 1]
         by_word, by_length = by_word + block[:, known:].T @ h, by_length + (lengths * h).sum(0)
         summed = summed + h.sum(0)
-    word_counts, words = _totals(counts)
+    word_counts = _word_counts(counts)
+    words = float(word_counts.sum())
     mean, frequencies = summed / counts.shape[0], frequencies.cpu().numpy()
     pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
     step = pulled / (1 + words * frequencies)[:, None]
@@ -81,6 +107,9 @@ def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:
     return (h @ network.axes.T.double() if network.free_axes else h).cpu().numpy()
 
 
-def _totals(counts: Counts) -> tuple[np.ndarray, float]:
-    word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(counts))  # [V]
-    return word_counts, float(word_counts.sum())
+def _word_counts(counts: Counts) -> np.ndarray:
+    """How often each word occurs, [V]."""
+    total = np.zeros(counts.shape[1])
+    for block in blocks_of(counts):
+        total += np.asarray(block.sum(0), np.float64).ravel()
+    return total

@@ -1,58 +1,37 @@
 """DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
-import dataclasses
-import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from varitext.batches.counts import CountBatches
-from varitext.corpora.count_files import numbered_words
-from varitext.corpora.document_input import (
-    Counts,
-    DocumentInput,
-    count_known_words,
-    learn_from_words,
-    translate_counts,
-    unwrap,
-)
-from varitext.corpora.documents import Documents, check_counts
-from varitext.corpora.sharded_counts import ShardedCounts, blocks_of, some_rows
-from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out, without_empty
-from varitext.documents.folder import KIND, restore_document_model, save_document_model
-from varitext.documents.updating import go_on
+from varitext.corpora.document_input import DocumentInput
+from varitext.corpora.sharded_counts import ShardedCounts
+from varitext.documents.estimator import DocumentEstimator
+from varitext.documents.fitting import DocumentFit
+from varitext.documents.folder import load_documents, save_documents
+from varitext.documents.input import corpus_of, documents_to_learn, widened_vocabulary, without_empty
+from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
+from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
+from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
-from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
+from varitext.evaluation.perplexity import PerplexityRecord
+from varitext.evaluation.topic_alignment import TopicSpace
 from varitext.evaluation.topics import Neighbour, Topic, nearest, rank_topics
-from varitext.models.documents.base import DocumentVectors
-from varitext.models.documents.recipe import Recipe
 from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.threads import running_on
-from varitext.store import load_as
-from varitext.text import TokenRules, Vocabulary, VocabularyRules
-from varitext.training.settings import Progress, TrainingState
+from varitext.text import TokenRules, VocabularyRules
+from varitext.training.settings import Progress
 
-BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
+__all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "Topic"]
+
 PREDICTION_SAMPLES = 20  # the paper's
-AXES_FROM = 4000  # documents from which readable axes are found, and what each of them carries
 
 
-class Posterior(NamedTuple):
-    """Where each document lies and how sure that is: of q(h | X), or with a std of 0 where a model knows no doubt."""
-
-    mean: np.ndarray  # [D, K]
-    std: np.ndarray  # [D, K]
-
-
-class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DocumentModel(DocumentEstimator):
     """A latent-variable model of documents, with scikit-learn's manners.
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
@@ -126,22 +105,12 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
         """
-        self.corpus_ = _corpus_of(X)
-        counts = self._learn_vocabulary(X)
-        if dev is None:
-            train, held_out = hold_out(counts, self.dev_share, self.seed)
-        else:
-            train, held_out = counts, without_empty(self.count(dev))
-        recipe = choose_recipe(self, train)
+        settings = self._settings()
+        documents = documents_to_learn(X, settings, self._validated)
+        self.n_features_in_ = len(documents.vocabulary)
+        held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
-            self.network_ = build_network(self.model, recipe, train, self.seed, self.device)
-            trainer = choose_trainer(self.network_, recipe, train, held_out, self.device, checkpoint, progress, world)
-            try:
-                trainer.train(resume)
-            finally:  # also when training gave up: the best weights so far are in place
-                self._record(trainer.state, train, held_out, recipe)
-        if self.stopped_ == "interrupted":
-            raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
+            self._train(DocumentFit(settings, documents, held_out, checkpoint, progress, world), resume)
         return self
 
     def partial_fit(
@@ -153,27 +122,31 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         new_words: bool = False,
         epochs: int | None = None,
         learning_rate: float | None = None,
+        anchor: float = 1.0,
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
     ) -> "DocumentModel":
-        """Go on with new documents; topics stay where they are, and words, to which `new_words` adds: `updating.py`.
+        """Learn from new documents; topics stay where they are, and words, to which `new_words` adds: `updating.py`.
 
-        The documents of before are not needed. What the update did is the last record of `updates_`.
+        The earlier documents are not needed; `anchor` is how much they count beside the new ones. What the update did
+        is the last record of `updates_`.
         """
         if not hasattr(self, "network_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
-        go_on(
-            self,
-            X,
-            dev,
-            new_words,
-            epochs,
-            learning_rate,
-            progress=progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+        check_can_update(self.model, self.network_)
+        rules, vocabulary = self.token_rules_, self.vocabulary_
+        if new_words:
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self.processes)
+        counts = without_empty(self._count(X, vocabulary, rules))
+        held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
+        settings, fitted = self._settings(), self.move_to(self.device)._fitted()
+        chosen = UpdateSettings(epochs, learning_rate, anchor)
+        with running_on(self.threads):
+            update = DocumentUpdate(
+                settings, fitted, vocabulary, counts, held_out, corpus_of(X), chosen, checkpoint, progress
+            )
+            self._train(update, resume)
         return self
 
     def move_to(self, device: str) -> "DocumentModel":
@@ -188,14 +161,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out. Shards stay on disk."""
         check_is_fitted(self)
-        if (counts := count_known_words(X, self.vocabulary_, self.token_rules_, self.processes)) is not None:
-            return counts
-        X, given = unwrap(X)
-        if isinstance(X, ShardedCounts):
-            return X.over(self.vocabulary_)
-        if given is not None and given.words != self.vocabulary_.words:
-            return translate_counts(self._checked(X, reset=None), given, self.vocabulary_)
-        return self._checked(X, reset=False)
+        return self._count(X, self.vocabulary_, self.token_rules_)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document: the posterior mean."""
@@ -211,47 +177,40 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
-        blocks = list(self.posterior_blocks(X, block, refine))
-        if not blocks:
-            return Posterior(*np.zeros((2, 0, self.network_.vector_dim), np.float32))
-        return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+        return posterior_of(self.network_, self.count(X), block, refine, self.threads)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
-        for batch, real in CountBatches(self.count(X), self.network_.device).in_equal_blocks(block):
-            with running_on(self.threads), torch.no_grad(), self.network_.refining(refine):
-                vectors = torch.stack(self.network_.document_vectors(batch))[:, :real].cpu().numpy()
-            yield Posterior(*vectors)
+        yield from posterior_blocks(self.network_, self.count(X), block, refine, self.threads)
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
-        """Held-out perplexity in full: which kind of figure it is, bounds, KL apart, unigram, interval."""
-        blocks = enumerate(blocks_of(self.count(X)), self.seed)  # with noise of its own for each
+        """Held-out perplexity in full: what kind of estimate it is, bounds, KL apart, unigram, interval."""
+        counts = self.count(X)
         with running_on(self.threads):
-            return merge_records([perplexity_record(self.network_, block, samples, seed) for seed, block in blocks])
+            return perplexity_of(self.network_, counts, samples, self.seed)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
-        """Per-document perplexity, the paper's figure; of the bound, unless the model has better. Lower is better."""
+        """Per-document perplexity, the paper's; of the bound, unless the model has better. Lower is better."""
         return float(np.exp(-self.score(X, samples=samples)))
 
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
         counts = without_empty(self.count(X))
-        score = 0.0
         with running_on(self.threads):
-            for seed, block in enumerate(blocks_of(counts), self.seed):
-                bounds = self.network_.judge(block, samples, seed)
-                score += block.shape[0] / counts.shape[0] * float((bounds.elbo / bounds.lengths).mean())
-        return score
+            return mean_bound_per_word(self.network_, counts, samples, self.seed)
 
     def topics(self, words: int = 10) -> list[Topic]:
-        """The latent dimensions as ranked words, those that carry most first.
+        """The latent dimensions as ranked words, those of the largest KL first.
 
         Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
         say least.
         """
+        return rank_topics(*self.topic_space(), words)
+
+    def topic_space(self) -> TopicSpace:
+        """Word vectors, frequencies and KL, to compare the topics of two fits: `topic_alignment_record`."""
         check_is_fitted(self)
-        frequencies = self.network_.word_log_frequencies.double().exp().cpu().numpy()
-        return rank_topics(self.word_vectors_, frequencies, self.vocabulary_.words, self.kl_per_dimension_, words)
+        return self._fitted().topic_space()
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
         """The words nearest in the semantic space (rows of R), by cosine."""
@@ -262,12 +221,7 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         neighbours = nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
         return [(self.vocabulary_.words[i], similarity) for i, similarity in neighbours if i != row][:n]
 
-    def similar_documents(
-        self,
-        X: DocumentInput,
-        among: DocumentInput,
-        n: int = 5,
-    ) -> list[list[Neighbour]]:
+    def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
         vectors = self.transform(among)
         return [nearest(vectors, vector, n) for vector in self.transform(X)]
@@ -283,92 +237,11 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
-        save_document_model(self, Path(folder), overwrite)
+        save_documents(Path(folder), self._settings(), self._fitted(), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> "DocumentModel":
-        return load_as(Path(folder), KIND, partial(restore_document_model, cls))
-
-    # Inside
-
-    def _learn_vocabulary(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
-        """Counts for fitting, without empty documents; sets `vocabulary_`."""
-        self.token_rules_ = self.token_rules or TokenRules()
-        self.vocabulary_rules_ = self.vocabulary_rules or VocabularyRules()
-        if (counted := learn_from_words(X, self.token_rules_, self.vocabulary_rules_, self.processes)) is not None:
-            counts, self.vocabulary_ = counted.counts, counted.vocabulary
-            self.n_features_in_ = len(self.vocabulary_)
-        else:
-            X, given = unwrap(X)
-            counts = self._checked(X, reset=True)
-            names = getattr(self, "feature_names_in_", None)
-            given = X.vocabulary if isinstance(X, ShardedCounts) else given
-            self.vocabulary_ = given or (numbered_words(counts.shape[1]) if names is None else Vocabulary(tuple(names)))
-        if counts.shape[1] < 2:
-            raise InputError(f"{counts.shape[1]} feature(s): with so small a vocabulary there is nothing to learn")
-        self.n_empty_documents_ = counts.shape[0]
-        counts = without_empty(counts)
-        self.n_empty_documents_ -= counts.shape[0]
-        if self.n_empty_documents_:
-            many = "documents were" if self.n_empty_documents_ > 1 else "document was"
-            said = f"{self.n_empty_documents_} empty {many} left out"
-            warnings.warn(said, UserWarning, stacklevel=3)
-        if counts.shape[0] < 2:
-            raise InputError(f"{counts.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
-        if not 1 <= self.latent_dim <= counts.shape[1]:
-            raise InputError(
-                f"latent_dim={self.latent_dim} must lie between 1 and the vocabulary's {counts.shape[1]} words"
-            )
-        return counts
-
-    def _checked(self, X: Counts | ShardedCounts, reset: bool | None) -> scipy.sparse.csr_matrix | ShardedCounts:
-        """Valid counts in canonical form; `reset` as in scikit-learn, None to leave the number of words open."""
-        if isinstance(X, ShardedCounts):  # which checks itself
-            self.n_features_in_ = X.shape[1]
-            return X
-        if reset is not None:
-            X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
-            check_non_negative(X, "DocumentModel")
-        return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
-
-    def _record(self, state: TrainingState, train: Counts, held_out: Counts, recipe: Recipe) -> None:
-        """Keep what the fit learned about itself."""
-        self.network_.eval().requires_grad_(False)
-        self.architecture_ = recipe.architecture
-        self.training_ = dataclasses.asdict(recipe.training) | dataclasses.asdict(recipe.objective)
-        self.history_ = state.history
-        self.stopped_ = state.stopped
-        self.fit_seconds_ = state.seconds
-        self.n_training_documents_, self.n_dev_documents_ = train.shape[0], held_out.shape[0]
-        self.dev_perplexity_ = state.best
-        self.updates_ = []
-        self._look_at_dimensions(train)
-
-    def _look_at_dimensions(self, train: scipy.sparse.csr_matrix | ShardedCounts) -> None:
-        """Choose the axes that topics and vectors are shown on, if the model leaves a choice; see what each carries."""
-        sample = train[some_rows(np.random.default_rng((self.seed, 2)), train.shape[0], AXES_FROM)]
-        if self.network_.free_axes:
-            self.network_.turn_axes(self.posterior(sample).mean)
-        self.kl_per_dimension_ = self.carried(sample)
-
-    def carried(self, counts: scipy.sparse.csr_matrix) -> np.ndarray:
-        """Nats that each dimension carries on average over these documents, [K]."""
-        vectors = DocumentVectors(*(torch.from_numpy(part).to(self.network_.device) for part in self.posterior(counts)))
-        lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(self.network_.device)
-        return self.network_.carried(vectors, lengths).double().cpu().numpy()
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.network_.vector_dim
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
-
-
-def _corpus_of(X: DocumentInput) -> dict[str, str] | None:
-    """Which corpus, for the model folder: so that `evaluate` finds its test part."""
-    return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
+        loaded = load_documents(Path(folder))
+        model = cls(**vars(loaded.settings))
+        model._take(loaded.fitted)
+        return model

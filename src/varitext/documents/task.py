@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,15 +10,13 @@ import torch
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of
 from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.recipe import DocumentObjective
 from varitext.runtime.processes import ALONE, World, working_on
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 
-if TYPE_CHECKING:  # models import their recipes from here
-    from varitext.models.documents.base import DocumentNetwork
-
-DEV_SAMPLES = 5  # enough to tell two rounds apart; the final figures use 20
-ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
+DEV_SAMPLES = 5  # enough to tell two rounds apart; the final evaluation uses 20
+ACTIVE = 0.01  # nats: a latent unit with a smaller KL is inactive
 
 
 class DocumentTask:
@@ -52,10 +49,10 @@ class DocumentTask:
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
         batches = CountBatches(self.train, self.device)
-        seed, thinning = (self.settings.seed, epoch), self.objective.thinning
-        return batches.shuffled(self.settings.batch_size, seed, thinning, self.world)
+        seed, word_dropout = (self.settings.seed, epoch), self.objective.word_dropout
+        return batches.shuffled(self.settings.batch_size, seed, word_dropout, self.world)
 
-    def loss(self, model: "DocumentNetwork", batch: CountBatch, kl_weight: float) -> StepLoss:
+    def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
         share = batch.share or ALONE.share(len(batch))
         with working_on(share):
             surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
@@ -64,8 +61,8 @@ class DocumentTask:
         with torch.no_grad():
             return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
 
-    def score(self, model: "DocumentNetwork") -> Score:
-        bounds = model.judge(self.dev, DEV_SAMPLES, self.settings.seed)
+    def score(self, model: DocumentNetwork) -> Score:
+        bounds = model.evaluate(self.dev, DEV_SAMPLES, self.settings.seed)
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
         metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
         if bounds.kl.any():  # a model without draws of h has none

@@ -1,52 +1,48 @@
-"""Going on from a fitted model with new documents, and new words if asked, so that topics stay where they are.
+"""Updating a fitted model with new documents, and new words if asked, so that topics stay where they are.
 
-The documents of before need not be there. What they would say against a change of the topics is known to second order:
-moving the word directions by D changes the words of a document by a KL of
-
-    1/2 Var_w(h^T D_w) per word, which for h ~ N(0, I) is on average    1/2 sum_k Var_w(D_wk)
-
-with the variance over words by frequency. So n new documents are learned under a pull of n_before / n times that
-towards the directions of before: each document of before still has its say. Words that they did not have are free.
-
-Besides: no KL warm-up, which would forget what h carries; half the learning rate; of all rounds, and of the
-model as it was, the one that is best on held-out new documents is kept; and the axes that users see are turned to where
-they were, h being free to turn (`latent/rotation.py`).
+The earlier documents need not be there: an anchor stands for them (`anchor.py`). There is no KL warm-up, which would
+lose what h has learned; half the learning rate; of all rounds, and of the model as it was, the one that is best on
+held-out new documents is kept; and the axes that users see are turned to where they were, since h may have turned
+(`models/documents/axes.py`).
 """
 
-import copy
 import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from varitext.batches.counts import CountBatch
-from varitext.corpora.document_input import DocumentInput, learn_from_words, unwrap
-from varitext.corpora.documents import Documents
-from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
-from varitext.documents.fitting import choose_recipe, hold_out, without_empty
-from varitext.documents.growing import grown, place_new_words
-from varitext.documents.task import DocumentTask
+from varitext.corpora.sharded_counts import Counts, some_rows
+from varitext.documents.anchor import Anchor, UpdateTask
+from varitext.documents.fitted import FittedDocuments
+from varitext.documents.fitting import choose_recipe, split_off
+from varitext.documents.growing import with_new_documents
+from varitext.documents.posterior import kl_per_dimension, posterior_of
+from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.evaluation.topic_alignment import TopicAlignmentRecord, TopicSpace, topic_alignment_record
+from varitext.evaluation.topic_alignment import TopicAlignmentRecord, topic_alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.recipe import Recipe
-from varitext.runtime.threads import running_on
 from varitext.text import Vocabulary
-from varitext.training.settings import Progress, StepLoss, TrainingSettings, TrainingState
+from varitext.training.settings import Progress
 from varitext.training.trainer import Trainer
-
-if TYPE_CHECKING:
-    from varitext.documents.model import DocumentModel
 
 SLOWER = 2  # the learning rate of a first fit is divided by
 LEARNING_RATE_WARM_UP = 0.1  # Adam's first steps know nothing of the size of gradients
 COMPARED = 2000  # documents whose vectors are compared before and after
+
+
+@dataclass(frozen=True)
+class UpdateSettings:
+    """None: half the passes of a first fit, at half its learning rate."""
+
+    epochs: int | None = None
+    learning_rate: float | None = None
+    anchor: float = 1.0  # 0 would let topics move freely; at 1 an earlier document counts as much as a new one
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class UpdateRecord:
     new_words: int
     alignment: TopicAlignmentRecord
     same_vectors: float  # mean cosine of the vectors of held-out documents before and after
-    perplexity_before: float  # of the held-out new documents
+    perplexity_before: float | None  # of the held-out new documents
     perplexity_after: float
     seconds: float
     stopped: str
@@ -67,95 +63,91 @@ class UpdateRecord:
         return asdict(self)
 
 
-class Anchor:
-    """The pull towards the word directions of before."""
+class DocumentUpdate:
+    """A copy of a fitted network ready to learn new documents. After training, `result` has what was learned.
 
-    def __init__(self, network: DocumentNetwork, strength: float):
-        """The first words of any network that is pulled are those of `network`."""
-        self.directions = network.word_directions().detach().clone()  # [V, K]
-        self.shares = torch.softmax(network.word_log_frequencies, 0)[:, None]  # [V, 1]
-        self.strength = strength
+    `earlier`, on its device, stays as it is. `vocabulary` has its words and then new ones, if any; `counts` are over
+    these and without empty documents.
+    """
 
-    def cost(self, network: DocumentNetwork) -> Tensor:
-        """In nats per word."""
-        moved = network.word_directions()[: len(self.directions)] - self.directions
-        variance = (self.shares * moved.square()).sum(0) - (self.shares * moved).sum(0).square()  # [K]
-        return 0.5 * self.strength * variance.sum()
+    def __init__(
+        self,
+        settings: DocumentSettings,
+        earlier: FittedDocuments,
+        vocabulary: Vocabulary,
+        counts: Counts,
+        held_out: Counts | None = None,
+        corpus: dict[str, str] | None = None,
+        chosen: UpdateSettings = UpdateSettings(),  # noqa: B008  frozen
+        checkpoint: Path | None = None,
+        progress: Progress | None = None,
+    ):
+        if counts.shape[0] < 2:
+            raise InputError(f"{counts.shape[0]} new document(s) with known words: an update needs at least 2")
+        self.earlier, self.vocabulary, self.corpus, self.seed = earlier, vocabulary, corpus, settings.seed
+        self.train, self.held_out = split_off(counts, held_out, settings)
+        seed = settings.seed + len(earlier.history)  # fresh noise for every update
+        recipe = update_recipe(choose_recipe(settings, self.train), self.train.shape[0], chosen)
+        self.recipe = replace(recipe, training=replace(recipe.training, seed=seed))
+        self.network = with_new_documents(earlier, self.train, settings.seed)
+        anchor = Anchor(earlier.network, chosen.anchor * earlier.n_training_documents / self.train.shape[0])
+        start = _hash_of(self.network)
+        task = UpdateTask(self.train, self.held_out, self.recipe, settings.device, anchor, start)
+        trained = self.network.train().requires_grad_(True)
+        self.trainer = Trainer(trained, task, self.recipe.training, checkpoint, progress)
 
+    def result(self) -> FittedDocuments:
+        """With the axes turned to where they were, and a record of what changed."""
+        earlier, state, documents = self.earlier, self.trainer.state, self.train.shape[0]
+        network = self.network.eval().requires_grad_(False)
+        if network.free_axes:
+            _turn_back(network, earlier)
+        rows = some_rows(np.random.default_rng((self.seed, 2)), documents, 2 * COMPARED)
+        share = documents / (earlier.n_training_documents + documents)
+        kl = (1 - share) * earlier.kl_per_dimension + share * kl_per_dimension(network, self.train[rows])
+        fitted = replace(
+            earlier,
+            network=network,
+            vocabulary=self.vocabulary,
+            architecture=earlier.architecture | {"vocabulary_size": len(self.vocabulary)},
+            training=earlier.training | asdict(self.recipe.training),
+            kl_per_dimension=kl,
+            history=earlier.history + state.history[1:],
+            stopped=state.stopped,
+            fit_seconds=earlier.fit_seconds + state.seconds,
+            dev_perplexity=state.best,
+            n_training_documents=earlier.n_training_documents + documents,
+            n_dev_documents=self.held_out.shape[0],
+        )
+        return replace(fitted, updates=[*earlier.updates, self._record(fitted).as_dict()])
 
-class UpdateTask(DocumentTask):
-    """Learning new documents, with the documents of before as an anchor."""
-
-    def __init__(self, train: Counts, dev: Counts, recipe: Recipe, device: str, anchor: Anchor, start: str):
-        super().__init__(train, dev, recipe.training, recipe.objective, device)
-        self.anchor = anchor
-        self.start = start
-
-    @property
-    def fingerprint(self) -> str:
-        """A checkpoint belongs to its documents and to the model that it went on from."""
-        return f"{super().fingerprint} after {self.start}"
-
-    def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
-        step = super().loss(model, batch, kl_weight)
-        return step._replace(loss=step.loss + self.anchor.cost(model))
-
-
-def refuse_if_it_cannot_go_on(model: "DocumentModel") -> None:
-    if hasattr(model.network_, "fit_directly"):
-        raise InputError(f"{model.model} learns from all documents at once and cannot go on from a model: use fit")
-
-
-def go_on(
-    model: "DocumentModel",
-    X: DocumentInput,
-    dev: DocumentInput | None = None,
-    new_words: bool = False,
-    epochs: int | None = None,
-    learning_rate: float | None = None,
-    anchor: float = 1.0,
-    progress: Progress | None = None,
-    checkpoint: Path | None = None,
-    resume: bool = False,
-) -> None:
-    """Learn from new documents. The model changes at the end, all at once, or, if training failed, not at all."""
-    refuse_if_it_cannot_go_on(model)
-    after = copy.copy(model)
-    if new_words:
-        after.vocabulary_ = _widened_vocabulary(model, X)
-        after.n_features_in_ = len(after.vocabulary_)
-    counts = without_empty(after.count(X))
-    if counts.shape[0] < 2:
-        raise InputError(f"{counts.shape[0]} new document(s) with known words: going on needs at least 2")
-    if dev is None:
-        train, held_out = hold_out(counts, model.dev_share, model.seed)
-    else:
-        train, held_out = counts, without_empty(after.count(dev))
-    recipe = recipe_for_going_on(choose_recipe(model, train), train.shape[0], epochs, learning_rate)
-    # fresh noise at every call
-    recipe = replace(recipe, training=replace(recipe.training, seed=model.seed + len(model.history_)))
-    with running_on(model.threads):
-        after.network_ = _starting_network(model, after, train)
-        before = model.n_training_documents_
-        pull = Anchor(model.move_to(model.device).network_, anchor * before / train.shape[0])
-        task = UpdateTask(train, held_out, recipe, model.device, pull, _hash_of(after.network_))
-        trainer = Trainer(after.network_.train().requires_grad_(True), task, recipe.training, checkpoint, progress)
-        try:
-            trainer.train(resume)
-        finally:  # also when training gave up: the best weights so far are in place
-            if trainer.state.stopped:
-                _record(model, after, trainer.state, recipe.training, train, held_out, X)
-    if model.stopped_ == "interrupted":
-        raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
+    def _record(self, fitted: FittedDocuments) -> UpdateRecord:
+        state = self.trainer.state
+        return UpdateRecord(
+            documents=self.train.shape[0],
+            new_words=len(self.vocabulary) - len(self.earlier.vocabulary),
+            alignment=topic_alignment_record(self.earlier.topic_space(), fitted.topic_space()),
+            same_vectors=_mean_cosine(self.earlier.network, fitted.network, self.held_out[:COMPARED]),
+            perplexity_before=state.first_score,
+            perplexity_after=state.best,
+            seconds=round(state.seconds, 1),
+            stopped=state.stopped,
+            corpus=self.corpus,
+        )
 
 
-def recipe_for_going_on(recipe: Recipe, documents: int, epochs: int | None, learning_rate: float | None) -> Recipe:
+def check_can_update(name: str, network: DocumentNetwork) -> None:
+    if hasattr(network, "fit_directly"):
+        raise InputError(f"{name} learns from all documents at once and cannot be updated: use fit")
+
+
+def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Recipe:
     """Half the passes of a first fit, at half its learning rate, the KL at its full weight."""
-    epochs = epochs or max(1, round(recipe.training.epochs / 2))
+    epochs = chosen.epochs or max(1, round(recipe.training.epochs / 2))
     training = replace(
         recipe.training,
         epochs=epochs,
-        learning_rate=learning_rate or recipe.training.learning_rate / SLOWER,
+        learning_rate=chosen.learning_rate or recipe.training.learning_rate / SLOWER,
         learning_rate_warm_up=LEARNING_RATE_WARM_UP,
         kl_warm_up=0,
         batch_size=min(recipe.training.batch_size, documents),
@@ -164,97 +156,21 @@ def recipe_for_going_on(recipe: Recipe, documents: int, epochs: int | None, lear
     return replace(recipe, training=training)
 
 
-def _widened_vocabulary(model: "DocumentModel", X: DocumentInput) -> Vocabulary:
-    """The words of the model, then those that the new documents add by its rules."""
-    counted = learn_from_words(X, model.token_rules_, model.vocabulary_rules_, model.processes)
-    if counted is not None:
-        words = counted.vocabulary.words
-    else:
-        X, given = unwrap(X)
-        given = X.vocabulary if isinstance(X, ShardedCounts) else given
-        if given is None:
-            raise InputError("these counts do not say which words their columns are: no new words can be learned")
-        words = given.words
-    known = model.vocabulary_.index
-    return Vocabulary(model.vocabulary_.words + tuple(word for word in words if word not in known))
+def _turn_back(network: DocumentNetwork, earlier: FittedDocuments) -> None:
+    """Turn the axes on which users see h until the word vectors lie, as nearly as they can, where they were."""
+    space = earlier.topic_space()
+    directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
+    network.axes.copy_(torch.from_numpy(axes_towards(directions, space.word_vectors, space.frequencies)))
 
 
-def _starting_network(model: "DocumentModel", after: "DocumentModel", train: Counts) -> DocumentNetwork:
-    """A copy of the model's network that knows the new frequencies, and the new words if there are any."""
-    old = model.move_to(model.device).network_
-    frequencies = _joint_log_frequencies(old, train, model.n_training_documents_).to(model.device)
-    if len(after.vocabulary_) == len(model.vocabulary_):
-        network = copy.deepcopy(old)
-        network.word_log_frequencies.copy_(frequencies)
-        return network
-    network = grown(old, model.architecture_, frequencies, model.seed)
-    place_new_words(network.eval(), old, train)
-    return network
-
-
-def _joint_log_frequencies(network: DocumentNetwork, train: Counts, before: int) -> Tensor:
-    """Of the documents before and now, each by how many they are; add-one for what is new."""
-    counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train)) + 1
-    shares = np.zeros(len(counts))
-    old = network.word_log_frequencies.double().exp().cpu().numpy()
-    shares[: len(old)] = old
-    joint = before * shares + train.shape[0] * counts / counts.sum()
-    return torch.from_numpy(np.log(joint / joint.sum())).float()
-
-
-def _record(
-    model: "DocumentModel",
-    after: "DocumentModel",
-    state: TrainingState,
-    settings: TrainingSettings,
-    train: Counts,
-    held_out: Counts,
-    X: DocumentInput,
-) -> None:
-    """Turn the axes to where they were, see what changed, and let the model be what it has become."""
-    after.network_.eval().requires_grad_(False)
-    known, network = len(model.vocabulary_), after.network_
-    space = topic_space(model)
-    if network.free_axes:
-        directions = network.word_directions()[:known].detach().cpu().numpy()
-        axes = axes_towards(directions, space.word_vectors, space.frequencies)
-        network.axes.copy_(torch.from_numpy(axes))
-    after.architecture_ = model.architecture_ | {"vocabulary_size": len(after.vocabulary_)}
-    after.training_ = model.training_ | asdict(settings)
-    after.history_ = model.history_ + state.history[1:]
-    after.stopped_, after.dev_perplexity_ = state.stopped, state.best
-    after.fit_seconds_ = model.fit_seconds_ + state.seconds
-    after.n_training_documents_ = model.n_training_documents_ + train.shape[0]
-    after.n_dev_documents_ = held_out.shape[0]
-    sample = train[some_rows(np.random.default_rng((model.seed, 2)), train.shape[0], 2 * COMPARED)]
-    share = train.shape[0] / after.n_training_documents_
-    after.kl_per_dimension_ = (1 - share) * model.kl_per_dimension_ + share * after.carried(sample)
-    record = UpdateRecord(
-        documents=train.shape[0],
-        new_words=len(after.vocabulary_) - known,
-        alignment=topic_alignment_record(space, topic_space(after)),
-        same_vectors=_same_vectors(model, after, held_out[:COMPARED]),
-        perplexity_before=state.first_score,
-        perplexity_after=state.best,
-        seconds=round(state.seconds, 1),
-        stopped=state.stopped,
-        corpus={"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None,
-    )
-    after.updates_ = [*model.updates_, record.as_dict()]
-    model.__dict__.update(after.__dict__)
-
-
-def topic_space(model: "DocumentModel") -> TopicSpace:
-    frequencies = model.network_.word_log_frequencies.double().exp().cpu().numpy()
-    return TopicSpace(model.word_vectors_, frequencies, model.vocabulary_.words, model.kl_per_dimension_)
-
-
-def _same_vectors(model: "DocumentModel", after: "DocumentModel", counts: Counts) -> float:
-    """Mean cosine of documents' vectors; those without a word of the old model have none to compare."""
-    old_words = counts[:, : len(model.vocabulary_)].tocsr()
+def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any) -> float:
+    """Of documents' vectors before and after; those without a word that the earlier network knows have none."""
+    old_words = counts[:, : len(earlier.word_log_frequencies)].tocsr()
     known = np.flatnonzero(np.diff(old_words.indptr))
-    before, now = model.transform(old_words[known]), after.transform(counts[known])
-    return float((unit_rows(before) * unit_rows(now)).sum(1).mean()) if len(known) else 0.0
+    if not len(known):
+        return 0.0
+    before, after = posterior_of(earlier, old_words[known]).mean, posterior_of(network, counts[known]).mean
+    return float((unit_rows(before) * unit_rows(after)).sum(1).mean())
 
 
 def _hash_of(network: DocumentNetwork) -> str:

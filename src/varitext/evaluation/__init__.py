@@ -1,6 +1,5 @@
 """How good a model is, each measure in its own file."""
 
-from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.evaluation.classification import ClassificationRecord, classification_record
 from varitext.evaluation.coherence import CoherenceRecord, coherence_record
 from varitext.evaluation.completion import CompletionRecord, completion_record
@@ -13,14 +12,12 @@ from varitext.evaluation.stability import (
     neighbourhood_stability_record,
     topic_stability_record,
 )
-from varitext.models.documents.bounds import document_bounds
 
 __all__ = [
     "ClassificationRecord",
     "CoherenceRecord",
     "CompletionRecord",
     "DiversityRecord",
-    "DocumentEvaluation",
     "NeighbourhoodStabilityRecord",
     "PerplexityRecord",
     "RetrievalRecord",
@@ -29,8 +26,6 @@ __all__ = [
     "coherence_record",
     "completion_record",
     "diversity_record",
-    "document_bounds",
-    "evaluate_documents",
     "neighbourhood_stability_record",
     "perplexity_record",
     "retrieval_record",

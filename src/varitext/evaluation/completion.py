@@ -1,14 +1,10 @@
 """Document completion: from one half of a document's words, how well are the words of the other half predicted?
 
-The words of each document are shuffled with a seed; the first floor(N/2) are hidden, the rest observed.
+The words of each document are shuffled with a seed; the first floor(N/2) are hidden, the rest observed. A model gives
+log p(hidden | observed) of each document: `documents/completion.py` asks a network of ours for it.
 
-each word by itself   log p(hidden | observed) = sum_w count_w log E_q[ p(w | h) ],  h ~ q(h | observed)
-all at once           log p(hidden | observed) = log E_q[ p(hidden | h) ]
-
-The first is the usual one, for models that give `word_log_probabilities(h)`. The second needs only the framework's four
-methods; with few samples it is on the low side. A model that knows better gives `completion_log_likelihood(observed,
-hidden, samples)`. No KL is in the figure: the hidden words are not used to infer h. It is no bound on log p(X) and
-not comparable with the perplexity of whole documents.
+There is no KL in it, since the hidden words are not used to infer h. It is no bound on log p(X) and not comparable with
+the perplexity of whole documents.
 """
 
 import math
@@ -17,15 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-import torch
-from torch import Tensor
 
-from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.significance import bootstrap_interval
-from varitext.models.documents.bounds import LARGEST_LOGITS
-from varitext.runtime.devices import seeded
 
 FEWEST_WORDS = 2  # one to see, one to guess
 
@@ -61,20 +52,16 @@ class Halves(NamedTuple):
 
 
 def completion_record(
-    model: Any,
-    counts: scipy.sparse.csr_matrix,
+    log_likelihood: np.ndarray,
+    halves: Halves,
     word_log_frequencies: np.ndarray,
-    samples: int = 20,
+    *,
+    estimator: str,
+    samples: int = 0,
     seed: int = 0,
-    device: str = "cpu",
+    left_out: int = 0,
 ) -> CompletionRecord:
-    """The record for documents of at least two known words; `model` is a document network."""
-    lengths = np.asarray(counts.sum(1)).ravel()
-    long_enough = counts[np.flatnonzero(lengths >= FEWEST_WORDS)]
-    if long_enough.shape[0] == 0:
-        raise InputError("no document has two words of the model's vocabulary: there is nothing to complete")
-    halves = split_words(long_enough, seed)
-    log_likelihood = completion_log_likelihoods(model, halves, samples, seed, device)
+    """The record of log p(hidden | observed) of each document, [D] nats, by whichever `estimator` and model."""
     hidden = np.asarray(halves.hidden.sum(1)).ravel()
     unigram = halves.hidden @ word_log_frequencies
     interval = bootstrap_interval(-log_likelihood / hidden, seed=seed)
@@ -88,13 +75,22 @@ def completion_record(
         unigram_corpus_perplexity=per_corpus_perplexity(unigram, hidden),
         ratio_to_unigram=per_document / unigram_per_document,
         n_documents=len(hidden),
-        n_documents_left_out=counts.shape[0] - len(hidden),
+        n_documents_left_out=left_out,
         n_observed_tokens=round(float(halves.observed.sum())),
         n_hidden_tokens=round(float(hidden.sum())),
         n_samples=samples,
         seed=seed,
-        estimator=estimator_of(model),
+        estimator=estimator,
     )
+
+
+def hide_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
+    """Both halves of every document of at least two known words."""
+    lengths = np.asarray(counts.sum(1)).ravel()
+    long_enough = counts[np.flatnonzero(lengths >= FEWEST_WORDS)]
+    if long_enough.shape[0] == 0:
+        raise InputError("no document has two words of the model's vocabulary: there is nothing to complete")
+    return split_words(long_enough, seed)
 
 
 def split_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
@@ -111,54 +107,6 @@ def split_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
     is_hidden = place < (lengths // 2)[owner[order]]
     hidden = np.bincount(entry[order][is_hidden], minlength=len(times))
     return Halves(*(_with_counts(counts, part) for part in (times - hidden, hidden)))
-
-
-@torch.no_grad()
-def completion_log_likelihoods(
-    model: Any, halves: Halves, samples: int = 20, seed: int = 0, device: str = "cpu"
-) -> np.ndarray:
-    """log p(hidden | observed) of every document; the same seed gives the same values."""
-    if samples < 1:
-        raise InputError(f"completion needs at least one sample, not {samples}")
-    documents, words = halves.observed.shape
-    size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, words))))
-    values = []
-    with seeded(seed, device):
-        for start in range(0, documents, size):
-            observed, hidden = (CountBatch.from_rows(half[start : start + size], device) for half in halves)
-            values.append(_ESTIMATORS[estimator_of(model)](model, observed, hidden, samples))
-    return torch.cat(values).double().cpu().numpy()
-
-
-def estimator_of(model: Any) -> str:
-    """How the figure is made for this model: by what the model gives."""
-    if hasattr(model, "completion_log_likelihood"):
-        return "the model's own"
-    return "each word by itself" if hasattr(model, "word_log_probabilities") else "all at once"
-
-
-def _by_the_model(model: Any, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-    return model.completion_log_likelihood(observed, hidden, samples)
-
-
-def _each_word(model: Any, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-    h = _draw(model, observed, samples)
-    every_word = model.word_log_probabilities(h)  # [S, B, V]
-    of_entries = torch.logsumexp(every_word[:, hidden.documents, hidden.words], 0) - math.log(samples)  # [n]
-    return torch.zeros_like(hidden.lengths).index_add_(0, hidden.documents, hidden.counts * of_entries)  # [B]
-
-
-def _all_at_once(model: Any, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-    h = _draw(model, observed, samples)
-    return torch.logsumexp(model.log_likelihood(h, model.encode(hidden)), 0) - math.log(samples)  # [B]
-
-
-def _draw(model: Any, observed: CountBatch, samples: int) -> Tensor:
-    posterior = model.posterior(model.encode(observed))
-    return posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)  # [S, B, K]
-
-
-_ESTIMATORS = {"the model's own": _by_the_model, "each word by itself": _each_word, "all at once": _all_at_once}
 
 
 def _with_counts(counts: scipy.sparse.csr_matrix, values: np.ndarray) -> scipy.sparse.csr_matrix:

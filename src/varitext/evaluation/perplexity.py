@@ -1,30 +1,17 @@
-"""Held-out perplexity, honestly: which kind of figure it is, the KL in, a tighter bound and the unigram model beside.
+"""Held-out perplexity, honestly: what kind of estimate it is, the KL in, a tighter bound and the unigram model beside.
 
-per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's figure: every document weighs the same
+per document   exp( -1/D sum_d (1/N_d) log p(X_d) )      the paper's: every document weighs the same
 per corpus     exp( -sum_d log p(X_d) / sum_d N_d )      every word weighs the same
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import scipy.sparse
-import torch
 
-from varitext.errors import InputError
 from varitext.evaluation.significance import bootstrap_interval
-from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, Figure
-
-
-class Judged(Protocol):
-    """What `perplexity_record` asks of a model; every `DocumentNetwork` has it."""
-
-    figure: Figure
-    word_log_frequencies: torch.Tensor
-
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds: ...
 
 
 @dataclass(frozen=True)
@@ -46,8 +33,8 @@ class PerplexityRecord:
     n_empty_documents: int
     n_tokens: int
     n_samples: int
-    kind: str = LOWER_BOUND.kind
-    figure: str = LOWER_BOUND.words
+    kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
+    figure: str  # the same in a sentence: which bound, which estimator
     standard_error: float = 0.0  # of per_document_perplexity, where that is an estimate with an error of its own
 
     def as_dict(self) -> dict[str, Any]:
@@ -55,38 +42,47 @@ class PerplexityRecord:
 
 
 def perplexity_record(
-    model: Judged, counts: scipy.sparse.csr_matrix, samples: int = 20, seed: int = 0
+    log_likelihood: np.ndarray,
+    kl: np.ndarray,
+    importance_weighted: np.ndarray,
+    unigram: np.ndarray,
+    lengths: np.ndarray,
+    *,
+    kind: str,
+    figure: str,
+    samples: int,
+    standard_errors: np.ndarray | None = None,
+    empty_documents: int = 0,
+    seed: int = 0,
 ) -> PerplexityRecord:
-    """The record for documents that have at least one known word; the others are left out and counted."""
-    lengths = np.asarray(counts.sum(1)).ravel()
-    known = counts[lengths > 0]
-    if known.shape[0] == 0:
-        raise InputError("no document has a word of the model's vocabulary: there is no perplexity to compute")
-    bounds = model.judge(known, samples, seed)
-    errors = bounds.standard_errors
-    unigram = known @ model.word_log_frequencies.double().cpu().numpy()
-    interval = bootstrap_interval(-bounds.elbo / bounds.lengths, seed=seed)  # over documents
-    per_document = per_document_perplexity(bounds.elbo, bounds.lengths)
-    unigram_per_document = per_document_perplexity(unigram, bounds.lengths)
+    """The record of D documents of at least one word, from values of one number per document, in nats.
+
+    The bound on log p(X) is `log_likelihood` less `kl`; where log p(X) is known `kl` is 0, and `importance_weighted` is
+    log p(X) again. `unigram` is that of the unigram model, `lengths` how many words each document has.
+    """
+    elbo = log_likelihood - kl
+    interval = bootstrap_interval(-elbo / lengths, seed=seed)  # over documents
+    per_document = per_document_perplexity(elbo, lengths)
+    unigram_per_document = per_document_perplexity(unigram, lengths)
     return PerplexityRecord(
         per_document_perplexity=per_document,
         per_document_interval_95=(_exp(interval.low), _exp(interval.high)),
-        corpus_perplexity=per_corpus_perplexity(bounds.elbo, bounds.lengths),
-        iwae_per_document_perplexity=per_document_perplexity(bounds.importance_weighted, bounds.lengths),
-        iwae_corpus_perplexity=per_corpus_perplexity(bounds.importance_weighted, bounds.lengths),
+        corpus_perplexity=per_corpus_perplexity(elbo, lengths),
+        iwae_per_document_perplexity=per_document_perplexity(importance_weighted, lengths),
+        iwae_corpus_perplexity=per_corpus_perplexity(importance_weighted, lengths),
         unigram_per_document_perplexity=unigram_per_document,
-        unigram_corpus_perplexity=per_corpus_perplexity(unigram, bounds.lengths),
+        unigram_corpus_perplexity=per_corpus_perplexity(unigram, lengths),
         ratio_to_unigram=per_document / unigram_per_document,
-        reconstruction_per_word=float((-bounds.log_likelihood / bounds.lengths).mean()),
-        kl_per_word=float((bounds.kl / bounds.lengths).mean()),
-        kl_per_document=float(bounds.kl.mean()),
-        n_documents=known.shape[0],
-        n_empty_documents=counts.shape[0] - known.shape[0],
-        n_tokens=round(float(bounds.lengths.sum())),
-        n_samples=samples if bounds.drawn is None else bounds.drawn,
-        kind=model.figure.kind,
-        figure=model.figure.words,
-        standard_error=0.0 if errors is None else float(per_document * (errors / bounds.lengths).mean()),
+        reconstruction_per_word=float((-log_likelihood / lengths).mean()),
+        kl_per_word=float((kl / lengths).mean()),
+        kl_per_document=float(kl.mean()),
+        n_documents=len(lengths),
+        n_empty_documents=empty_documents,
+        n_tokens=round(float(lengths.sum())),
+        n_samples=samples,
+        kind=kind,
+        figure=figure,
+        standard_error=0.0 if standard_errors is None else float(per_document * (standard_errors / lengths).mean()),
     )
 
 

@@ -8,7 +8,7 @@ matched     the mean likeness under the one-to-one matching for which it is larg
             change their numbers, as they do between two fits
 top_words   the mean share (Jaccard) of the ten first words that topic k keeps
 
-All means weigh a topic by what it carried before: one that carried nothing says nothing.
+All means weigh a topic by its KL before: one without any says nothing.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class TopicSpace(NamedTuple):
     word_vectors: np.ndarray  # [V, K]
     frequencies: np.ndarray  # [V]
     words: Sequence[str]
-    carried: np.ndarray  # [K] nats
+    kl_per_unit: np.ndarray  # [K] nats
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ def topic_alignment_record(before: TopicSpace, after: TopicSpace) -> TopicAlignm
         raise InputError("the models share fewer than two words: their topics cannot be compared")
     old, new = shared.T
     likeness = topic_likeness(before.word_vectors[old], after.word_vectors[new], before.frequencies[old])  # [K, K]
-    _, partner = linear_sum_assignment(before.carried[:, None] * likeness, maximize=True)
+    _, partner = linear_sum_assignment(before.kl_per_unit[:, None] * likeness, maximize=True)
     numbers = np.arange(len(likeness))
     words = [_first_words(space, rows) for space, rows in ((before, old), (after, new))]
     return TopicAlignmentRecord(
-        in_place=_mean(likeness.diagonal(), before.carried),
+        in_place=_mean(likeness.diagonal(), before.kl_per_unit),
         lowest=float(likeness.diagonal().min()),
-        matched=_mean(likeness[numbers, partner], before.carried),
+        matched=_mean(likeness[numbers, partner], before.kl_per_unit),
         moved=int((partner != numbers).sum()),
-        top_words=_mean(jaccard(*words).diagonal(), before.carried),
+        top_words=_mean(jaccard(*words).diagonal(), before.kl_per_unit),
         n_topics=len(likeness),
         n_words=len(shared),
     )
@@ -87,7 +87,7 @@ def topic_likeness(first: np.ndarray, second: np.ndarray, frequencies: np.ndarra
 def _first_words(space: TopicSpace, rows: np.ndarray) -> list[tuple[str, ...]]:
     """Of each topic, by its number, among the words that both models have."""
     names = [space.words[row] for row in rows]
-    topics = rank_topics(space.word_vectors[rows], space.frequencies[rows], names, space.carried, TOP_WORDS)
+    topics = rank_topics(space.word_vectors[rows], space.frequencies[rows], names, space.kl_per_unit, TOP_WORDS)
     return [topic.words for topic in sorted(topics, key=lambda topic: topic.number)]
 
 

@@ -6,8 +6,7 @@ Not a table of the paper, but what its comparisons report (RSM, docNADE) and wha
 from collections.abc import Iterator
 from typing import Any
 
-from varitext.documents.evaluation import DocumentEvaluation
-from varitext.evaluation import evaluate_documents
+from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.experiments.document_fits import (
     NAMES,
     NEWSGROUPS,

@@ -1,9 +1,10 @@
-"""What going on from a model is worth: 20 Newsgroups in two halves, the second learned after the first.
+"""What updating a model is worth: 20 Newsgroups in two halves, the second learned after the first.
 
 Not a table of the paper. The halves are drawn at random. Each way ends with the perplexity of the test documents, and
 with how alike its topics are to those of the first half: by their place, and by the best one-to-one matching.
 """
 
+import copy
 import dataclasses
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ import numpy as np
 
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
-from varitext.documents.updating import go_on, topic_space
 from varitext.evaluation.topic_alignment import topic_alignment_record
 from varitext.experiments.document_fits import NEWSGROUPS, QUICK_EPOCHS, hashes, load_part, samples_of, short
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
@@ -42,15 +42,13 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
     halves = split(load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan), seed)
     first = _fit(halves.first, seed, plan)
-    before = topic_space(first)
+    before = first.topic_space()
     found = {"first": _measured(first, halves, plan, None)}
     others = (("other seed", halves.first, seed + 1000), ("all", load_part(NEWSGROUPS, "train", plan), seed))
     for way, documents, own_seed in others:
         found[way] = _measured(_fit(documents, own_seed, plan), halves, plan, before)
     for way, pull in (("continued", 1.0), ("no pull", 0.0)):
-        model = DocumentModel(**first.get_params())
-        model.__dict__.update(first.__dict__)
-        go_on(model, halves.second, epochs=QUICK_EPOCHS if plan.quick else None, anchor=pull)
+        model = copy.copy(first).partial_fit(halves.second, epochs=QUICK_EPOCHS if plan.quick else None, anchor=pull)
         found[way] = _measured(model, halves, plan, before)
     return short({"ways": found}) | hashes(NEWSGROUPS, plan)
 
@@ -70,7 +68,7 @@ def _measured(model: DocumentModel, halves: Halves, plan: Plan, before: Any) -> 
     figures = {"test": model.perplexity(halves.test, samples_of(plan)), "seconds": model.fit_seconds_}
     figures["dev"] = model.dev_perplexity_
     if before is not None:
-        figures["alignment"] = topic_alignment_record(before, topic_space(model)).as_dict()
+        figures["alignment"] = topic_alignment_record(before, model.topic_space()).as_dict()
     if model.updates_:
         figures["update"] = model.updates_[-1]
     return figures

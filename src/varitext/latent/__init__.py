@@ -11,7 +11,7 @@ from varitext.latent.discrete import Bernoullis, Categoricals
 from varitext.latent.divergence import Distribution, kl
 from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
 from varitext.latent.gaussian import DiagonalGaussian
-from varitext.latent.local_expectation import FlipGains
+from varitext.latent.local_expectation import LocalLogOdds
 from varitext.latent.score_function import Estimate
 
 __all__ = [
@@ -25,8 +25,8 @@ __all__ = [
     "Distribution",
     "Draws",
     "Estimate",
-    "FlipGains",
     "LatentModel",
+    "LocalLogOdds",
     "choose_estimator",
     "draw",
     "elbo",

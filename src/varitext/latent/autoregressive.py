@@ -1,4 +1,4 @@
-"""Switches that know of each other: each depends on those before it."""
+"""Autoregressive Bernoulli latents: each unit depends on those before it."""
 
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ class AutoregressiveBernoullis(NamedTuple):
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """One switch after the other."""
+        """One unit after the other."""
         h = self.bias.new_zeros(samples, len(self.bias))
         noise = torch.rand_like(h)
         between = self.between.tril(-1)
@@ -35,8 +35,8 @@ class AutoregressiveBernoullis(NamedTuple):
             h[:, k] = noise[:, k] < torch.sigmoid(self.bias[k] + h @ between[k])
         return h  # [S, K]
 
-    def flip_gains(self, h: Tensor) -> Tensor:
-        """log p(h with h_k = 1) - log p(h with h_k = 0): of h_k itself, and of every switch after it."""
+    def local_log_odds(self, h: Tensor) -> Tensor:
+        """log p(h with h_k = 1) - log p(h with h_k = 0): of h_k itself, and of every unit after it."""
         logits, between = self.conditionals(h).logits, self.between.tril(-1)
         without = logits[..., :, None] - h[..., None, :] * between  # [S, B, j, k]   the logit of j if k is off
         normalisers = functional.softplus(without + between) - functional.softplus(without)

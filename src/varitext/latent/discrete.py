@@ -1,4 +1,4 @@
-"""Latent variables that are switches (Bernoulli) or choices (categorical); the end of paper, section 2.
+"""Bernoulli and categorical latent variables; the end of paper, section 2.
 
 Both are factorial. Gradients do not run through a draw, so there is `sample` and no `rsample`: what makes up for it
 is in `estimators.py`. Values of h are floats, ready for a linear layer: 0 or 1, and one-hot vectors.
@@ -14,7 +14,7 @@ from varitext.latent import noise
 
 
 class Bernoullis(NamedTuple):
-    """K independent switches: p(h_k = 1) = sigmoid(logits_k). Shapes broadcast."""
+    """K independent Bernoulli units: p(h_k = 1) = sigmoid(logits_k). Shapes broadcast."""
 
     logits: Tensor  # [B, K]
 
@@ -43,8 +43,8 @@ class Bernoullis(NamedTuple):
     def log_prob(self, h: Tensor) -> Tensor:
         return self.log_prob_per_dimension(h).sum(-1)  # [S, B]
 
-    def flip_gains(self, h: Tensor) -> Tensor:
-        """log p(h with h_k = 1) - log p(h with h_k = 0): for independent switches the logit, whatever h is."""
+    def local_log_odds(self, h: Tensor) -> Tensor:
+        """log p(h with h_k = 1) - log p(h with h_k = 0): for independent units the logit, whatever h is."""
         return self.logits.expand_as(h)  # [S, B, K]
 
     @property
@@ -55,21 +55,21 @@ class Bernoullis(NamedTuple):
         """Every h there is, for every example."""
         bits = torch.arange(self.logits.shape[-1], device=self.logits.device)
         numbers = torch.arange(self.number_of_values, device=self.logits.device)
-        switches = (numbers[:, None] >> bits & 1).to(self.logits.dtype)  # [N, K]
-        return switches[:, None].expand(-1, *self.logits.shape)  # [N, B, K]
+        every = (numbers[:, None] >> bits & 1).to(self.logits.dtype)  # [N, K]
+        return every[:, None].expand(-1, *self.logits.shape)  # [N, B, K]
 
 
 class Categoricals(NamedTuple):
-    """K independent choices among C: p(h_k = c) = softmax(logits_k)_c. A logit of -inf rules a choice out.
+    """K independent categorical units of C values: p(h_k = c) = softmax(logits_k)_c. A logit of -inf rules a value out.
 
-    One choice per example may leave out K: then h is [S, B, C], ready for a decoder of C topics.
+    A single unit per example may leave out K: then h is [S, B, C], ready for a decoder of C topics.
     """
 
     logits: Tensor  # [B, K, C] or [B, C]
 
     @classmethod
     def uniform(cls, like: Tensor) -> "Categoricals":
-        """All choices alike, with the shape, device and type of `like`."""
+        """All values alike, with the shape, device and type of `like`."""
         return cls(torch.zeros_like(like))
 
     @property
@@ -87,7 +87,7 @@ class Categoricals(NamedTuple):
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """The choice that wins argmax_c (logit_c - log E_c), E_c ~ Exponential(1), as a one-hot vector."""
+        """The value that wins argmax_c (logit_c - log E_c), E_c ~ Exponential(1), as a one-hot vector."""
         races = noise.exponential(samples, self.logits)
         return self._one_hot((self.logits - races.log()).argmax(-1))  # [S, B, K, C]
 

@@ -3,11 +3,11 @@
     reparameterised   Gaussian h: the gradient runs through h
     leave_one_out     discrete h: the baseline of one draw is the mean of the others
     nvil              discrete h: the baseline is learned (Mnih and Gregor 2014)
-    local_expectation binary h of a model that knows what each switch is worth: `flips.py`
+    local_expectation Bernoulli h of a model with `local_log_odds`: `local_expectation.py`
     exact             discrete h of few values: the sum over all of them
 
 An estimator is a module, for its state to be in the model's checkpoints, and is called with the model:
-`estimator(model, batch, samples, kl_weight)`. `learning_signal.py` has the formula.
+`estimator(model, batch, samples, kl_weight)`. `score_function.py` has the formula.
 """
 
 from typing import Any, NamedTuple

@@ -1,12 +1,12 @@
-"""The gradient for switches when a model can say what turning each of them does (Titsias and Lazaro-Gredilla 2015).
+"""Local expectation gradients for Bernoulli latents (Titsias and Lazaro-Gredilla 2015).
 
 The bound's gradient for the logit a_k of q(h_k = 1) needs no score function if both values of h_k are looked at:
 
     d/da_k E_q[g(h)]  =  sigmoid'(a_k) E_q[ g(h with h_k = 1) - g(h with h_k = 0) ],   g = log p(y | h) + w log p(h)
 
-The other switches are drawn, h_k is summed over; the entropy of q has a formula. Unbiased, nothing to learn, and with
-one draw far less noisy than a baseline makes four: every switch learns from its own difference, not from the sum of
-all. The price is that a model must know all K differences at a draw at once: `flip_gains(h, encoding)`.
+The other units are drawn, h_k is summed over; the entropy of q has a formula. Unbiased, nothing to learn, and with one
+draw far less noisy than a baseline makes four: every unit learns from its own difference, not from the sum of all.
+The price is that a model must know all K differences at a draw at once: `local_log_odds(h, encoding)`.
 """
 
 from typing import Any, NamedTuple
@@ -19,22 +19,24 @@ from varitext.latent.discrete import Bernoullis
 from varitext.latent.score_function import Estimate, discrete_draws, gradient_only, weighted
 
 
-class FlipGains(NamedTuple):
-    """What h_k = 1 is worth more than h_k = 0, the other switches as they are in h; no gradient runs through it."""
+class LocalLogOdds(NamedTuple):
+    """log p with h_k = 1 less log p with h_k = 0, the other units as they are in h; no gradient runs through it."""
 
     likelihood: Tensor  # [S, B, K]   of log p(y | h)
     prior: Tensor  # [S, B, K]   of log p(h | x)
 
 
 class LocalExpectation(nn.Module):
-    """For `Bernoullis` and a model with `flip_gains`."""
+    """For `Bernoullis` and a model with `local_log_odds`."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
         encoding = model.encode(batch)
         draws = discrete_draws(model, encoding, samples)
-        if not (isinstance(draws.posterior, Bernoullis) and hasattr(model, "flip_gains")):
-            raise InputError("local_expectation is for switches and a model with flip_gains; or use leave_one_out")
-        q, gains = draws.posterior, model.flip_gains(draws.h, encoding)
+        if not (isinstance(draws.posterior, Bernoullis) and hasattr(model, "local_log_odds")):
+            raise InputError(
+                "local_expectation is for Bernoulli latents of a model with local_log_odds; or use leave_one_out"
+            )
+        q, gains = draws.posterior, model.local_log_odds(draws.h, encoding)
         worth = (gains.likelihood + kl_weight * gains.prior).mean(0).detach()  # [B, K]
         of_q = (q.probabilities * worth + kl_weight * q.entropy).sum(-1)
         of_p = (draws.log_likelihood + kl_weight * draws.prior.log_prob(draws.h)).mean(0)

@@ -41,7 +41,7 @@ def read(
     """What each reader makes of its batch, all of them at once."""
     chunks = [list(_chunks(*pair, word_vectors)) for pair in zip(readers, batches, strict=True)]
     jobs = [Job(reader.lstm, one.words) for reader, many in zip(readers, chunks, strict=True) for one in many]
-    states = iter(run_side_by_side(jobs))
+    states = iter(run_in_parallel(jobs))
     return [_together(batch, many, states) for batch, many in zip(batches, chunks, strict=True)]
 
 
@@ -107,7 +107,7 @@ class Job(NamedTuple):
         return self.lstm(self.words)[0]  # [b, t, H]
 
 
-def run_side_by_side(jobs: Sequence[Job]) -> list[Tensor]:
+def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
     """The states that each job gives, by all workers if there are any; autograd goes through as if one by one."""
     pool = workers()
     if pool is None or len(jobs) == 1 or jobs[0].words.device.type != "cpu":
@@ -116,10 +116,10 @@ def run_side_by_side(jobs: Sequence[Job]) -> list[Tensor]:
         return _in_threads(pool, jobs, [(job,) for job in jobs], Job.run, grad=False)
     lstms = {id(job.lstm): job.lstm for job in jobs}.values()
     weights = [weight for lstm in lstms for weight in lstm.parameters()]
-    return list(_SideBySide.apply(pool, jobs, *(job.words for job in jobs), *weights))
+    return list(_InParallel.apply(pool, jobs, *(job.words for job in jobs), *weights))
 
 
-class _SideBySide(torch.autograd.Function):
+class _InParallel(torch.autograd.Function):
     """Every job has a graph of its own, which its thread builds and later walks back through."""
 
     @staticmethod

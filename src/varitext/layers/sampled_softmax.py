@@ -7,8 +7,8 @@ frequencies q, each weighed by 1 / (M q):
 
     Z'(h) = sum_{w frequent} exp(h R_w + b_w)  +  (1/M) sum_m exp(h R_{w_m} + b_{w_m}) / q(w_m)
 
-E[Z'] = Z. The logarithm of Z' is too low by about Var(Z') / (2 Z^2), which falls with 1/M, so the likelihood that is
-climbed in training is a little too high. Evaluation never uses it. `docs/benchmark.md` has the bias as measured.
+E[Z'] = Z. The logarithm of Z' is too low by about Var(Z') / (2 Z^2), which falls with 1/M, so the likelihood that
+training maximises is a little too high. Evaluation never uses it. `docs/benchmark.md` has the bias as measured.
 """
 
 import math

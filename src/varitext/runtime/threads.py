@@ -11,17 +11,17 @@ _WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=
 
 
 @contextmanager
-def running_on(threads: int | None, side_by_side: bool = False) -> Iterator[None]:
+def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[None]:
     """Run the block with so many threads, as many as now if None, and leave the process as it was.
 
-    Threads share every operation of torch; or, `side_by_side`, torch has one, and `workers` has them for whole jobs.
+    Threads share every operation of torch; or, `parallel_jobs`, torch has one, and `workers` has them for whole jobs.
     Only one of the two: both at once would wait for each other. So the workers are gone, too, when the block ends.
     """
     before = torch.get_num_threads()
     number = threads or before
-    side_by_side = side_by_side and number > 1
-    pool = ThreadPoolExecutor(number, "worker", torch.set_num_threads, (1,)) if side_by_side else None
-    torch.set_num_threads(1 if side_by_side else number)
+    parallel_jobs = parallel_jobs and number > 1
+    pool = ThreadPoolExecutor(number, "worker", torch.set_num_threads, (1,)) if parallel_jobs else None
+    torch.set_num_threads(1 if parallel_jobs else number)
     token = _WORKERS.set(pool)
     try:
         yield

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from varitext.documents.model import BLOCK, DocumentModel
+from varitext.documents.model import DocumentModel
+from varitext.documents.posterior import BLOCK
 from varitext.errors import InputError
+from varitext.evaluation.telling_words import telling_words
 from varitext.evaluation.topics import nearest, strongest_topics
-from varitext.report.documents.sample import telling_words
 
 if TYPE_CHECKING:
     from varitext.corpora import Documents
@@ -86,7 +87,9 @@ class CorpusIndex:
             vectors.append(self._model.posterior(content[start : min(start + BLOCK, n)]).mean)
         self.vectors = np.concatenate(vectors)
         if documents.texts is None:  # then the words that tell it from others speak for a document
-            self._beginnings = [", ".join(words) for words in telling_words(content[:n], self._model)]
+            log_frequencies = self._model.network_.word_log_frequencies.cpu().numpy()
+            telling = telling_words(content[:n], log_frequencies, self._model.vocabulary_.words)
+            self._beginnings = [", ".join(words) for words in telling]
         else:
             self._beginnings = [beginning(text) for text in documents.texts[:n]]
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]

@@ -11,6 +11,7 @@ import scipy.sparse
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
+from varitext.evaluation.telling_words import telling_columns
 from varitext.evaluation.topics import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.corpus_map import CorpusMap
@@ -150,10 +151,8 @@ def leave_one_out(whole: scipy.sparse.csr_matrix, columns: np.ndarray) -> scipy.
 
 
 def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.ndarray:
-    """The columns of one document's words, those first that set it apart most: n log(p(word | document) / p(word))."""
-    frequencies = model.network_.word_log_frequencies.cpu().numpy()
-    surprise = whole.data * (np.log(whole.data / whole.data.sum()) - frequencies[whole.indices])
-    return whole.indices[np.argsort(-surprise, kind="stable")]
+    """The columns of one document's words, those first that set it apart most."""
+    return next(telling_columns(whole, model.network_.word_log_frequencies.cpu().numpy()))
 
 
 def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
@@ -163,7 +162,7 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
     known = counts[lengths > 0]
     if not known.shape[0]:
         raise InputError("no text has a word that the model knows")
-    bounds = model.network_.judge(known, samples, model.seed)
+    bounds = model.network_.evaluate(known, samples, model.seed)
     unigram = known @ model.network_.word_log_frequencies.double().cpu().numpy()
     nats = -np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]
     each = iter(np.exp(np.minimum(nats, 700.0)).tolist())  # JSON knows no infinity
@@ -173,8 +172,8 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
         "per_document_perplexity": per_document_perplexity(bounds.elbo, bounds.lengths),
         "corpus_perplexity": per_corpus_perplexity(bounds.elbo, bounds.lengths),
         "unigram_per_document_perplexity": per_document_perplexity(unigram, bounds.lengths),
-        "kind": model.network_.figure.kind,
-        "figure": model.network_.figure.words,
+        "kind": model.network_.estimate_kind.kind,
+        "figure": model.network_.estimate_kind.words,
         "samples": samples if bounds.drawn is None else bounds.drawn,
     }
 

@@ -124,13 +124,13 @@ class Trainer:
 
     @torch.no_grad()
     def _together(self, parameters: list[nn.Parameter], loss: StepLoss) -> StepLoss:
-        """Sum gradients and figures over all processes, and agree on the time and on whether one was asked to stop."""
+        """Sum gradients and losses over all processes, and agree on the time and on whether one was asked to stop."""
         seconds, asked = time.monotonic() - self.started, self.interruption.requested
         if self.world.size > 1:
             told = [float(asked), seconds if self.world.is_first else 0.0]
-            figures = torch.cat([torch.stack(loss), torch.tensor(told, device=loss.loss.device)])
-            self.world.sum_([*(each.grad for each in parameters if each.grad is not None), figures])
-            loss, (asked, seconds) = StepLoss(*figures[:3]), figures[3:].tolist()
+            sums = torch.cat([torch.stack(loss), torch.tensor(told, device=loss.loss.device)])
+            self.world.sum_([*(each.grad for each in parameters if each.grad is not None), sums])
+            loss, (asked, seconds) = StepLoss(*sums[:3]), sums[3:].tolist()
         self.state.seconds, self.asked_to_stop = seconds, bool(asked)
         return loss
 

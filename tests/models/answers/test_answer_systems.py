@@ -21,12 +21,12 @@ from varitext.errors import InputError
 from varitext.layers.convolution import SentenceConvolution
 from varitext.layers.words import WordEmbedding
 from varitext.models.answers import lclr_learning as latent_alignment
-from varitext.models.answers.features.alignment import AlignedCorpus, side_by_side, unit_vectors
+from varitext.models.answers.features.alignment import AlignedCorpus, padded_candidates, unit_vectors
 from varitext.models.answers.features.bm25 import bm25
 from varitext.models.answers.features.overlap import COUNTS, Overlap
 from varitext.models.answers.features.word_table import WordTable
 from varitext.models.answers.features.wordnet import WordNet, has_wordnet, known_wordnet
-from varitext.models.answers.lclr import LatentAlignment
+from varitext.models.answers.lclr import LCLR
 from varitext.models.answers.lclr_learning import AlignmentChoices, best_choices, loss_and_gradient, scores
 from varitext.models.answers.overlap_regression import OverlapRegression
 from varitext.models.answers.paragraph_vectors import NEGATIVE, ParagraphVectors
@@ -83,7 +83,7 @@ SYSTEMS = {
     "bm25": lambda words: OverlapRegression(words, "bm25"),
     "pv": lambda words: ParagraphVectors(words, 6, doc2vec_epochs=3),
     "word_alignment": lambda words: WordAlignment(words, 6),
-    "lclr": lambda words: LatentAlignment(words, 6, ("lexical", "vectors", "type", "length")),
+    "lclr": lambda words: LCLR(words, 6, ("lexical", "vectors", "type", "length")),
 }
 for_every_system = pytest.mark.parametrize("name", SYSTEMS)
 
@@ -291,10 +291,10 @@ def test_without_vectors_only_words_themselves_match():
     assert set(np.unique(system.features(TEST)[:, system.columns.index("count_near")])) == {0}
 
 
-def test_side_by_side():
-    filled = side_by_side(np.array([3, 4, 5]), np.array([2, 0, 1]), -1)
+def test_padded_candidates():
+    filled = padded_candidates(np.array([3, 4, 5]), np.array([2, 0, 1]), -1)
     assert filled.tolist() == [[3, 4], [-1, -1], [5, -1]]
-    assert side_by_side(np.array([], int), np.array([0]), -1).tolist() == [[-1]]
+    assert padded_candidates(np.array([], int), np.array([0]), -1).tolist() == [[-1]]
 
 
 # Latent alignment
@@ -379,7 +379,7 @@ def test_no_turn_makes_the_loss_larger(seed):
 
 def test_choices_of_words_and_of_the_interrogative_by_hand():
     words = Vocabulary(("king", "crowned"))
-    system = LatentAlignment(words, 2, ("lexical", "type"))
+    system = LCLR(words, 2, ("lexical", "type"))
     system.n_answers.fill_(9)
     asked = corpus(question("1", "when was the king crowned", ("The king crowns", 0), ("in 1914", 1), ("", 0)))
     found = system.choices(asked)
@@ -488,9 +488,9 @@ def test_without_wordnet_its_features_are_left_out_or_missed(monkeypatch):
     known_wordnet.cache_clear()
     try:
         words = learn_words(TRAIN, VECTORS, 6, 0)
-        assert "wordnet" not in LatentAlignment(words.vocabulary, 6).groups
+        assert "wordnet" not in LCLR(words.vocabulary, 6).groups
         with pytest.raises(InputError, match=r"pip install 'varitext\[wordnet\]'"):
-            LatentAlignment(words.vocabulary, 6, "wordnet").learn(TRAIN, DEV, words)
+            LCLR(words.vocabulary, 6, "wordnet").learn(TRAIN, DEV, words)
     finally:
         known_wordnet.cache_clear()
 

@@ -71,17 +71,17 @@ def test_an_autoregressive_prior_sums_to_one_and_draws_what_it_says():
         assert draws[:, k].mean().item() == pytest.approx((probabilities @ every[:, k]).item(), abs=0.02)
     per_dimension = prior.log_prob_per_dimension(every)
     first = torch.distributions.Bernoulli(logits=prior.bias[0]).log_prob(every[:, 0])
-    torch.testing.assert_close(per_dimension[:, 0], first)  # the first switch depends on none
+    torch.testing.assert_close(per_dimension[:, 0], first)  # the first unit depends on none
     torch.testing.assert_close(per_dimension.sum(1), prior.log_prob(every))
 
 
 @pytest.mark.parametrize("kind", [SBN, FDARN])
-def test_flip_gains_are_what_turning_a_switch_changes(kind):
+def test_local_log_odds_are_what_changing_a_unit_changes(kind):
     model, batch = tiny(kind), small_batch()
     with torch.no_grad():
         draws = every_value(model, batch)
         encoding = model.encode(batch)
-        gains = model.flip_gains(draws.h, encoding)
+        gains = model.local_log_odds(draws.h, encoding)
         for k in range(4):
             on, off = draws.h.clone(), draws.h.clone()
             on[..., k], off[..., k] = 1, 0
@@ -144,7 +144,7 @@ def test_refinement_closes_most_of_the_gap_to_the_best_factorial_q(kind):
 
 
 def test_local_expectation_says_what_it_needs():
-    with pytest.raises(InputError, match="switches and a model with flip_gains"):
+    with pytest.raises(InputError, match="Bernoulli latents of a model with local_log_odds"):
         choose_estimator("local_expectation")(tiny(NVDMCategorical), small_batch(), 1)
 
 

@@ -140,13 +140,13 @@ def test_random_orders_are_orders_of_the_same_words():
 
 def test_both_figures_of_a_document_and_their_order():
     model, counts = network(), scipy.sparse.csr_matrix(np.array([[2, 1, 0, 0, 1], [0, 0, 1, 3, 0]], np.float32))
-    many = model.judge(counts, samples=5000, seed=0)  # 1,000 orders
+    many = model.evaluate(counts, samples=5000, seed=0)  # 1,000 orders
     orders = in_order(model, list(itertools.permutations([0, 0, 1, 4])))
     assert many.elbo[0] == pytest.approx(orders.mean().item(), abs=0.1)
     assert many.importance_weighted[0] == pytest.approx(orders.logsumexp(0).item() - math.log(24), abs=0.1)
     assert (many.importance_weighted >= many.elbo).all() and not many.kl.any()
-    again = model.judge(counts, samples=20, seed=3)
-    np.testing.assert_array_equal(again.elbo, model.judge(counts, samples=20, seed=3).elbo)
+    again = model.evaluate(counts, samples=20, seed=3)
+    np.testing.assert_array_equal(again.elbo, model.evaluate(counts, samples=20, seed=3).elbo)
 
 
 @pytest.mark.parametrize("preset", ["recommended", "balanced-tree", "huffman-tree"])

@@ -19,8 +19,13 @@ from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents import MODELS
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, Figure, exact_bounds
-from varitext.models.documents.information import directions_carry, gaussian_carries, shares_carry, switches_carry
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
+from varitext.models.documents.information import (
+    bernoulli_kl_per_unit,
+    direction_information,
+    gaussian_kl_per_unit,
+    proportion_information,
+)
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.report.documents.headline import document_headline
 from varitext.training.settings import TrainingSettings
@@ -33,7 +38,7 @@ SMALL = {"latent_dim": 2, "threads": 1}
 class Mixture(DocumentNetwork):
     """Each document is of one of K kinds: log p(X) = log sum_k pi_k prod_i p(x_i | k), exactly."""
 
-    figure = Figure("exact", "log p(X), summed over the kinds")
+    estimate_kind = EstimateKind("exact", "log p(X), summed over the kinds")
     free_axes = False
 
     def __init__(self, vocabulary_size: int, latent_dim: int):
@@ -53,7 +58,7 @@ class Mixture(DocumentNetwork):
         return Estimate(log_probability, Bound(log_probability, torch.zeros(len(batch), self.latent_dim)))
 
     @torch.no_grad()
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         values = [torch.logsumexp(self.log_joint(batch), 0) for batch in CountBatches(counts).in_order(64)]
         return exact_bounds(torch.cat(values).double().numpy(), counts, self.latent_dim)
 
@@ -61,8 +66,8 @@ class Mixture(DocumentNetwork):
         kinds = torch.softmax(self.log_joint(batch), 0).T  # [B, K]
         return DocumentVectors(kinds, torch.zeros_like(kinds))
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        return shares_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return torch.log_softmax(self.words, 1).T
@@ -180,20 +185,20 @@ def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():
 def test_a_dimension_that_never_moves_carries_nothing():
     still = torch.full((5, 3), 1 / 3)
     frequencies = torch.log(torch.tensor([0.2, 0.3, 0.5]))
-    assert gaussian_carries(torch.zeros(5, 3), torch.ones(5, 3)).abs().max() == 0
-    for carried in (
-        switches_carry(still),
-        shares_carry(still),
-        directions_carry(still, torch.eye(3), frequencies, 9.0),
+    assert gaussian_kl_per_unit(torch.zeros(5, 3), torch.ones(5, 3)).abs().max() == 0
+    for information in (
+        bernoulli_kl_per_unit(still),
+        proportion_information(still),
+        direction_information(still, torch.eye(3), frequencies, 9.0),
     ):
-        np.testing.assert_allclose(carried, 0, atol=1e-12)
+        np.testing.assert_allclose(information, 0, atol=1e-12)
 
 
-def test_a_switch_that_tells_two_halves_apart_carries_log_2():
+def test_a_unit_that_tells_two_halves_apart_has_log_2_nats():
     halves = torch.tensor([[0.0], [1.0]]).repeat(10, 1)
-    assert switches_carry(halves).item() == pytest.approx(math.log(2), abs=1e-4)
+    assert bernoulli_kl_per_unit(halves).item() == pytest.approx(math.log(2), abs=1e-4)
     shares = torch.cat([halves, 1 - halves], 1)
-    assert shares_carry(shares).sum().item() == pytest.approx(math.log(2))
+    assert proportion_information(shares).sum().item() == pytest.approx(math.log(2))
 
 
 def test_directions_carry_what_a_small_step_changes():
@@ -204,4 +209,6 @@ def test_directions_carry_what_a_small_step_changes():
     centre = torch.log_softmax(vectors.mean(0) @ directions.T + bias, 0)
     moved = torch.log_softmax(vectors @ directions.T + bias, 1)
     divergence = (moved.exp() * (moved - centre)).sum(1).mean()
-    assert directions_carry(vectors, directions, centre, 50.0).item() == pytest.approx(50 * divergence.item(), rel=0.02)
+    assert direction_information(vectors, directions, centre, 50.0).item() == pytest.approx(
+        50 * divergence.item(), rel=0.02
+    )

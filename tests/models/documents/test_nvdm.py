@@ -1,4 +1,4 @@
-"""NVDM's own mathematics: the step from h = 0, refinement, readable axes, thinning, presets."""
+"""NVDM's own mathematics: the step from h = 0, refinement, readable axes, word dropout, presets."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synthetic import topic_documents
 
 from varitext import DocumentModel
-from varitext.batches.counts import CountBatch, thin
+from varitext.batches.counts import CountBatch, drop_words
 from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents.axes import readable_axes
@@ -147,17 +147,17 @@ def test_readable_axes_undo_a_rotation_of_sparse_coordinates():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 1.0))
-def test_thinning_only_takes_words_away_and_leaves_no_document_empty(seed, most):
-    thinned = thin(COUNTS, most, np.random.default_rng(seed))
-    assert thinned.shape == COUNTS.shape
-    assert (COUNTS - thinned).min() >= 0
-    assert (np.asarray(thinned.sum(1)) > 0).all()
-    assert np.array_equal(thinned.data, np.round(thinned.data)) and (thinned.data > 0).all()
+def test_word_dropout_only_takes_words_away_and_leaves_no_document_empty(seed, most):
+    dropped = drop_words(COUNTS, most, np.random.default_rng(seed))
+    assert dropped.shape == COUNTS.shape
+    assert (COUNTS - dropped).min() >= 0
+    assert (np.asarray(dropped.sum(1)) > 0).all()
+    assert np.array_equal(dropped.data, np.round(dropped.data)) and (dropped.data > 0).all()
 
 
-def test_thinning_takes_the_share_it_says_on_average():
+def test_word_dropout_takes_the_share_it_says_on_average():
     counts = scipy.sparse.csr_matrix(np.full((2000, 5), 20, np.float32))
-    kept = thin(counts, 0.6, np.random.default_rng(0)).sum() / counts.sum()
+    kept = drop_words(counts, 0.6, np.random.default_rng(0)).sum() / counts.sum()
     assert kept == pytest.approx(0.7, abs=0.02)  # between none and 0.6 lost, 0.3 on average
 
 

@@ -100,7 +100,7 @@ def test_a_straight_line_between_lengths_never_overstates_a_probability():
 
 
 def peaked() -> ReplicatedSoftmax:
-    """All ten switches on make one word very probable; with some of them off the word is nearly impossible."""
+    """All ten units on make one word very probable; with some of them off the word is nearly impossible."""
     weights, bias = torch.zeros(5, 10, dtype=torch.double), torch.zeros(5, dtype=torch.double)
     weights[0], bias[0] = 1.2, -8.0
     return ReplicatedSoftmax(weights, bias, torch.full((10,), -0.15, dtype=torch.double))
@@ -109,7 +109,7 @@ def peaked() -> ReplicatedSoftmax:
 def test_peaks_are_climbed_and_together_never_exceed_the_partition_function():
     model, lengths = peaked(), np.array([0, 1, 5, 20, 100])
     few_off = torch.ones(4, 10, dtype=torch.double)
-    few_off[0, 3], few_off[1, [2, 7]], few_off[2] = 0, 0, 0  # two climb to the same peak, one to that of all off
+    few_off[0, 3], few_off[1, [2, 7]], few_off[2] = 0, 0, 0  # two go to the same peak, one to that of all off
     peaks = peak_energies(model, few_off)
     assert len(peaks) == 2
     floor = np.logaddexp.reduce(np.outer(lengths, peaks.numpy()), axis=1)

@@ -1,4 +1,4 @@
-"""SWV: the most probable h, the gradient it learns by, and the bound it is judged by."""
+"""SWV: the most probable h, the gradient it learns by, and the bound it is evaluated by."""
 
 import dataclasses
 

@@ -28,7 +28,7 @@ class VaritextNVDM:
         return self.model.transform(documents, refine=False)
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
-        return self.model.network_.judge(counts, PREDICTION_SAMPLES, self.model.seed).elbo
+        return self.model.network_.evaluate(counts, PREDICTION_SAMPLES, self.model.seed).elbo
 
 
 SYSTEM = VaritextNVDM

@@ -1,7 +1,7 @@
 """The models of answers by name. To add one, write its file and name it here."""
 
 from varitext.models.answers.convolutional import BigramCNN, DeepCNN
-from varitext.models.answers.lclr import LatentAlignment
+from varitext.models.answers.lclr import LCLR
 from varitext.models.answers.nasm import NASM
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.overlap_regression import OverlapRegression
@@ -21,6 +21,6 @@ SCORERS: dict[str, type[AnswerScorer]] = {
     "overlap": OverlapRegression,
     "pv": ParagraphVectors,
     "word_alignment": WordAlignment,
-    "lclr": LatentAlignment,
+    "lclr": LCLR,
 }
 ANSWER_MODELS: dict[str, type[AnswerNetwork] | type[AnswerScorer]] = NETWORKS | SCORERS

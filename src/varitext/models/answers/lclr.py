@@ -1,6 +1,6 @@
 """LCLR: latent word alignment with features of meaning, under a max-margin classifier (Yih and others 2013).
 
-The question's words choose words of the candidate; `latent_alignment.py` learns what makes a good choice. A choice is
+The question's words choose words of the candidate; `lclr_learning.py` learns what makes a good choice. A choice is
 described by groups of features, each of which can be left out:
 
     lexical    the same word (stop words apart), the same stem
@@ -24,7 +24,7 @@ from varitext.models.answers.features.alignment import (
     NO_WORD,
     AlignedCorpus,
     QuestionPairs,
-    side_by_side,
+    padded_candidates,
     unit_vectors,
 )
 from varitext.models.answers.features.wordnet import WordSenses, has_wordnet, needed_wordnet
@@ -46,7 +46,7 @@ MONTHS = {"January", "February", "March", "April", "May", "June", "July", "Augus
 MONTHS |= {"October", "November", "December"}
 
 
-class LatentAlignment(AnswerScorer):
+class LCLR(AnswerScorer):
     """Ranks by the score of the best alignment; `features` names groups. Those of WordNet need its files.
 
     `cost` is what all pairs together weigh in learning beside theta's own size.
@@ -158,7 +158,7 @@ def _answer_types(question: Question, corpus: AlignedCorpus, pairs: QuestionPair
     wanted = _wanted([word.lower() for word in question.words])
     lengths = np.array([len(candidate.words) for candidate in question.candidates])
     looks = [_look(word, place) for one in question.candidates for place, word in enumerate(one.words)]
-    looks = side_by_side(np.array(looks, bool).reshape(-1, 3), lengths, False)  # [C, T, 3]
+    looks = padded_candidates(np.array(looks, bool).reshape(-1, 3), lengths, False)  # [C, T, 3]
     new = ~pairs.same.any(0)[..., None] if len(pairs.asked) else True
     year, number, name = (looks & new).any(1).T  # [C]
     right = (wanted == "when") & year, (wanted == "how many") & number, (wanted in ("who", "where")) & name

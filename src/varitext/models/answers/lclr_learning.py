@@ -65,7 +65,7 @@ def loss_and_gradient(
 
 
 def learn(choices: AlignmentChoices, labels: np.ndarray, start: np.ndarray, cost: float, turns: int) -> np.ndarray:
-    """theta after so many turns, or when the loss no longer falls."""
+    """theta after `turns` turns, or when the loss no longer falls."""
     theta, before = start, np.inf
     for _ in range(turns):
         fixed = best_choices(choices, theta)

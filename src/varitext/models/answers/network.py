@@ -30,10 +30,10 @@ class AnswerNetwork(nn.Module):
     """
 
     has_latent = False
-    in_one_go = False  # but by gradients, step by step
+    trained_by_gradient = True
     updates = 700  # enough: about 13 passes over WikiQA; 25 were no better in trials on training questions
     joins_columns = True  # whether counts and position can be added to its probability
-    side_by_side = False  # whether its training has jobs for several workers (`threads.py`)
+    parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words

@@ -116,7 +116,7 @@ def _train(texts: list[list[str]], dim: int, epochs: int, seed: int):
 
 
 def _spread(weights: np.ndarray, number: int) -> np.ndarray:
-    """So many places, each as often as its weight says: evenly spaced on the running sum of weights, without chance."""
+    """`number` places, each as often as its weight says: evenly spaced on the running sum, without chance."""
     running = np.cumsum(weights)
     return np.searchsorted(running, running[-1] * (np.arange(number) + 0.5) / number)
 

@@ -10,7 +10,7 @@ from varitext.models.answers.network import AnswerNetwork, Encoding
 
 
 class RecurrentNetwork(AnswerNetwork):
-    side_by_side = True
+    parallel_training = True
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """What systems have in common that no gradient trains: features of a pair, and a logistic regression on them.
 
-A network learns from batches of word numbers. These learn in one go from the questions themselves, since words that
+A network learns from batches of word numbers. These learn at once from the questions themselves, since words that
 training never saw are half of what they go by. What they learned is in buffers: the model folder keeps nothing else.
 """
 
@@ -28,10 +28,10 @@ class AnswerScorer(nn.Module):
     """
 
     has_latent = False
-    in_one_go = True
+    trained_by_gradient = False
     updates = 0
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these
-    side_by_side = False  # whether its training has jobs for several workers (`threads.py`)
+    parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice

@@ -10,7 +10,7 @@ bias, hence log Z_N a little low on average). Between two lengths the added word
 multiplied by a strength that rises from 0 to 1, which leaves Gibbs sampling as easy as before.
 
 A run can miss a narrow peak of g that only few h lead to, and would then call every document too probable. So from
-where its chains end it climbs to peaks h_1, h_2, .. of g, switch by switch: log sum_i exp(N g(h_i)) is never above
+where its chains end it goes uphill to peaks h_1, h_2, .. of g, unit by unit: log sum_i exp(N g(h_i)) is never above
 log Z_N, and stands in for the estimate where it is larger.
 
 log Z_N is convex in N, being a log sum of exponentials of N times something. So between the lengths visited a straight
@@ -130,12 +130,12 @@ def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, st
 
 
 def peak_energies(model: ReplicatedSoftmax, h: Tensor, sweeps: int = 2) -> Tensor:
-    """g at peaks above h: turn a switch wherever that raises g. Each peak once."""
+    """g at peaks above h: change a unit wherever that raises g. Each peak once."""
     h = torch.unique(h, dim=0)
     energy = model.energy_per_word(h)
-    for switch in list(range(h.shape[1])) * sweeps:
+    for unit in list(range(h.shape[1])) * sweeps:
         turned = h.clone()
-        turned[:, switch] = 1 - turned[:, switch]
+        turned[:, unit] = 1 - turned[:, unit]
         there = model.energy_per_word(turned)
         higher = there > energy
         h, energy = torch.where(higher[:, None], turned, h), torch.where(higher, there, energy)

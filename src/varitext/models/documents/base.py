@@ -1,20 +1,20 @@
 """What `DocumentModel` asks of a model of documents, with the answers of a model whose h is Gaussian.
 
     objective         what goes up in training, per document          default: the bound, by the model's estimator
-    judge, figure     log p(X) of held-out documents, and what kind   default: the lower bound from draws of h
-                      of figure that is: bound, exact or estimate
+    evaluate          log p(X) of held-out documents                  default: the lower bound from draws of h
+    estimate_kind     what that is: a bound, exact or an estimate     default: a bound
     document_vectors  one vector per document, and how sure that is   default: mean and std of q(h | X)
-    carried           what each dimension of those vectors carries    default: its KL
+    kl_per_unit       the information in each dimension of those      default: its KL
     word_directions   one vector per word, for topics and neighbours  none: every model has its own
     recipe            how to fit a corpus of some size, by preset     none
 
 A model with a latent h gives `encode`, `prior`, `posterior` and `log_likelihood` (`latent.bound.LatentModel`), and may
-keep all defaults if h is Gaussian. One whose likelihood is exact needs none of these four: it overrides the first four
+keep all defaults if h is Gaussian. One whose likelihood is exact needs none of these four: it overrides the first five
 rows. A model may also have
 
     inference_parameters()           which parameters are phi, for alternating updates
     baseline_input(encoding)         what the baseline of `nvil` reads
-    fit_directly(train, settings)    its own way of learning in place of gradients: see `direct_training.py`
+    fit_directly(train, settings)    its own way of learning in place of gradients: see `documents/direct.py`
     word_log_probabilities(h), or completion_log_likelihood(observed, hidden, samples)
                                      what completing documents needs: see `evaluation/completion.py`
 """
@@ -31,12 +31,12 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian, Estimate, choose_estimator
 from varitext.models.documents.axes import readable_axes
-from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, Figure, document_bounds
-from varitext.models.documents.information import gaussian_carries
+from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, EstimateKind, document_bounds
+from varitext.models.documents.information import gaussian_kl_per_unit
 
 
 class DocumentVectors(NamedTuple):
-    """Where each document lies, and how sure that is; std is 0 where a model knows no doubt."""
+    """Where each document lies, and how sure that is; std is 0 where a model has no posterior."""
 
     mean: Tensor  # [B, K]
     std: Tensor  # [B, K]
@@ -45,7 +45,7 @@ class DocumentVectors(NamedTuple):
 class DocumentNetwork(nn.Module):
     """The base of document models."""
 
-    figure: Figure = LOWER_BOUND
+    estimate_kind: EstimateKind = LOWER_BOUND
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
     rows_draw_alone = True  # false if the noise of one document depends on the others, so that processes cannot share
     refinement_steps = 0  # that q makes on the generative model in prediction, beyond what the inference network says
@@ -60,7 +60,7 @@ class DocumentNetwork(nn.Module):
         self.estimator = choose_estimator(estimator, baseline_dim)
         self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))  # [V]   the unigram model
         if self.free_axes:
-            self.register_buffer("axes", torch.eye(latent_dim))  # [K, K]   how users see h: see latent/rotation.py
+            self.register_buffer("axes", torch.eye(latent_dim))  # [K, K]   how users see h: see axes.py
 
     @contextmanager
     def refining(self, refine: bool) -> Iterator[None]:
@@ -89,7 +89,7 @@ class DocumentNetwork(nn.Module):
         """Per document: a `surrogate` that goes up in training, and the `bound` that the progress line shows."""
         return self.estimator(self, batch, samples, kl_weight)
 
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """log p(X) of every document, as `figure` says; the same seed gives the same values.
 
         Where it is exact there are no draws and no KL: `exact_bounds` makes the record.
@@ -113,9 +113,9 @@ class DocumentNetwork(nn.Module):
         known = (batch.lengths > 0)[:, None]
         return DocumentVectors(torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0))
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        """Nats per document that each dimension carries, from a sample of training documents; ranks the topics."""
-        return gaussian_carries(vectors.mean, vectors.std)  # [K]
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        """Information per dimension in nats, from a sample of training documents; ranks the topics."""
+        return gaussian_kl_per_unit(vectors.mean, vectors.std)  # [K]
 
     def word_directions(self) -> Tensor:
         """One vector per word in the space of h, [V, K]: what moving h that way does to the word."""

@@ -1,9 +1,9 @@
-"""What document models with binary h share: everything but the prior.
+"""Document models with Bernoulli latents: everything but the prior.
 
     inference network   q(h | X) = prod_k Bernoulli(sigmoid(a_k(X)))
     generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
 
-h are K switches, each of which turns a topic on. No gradient runs through them: see `latent/estimators.py`.
+h are K Bernoulli units, each of which turns a topic on. No gradient runs through them: see `latent/estimators.py`.
 
 In prediction q may be refined: what the inference network says is the start of a few mean-field steps on the generative
 model itself. The bound is a bound for any q, and the network cannot know all documents by heart.
@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.latent import BaselineInput, Bernoullis, Distribution
-from varitext.latent.local_expectation import FlipGains
+from varitext.latent.local_expectation import LocalLogOdds
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood, sparse_times_dense
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.information import switches_carry
+from varitext.models.documents.information import bernoulli_kl_per_unit
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 
 STEP = 0.2  # how far a refinement step goes
@@ -33,10 +33,10 @@ class Encoding(NamedTuple):
     batch: CountBatch
 
 
-class SwitchNetwork(DocumentNetwork):
+class BernoulliNetwork(DocumentNetwork):
     """A model adds `add_prior`, `prior`, and `prior_probabilities` for documents of no words."""
 
-    free_axes = False  # a switch is a switch: its axis has a meaning of its own
+    free_axes = False  # a unit is on or off: its axis has a meaning of its own
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class SwitchNetwork(DocumentNetwork):
 
     @torch.no_grad()
     def refine(self, posterior: Bernoullis, encoding: Encoding) -> Bernoullis:
-        """Steps towards the logits that are best for each switch if the others stand at their probabilities:
+        """Steps towards the logits that are best for each unit if the others stand at their probabilities:
 
             a_k  =  log p(h_k = 1) - log p(h_k = 0)  +  log p(X | h_k = 1) - log p(X | h_k = 0)
 
-        the last difference to second order around those probabilities. Short steps, since all switches move at once.
+        the last difference to second order around those probabilities. Short steps, since all units move at once.
         """
         batch, directions, logits = encoding.batch, self.decoder.weight, posterior.logits
         observed = sparse_times_dense(batch, batch.counts, directions)  # [B, K]   R X
@@ -96,7 +96,7 @@ class SwitchNetwork(DocumentNetwork):
             expected = probabilities @ directions
             variance = probabilities @ directions.square() - expected.square()
             gain = observed - batch.lengths[:, None] * (expected + (0.5 - h) * variance)
-            best = (self.prior(encoding).flip_gains(h) + gain).clamp(-SUREST, SUREST)
+            best = (self.prior(encoding).local_log_odds(h) + gain).clamp(-SUREST, SUREST)
             logits = logits + STEP * (best - logits)
         return Bernoullis(logits)
 
@@ -108,7 +108,7 @@ class SwitchNetwork(DocumentNetwork):
         raise NotImplementedError
 
     @torch.no_grad()
-    def flip_gains(self, h: Tensor, encoding: Encoding) -> FlipGains:
+    def local_log_odds(self, h: Tensor, encoding: Encoding) -> LocalLogOdds:
         """Turning h_k on multiplies the weight of word w by exp(R_wk), hence, with p = softmax(h^T R + b),
 
             log p(X | h_k = 1) - log p(X | h_k = 0)  =  (R X)_k - N log sum_w p_w exp(R_wk)      where h_k is 0
@@ -120,7 +120,7 @@ class SwitchNetwork(DocumentNetwork):
         turned_on, turned_off = ((probabilities @ (sign * directions).exp()).log() for sign in (1, -1))  # [S, B, K]
         normaliser = torch.where(h == 0, turned_on, -turned_off)
         observed = sparse_times_dense(batch, batch.counts, directions)  # [B, K]   R X
-        return FlipGains(observed - batch.lengths[:, None] * normaliser, self.prior(encoding).flip_gains(h))
+        return LocalLogOdds(observed - batch.lengths[:, None] * normaliser, self.prior(encoding).local_log_odds(h))
 
     def baseline_input(self, encoding: Encoding) -> BaselineInput:
         """C reads what q reads, and what the unigram model says of a word; f grows with the words of a document."""
@@ -133,14 +133,14 @@ class SwitchNetwork(DocumentNetwork):
     # What users and training look at
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """q(h_k = 1 | X) and the spread of a switch, sqrt(p (1 - p))."""
+        """q(h_k = 1 | X) and the std of a Bernoulli unit, sqrt(p (1 - p))."""
         probabilities, known = self.posterior(self.encode(batch)).probabilities, batch.lengths > 0
         if not known.all():
             probabilities = torch.where(known[:, None], probabilities, self.prior_probabilities())
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        return switches_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return bernoulli_kl_per_unit(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return self.decoder.weight  # [V, K]

@@ -13,14 +13,14 @@ from varitext.runtime.devices import seeded
 LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 
 
-class Figure(NamedTuple):
-    """What a model's log p(X) is."""
+class EstimateKind(NamedTuple):
+    """What a model's log p(X) is: a bound, exact or an estimate."""
 
     kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
     words: str  # the same in a sentence: which bound, which estimator
 
 
-LOWER_BOUND = Figure("bound", "variational lower bound on log p(X), KL included: an upper bound on perplexity")
+LOWER_BOUND = EstimateKind("bound", "variational lower bound on log p(X), KL included: an upper bound on perplexity")
 
 
 class DocumentBounds(NamedTuple):

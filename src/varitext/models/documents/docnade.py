@@ -4,7 +4,7 @@
     h_i = activation(c + sum_{j<i} W_{x_j})
 
 Nothing is latent, so log p is exact for a given order of the words. A bag of words has no order: one model serves all,
-trained on random ones. Two figures follow from the orders o of one document, and both are reported:
+trained on random ones. Two estimates follow from the orders o of one document, and both are reported:
 
     mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
     log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other
@@ -31,8 +31,8 @@ from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
 from varitext.layers.tree_softmax import SHAPES, WordTree
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, Figure, exact_bounds
-from varitext.models.documents.information import directions_carry
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
+from varitext.models.documents.information import direction_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
 from varitext.training.settings import TrainingSettings
@@ -45,7 +45,7 @@ ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 class DocNADE(DocumentNetwork):
     """An autoregressive model of bags of words; a document's vector is the hidden layer after all its words."""
 
-    figure = Figure(
+    estimate_kind = EstimateKind(
         "exact",
         "log p(X), exact for a given order of the words: its mean over n_samples random orders; importance-weighted: "
         "log p(X) of the mixture of these orders",
@@ -94,7 +94,7 @@ class DocNADE(DocumentNetwork):
         return Estimate(value, Bound(value, value.new_zeros(len(batch), self.latent_dim)))
 
     @torch.no_grad()
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """One order for every five samples that others draw. The bound is the mean over orders of log p."""
         orders = max(1, samples // SAMPLES_PER_ORDER)
         with seeded(seed, self.bias.device):
@@ -114,7 +114,7 @@ class DocNADE(DocumentNetwork):
 
     def log_probability_in_order(self, words: Tensor, documents: Tensor, size: int) -> Tensor:
         """log p of `size` documents word by word; `words` are theirs in order, document by document."""
-        sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents in one go, so with room to spare
+        sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents at once, so in double precision
         sums = sums - self.embedding[words]  # up to the word before
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
@@ -139,9 +139,9 @@ class DocNADE(DocumentNetwork):
         hidden = self.hidden(batch)
         return DocumentVectors(hidden, torch.zeros_like(hidden))
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         directions = self.output.word_gradients()
-        return directions_carry(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
+        return direction_information(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
 
     def word_directions(self) -> Tensor:
         return self.embedding

@@ -3,21 +3,22 @@ each other, and a factorial inference network.
 
     prior               p(h) = prod_k Bernoulli(sigmoid(c_k + sum_{j<k} W_kj h_j))
 
-The rest is in `switch_network.py`. The KL against this prior has no formula: it comes from draws of q.
+The rest is in `binary.py`. The KL against this prior has no formula: it comes from draws of q
+(`latent/divergence.py::kl_from_draws`).
 """
 
 import torch
 from torch import Tensor, nn
 
 from varitext.latent.autoregressive import AutoregressiveBernoullis
-from varitext.models.documents.binary import Encoding, SwitchNetwork
+from varitext.models.documents.binary import BernoulliNetwork, Encoding
 from varitext.runtime.devices import seeded
 
 PRIOR_DRAWS = 2000
 
 
-class FDARN(SwitchNetwork):
-    """K switches, each of which depends on those before it."""
+class FDARN(BernoulliNetwork):
+    """K Bernoulli units, each of which depends on those before it."""
 
     def add_prior(self, latent_dim: int) -> None:
         self.prior_bias = nn.Parameter(torch.zeros(latent_dim))  # c

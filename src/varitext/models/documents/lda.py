@@ -3,7 +3,7 @@
     theta ~ Dirichlet(alpha),    p(w | theta) = sum_k theta_k topic_k(w)
 
 tomotopy (extra `lda`) is needed to fit only. What is kept are the topics and alpha, as plain tensors; documents are
-inferred and judged by our own variational bound with the topics fixed (`evaluation/lda_bound.py`).
+inferred and evaluated by our own variational bound with the topics fixed (`lda_bound.py`).
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from torch import Tensor
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, Figure
-from varitext.models.documents.information import shares_carry
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind
+from varitext.models.documents.information import proportion_information
 from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
@@ -33,7 +33,7 @@ class LDA(DocumentNetwork):
 
     free_axes = False
     whole_counts = True
-    figure = Figure(
+    estimate_kind = EstimateKind(
         "bound",
         "variational lower bound on log p(X) with the topics fixed, run to convergence: an upper bound on perplexity",
     )
@@ -66,7 +66,7 @@ class LDA(DocumentNetwork):
         self.word_topics /= self.word_topics.sum(0)
         self.alpha.copy_(torch.from_numpy(np.asarray(sampler.alpha, np.float64)))
 
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         with seeded(seed, self.alpha.device):
             bounds = lda_bounds(self._topic_prior(), counts, samples)
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
@@ -87,8 +87,8 @@ class LDA(DocumentNetwork):
         words = (shares[hidden.documents] * self.word_topics[hidden.words]).sum(1).log()  # [n]
         return words.new_zeros(len(hidden)).index_add_(0, hidden.documents, hidden.counts * words)  # [B]
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        return shares_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return self.word_topics.float()

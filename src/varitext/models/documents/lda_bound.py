@@ -3,7 +3,7 @@
     q(theta) = Dirichlet(gamma),    log p(X) >= E_q[log p(X | theta)] - KL(q || Dirichlet(alpha))
 
 with the topics of single words summed out in the best way that such a q allows (Blei, Ng, Jordan 2003), and gamma run
-to convergence. The figure is of the same kind as NVDM's, a lower bound on log p of the same words, so tools compare.
+to convergence. The result is of the same kind as NVDM's, a lower bound on log p of the same words, so tools compare.
 Draws of theta from q give the importance-weighted bound, for which p(X | theta) is exact.
 """
 

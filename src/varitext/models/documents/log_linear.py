@@ -16,11 +16,11 @@ from varitext.latent import DiagonalGaussian
 from varitext.layers.counts import sparse_times_dense
 
 
-class Hill(NamedTuple):
+class LogJoint(NamedTuple):
     """log p(h, X) around h, one row per document."""
 
     h: Tensor  # [B, K]
-    height: Tensor  # [B, 1]
+    value: Tensor  # [B, 1]
     gradient: Tensor  # [B, K]
     precision: Tensor  # [B, K]   minus the second derivative, each dimension by itself
 
@@ -45,26 +45,26 @@ def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
 
 
 @torch.no_grad()
-def climb(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> Hill:
-    """Uphill from h; a document that would go down stays and takes a smaller step next."""
-    slope = _Slope(decoder, batch)
-    here = slope.first(h)
+def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> LogJoint:
+    """From h, scaled by curvature; a document that would go down stays and takes a smaller step next."""
+    log_joint = _LogJointOf(decoder, batch)
+    here = log_joint.first(h)
     step_size = torch.full_like(h[:, :1], 0.2)
     for _ in range(steps):
-        there = slope.at(here.h + step_size * here.gradient / here.precision)
-        better = there.height > here.height  # [B, 1]   never where it is not a number
-        here = Hill(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
+        there = log_joint.at(here.h + step_size * here.gradient / here.precision)
+        better = there.value > here.value  # [B, 1]   never where it is not a number
+        here = LogJoint(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
         step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
     return here
 
 
-class _Slope:
+class _LogJointOf:
     """log p(h, X) of a batch up to a constant, its gradient, and its curvature dimension by dimension.
 
     The normaliser, the mean and the mean square of the word vectors under softmax(h R + b) are sums over all words with
     the same weights exp(h R_w + b_w): one matrix product has them all. The weights are taken relative to the largest
     at the first h, which the product that makes the logits subtracts: later ones are near. Where they are not, and
-    overflow or vanish, the height is no number or minus infinity, and the step is not taken.
+    overflow or vanish, the value is no number or minus infinity, and the step is not taken.
     """
 
     def __init__(self, decoder: nn.Linear, batch: CountBatch):
@@ -77,23 +77,23 @@ class _Slope:
         self.one = torch.ones_like(self.statistics[:, :1])
         self.shift = torch.zeros_like(self.one)  # [B, 1]
 
-    def first(self, h: Tensor) -> Hill:
+    def first(self, h: Tensor) -> LogJoint:
         logits = self._logits(h)
         self.shift = logits.amax(1, keepdim=True)
-        return self._hill(h, logits.sub_(self.shift))
+        return self._evaluated(h, logits.sub_(self.shift))
 
-    def at(self, h: Tensor) -> Hill:
-        return self._hill(h, self._logits(h))
+    def at(self, h: Tensor) -> LogJoint:
+        return self._evaluated(h, self._logits(h))
 
     def _logits(self, h: Tensor) -> Tensor:
         return torch.cat([h, self.one, self.shift], 1) @ self.logit_weights  # [B, V]
 
-    def _hill(self, h: Tensor, logits: Tensor) -> Hill:
+    def _evaluated(self, h: Tensor, logits: Tensor) -> LogJoint:
         sums = logits.exp_() @ self.moments  # [B, 2 K + 1]
         total = sums[:, -1:].where(sums[:, -1:] > 0, torch.nan)
         expected, square = (sums[:, :-1] / total).chunk(2, 1)  # [B, K]
         variance = (square - expected.square()).clamp(min=0)
         normaliser = self.shift + total.log()
-        height = (h * self.statistics - 0.5 * h.square()).sum(1, keepdim=True) - self.lengths * normaliser
+        value = (h * self.statistics - 0.5 * h.square()).sum(1, keepdim=True) - self.lengths * normaliser
         gradient = self.statistics - self.lengths * expected - h
-        return Hill(h, height, gradient, 1 + self.lengths * variance)
+        return LogJoint(h, value, gradient, 1 + self.lengths * variance)

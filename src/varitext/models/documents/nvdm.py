@@ -13,8 +13,8 @@ A document enters only through R X and its length N: they are sufficient statist
 numbers made of those instead of V counts: one Newton step on this formula, which it learns to correct, and the log of
 the length. It has no weight of its own for any word, hence cannot learn rare words' quirks by heart.
 
-In prediction the mean may be refined: a few steps uphill on the same formula, which is concave in h, each kept only
-where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
+In prediction the mean may be refined: a few steps of gradient ascent on the same formula, which is concave in h, each
+kept only where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
 
 With many words most of the work is the softmax over all of them. Training may then estimate its normaliser from some
 (`sampled_softmax.py`); evaluation always has the exact one.
@@ -33,7 +33,7 @@ from varitext.latent import DiagonalGaussian
 from varitext.layers.counts import MLP, CountEncoder, GaussianHead, centred_log_length, multinomial_log_likelihood
 from varitext.layers.sampled_softmax import sample_words, sampled_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
-from varitext.models.documents.log_linear import climb, newton_step
+from varitext.models.documents.log_linear import gradient_ascent, newton_step
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
@@ -120,7 +120,7 @@ class NVDM(DocumentNetwork):
 
     def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:
         """Move the mean uphill on log p(h, X)."""
-        return climb(self.decoder, mean, batch, self.refinement_steps).h
+        return gradient_ascent(self.decoder, mean, batch, self.refinement_steps).h
 
     def _standard(self, like: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian.standard(like.new_empty(len(like), self.latent_dim))
@@ -149,7 +149,7 @@ def _paper_recipe() -> Recipe:
     return Recipe(
         architecture={"inference": "words", "activation": "relu", "softmax": None},
         training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15),
-        objective=DocumentObjective(length_exponent=0.7, thinning=0.7),
+        objective=DocumentObjective(length_exponent=0.7, word_dropout=0.7),
     )
 
 
@@ -158,7 +158,7 @@ def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
     epochs = round(min(100, max(8, 5000 / math.sqrt(documents))))
     batch_size = min(256, max(32, 2 ** round(math.log2(documents / 32))))
     # a few thousand articles are learned by heart unless they change; a title of three words has none to spare
-    thinning = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
+    word_dropout = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
     return Recipe(
         architecture={
             "inference": "statistics",
@@ -173,5 +173,5 @@ def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
             learning_rate=5e-3 * math.sqrt(batch_size / 256),
             patience=max(5, epochs // 4),
         ),
-        objective=DocumentObjective(length_exponent=0.7, thinning=thinning),
+        objective=DocumentObjective(length_exponent=0.7, word_dropout=word_dropout),
     )

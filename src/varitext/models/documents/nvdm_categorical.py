@@ -1,10 +1,12 @@
-"""NVDM whose h is a set of choices: K of them, each among C values.
+"""NVDM with categorical latents: K of them, each of C values.
 
     prior               p(h) = prod_k Categorical(softmax(c_k)), c learned
     generative model    p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
     inference network   q(h | X) = prod_k Categorical(softmax(a_k(X)))
 
 `latent_dim` is K. A document's vector has the K C probabilities of q; each is a topic.
+
+The KL has a formula: `latent/divergence.py::kl`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +20,7 @@ from varitext.errors import InputError
 from varitext.latent import Categoricals
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.information import switches_carry
+from varitext.models.documents.information import bernoulli_kl_per_unit
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 
 
@@ -28,7 +30,7 @@ class Encoding(NamedTuple):
 
 
 class NVDMCategorical(DocumentNetwork):
-    """K choices among C."""
+    """K categorical latents of C values."""
 
     free_axes = False
 
@@ -79,16 +81,16 @@ class NVDMCategorical(DocumentNetwork):
     # What users and training look at
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """The probability of every value of every choice; a document of no words gets the prior's."""
+        """The probability of every value of every latent; a document of no words gets the prior's."""
         encoding = self.encode(batch)
         known = (batch.lengths > 0)[:, None]
         q, p = (each(encoding).probabilities.flatten(1) for each in (self.posterior, self.prior))  # [B, K C]
         probabilities = torch.where(known, q, p)
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        """Each value as a switch: taken or not."""
-        return switches_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        """Each value as a Bernoulli unit: taken or not."""
+        return bernoulli_kl_per_unit(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return self.decoder.weight  # [V, K C]

@@ -19,7 +19,7 @@ from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian
 from varitext.layers.counts import CountEncoder, GaussianHead, multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.information import shares_carry
+from varitext.models.documents.information import proportion_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 
 
@@ -85,8 +85,8 @@ class NVDMSoftmax(DocumentNetwork):
         slopes = shares[:, :, None] * (weights - (shares @ weights)[:, None, :])  # [B, K, K]
         return DocumentVectors(shares, (slopes * std[:, None, :]).norm(dim=-1))
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        return shares_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:
         """log beta_kw against the word's frequency: how many times likelier the topic makes it."""

@@ -22,10 +22,10 @@ class DocumentObjective:
     (`DocumentNetwork.objective`)."""
 
     length_exponent: float = 0.0
-    """The figure of merit, per-document perplexity, weighs a document's bound by 1/N; a plain mean weighs it by 1 and
-    lets the few long documents decide. a lies between: 0 is the plain bound, 1 the figure itself."""
-    thinning: float = 0.0
-    """The largest share of its words that a training document may lose, anew at every pass; see `batches.thin`."""
+    """The measure reported, per-document perplexity, weighs a document's bound by 1/N; a plain mean weighs it by 1 and
+    lets the few long documents decide. a lies between: 0 is the plain bound, 1 the measure itself."""
+    word_dropout: float = 0.0
+    """The largest share of its words that a training document may lose, anew at every pass; see `drop_words`."""
 
 
 def schedule_for(documents: int, learning_rate: float, samples: int = 1, passes: int = 41) -> TrainingSettings:

@@ -26,8 +26,8 @@ from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
 from varitext.models.documents.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, Figure, exact_bounds
-from varitext.models.documents.information import switches_carry
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
+from varitext.models.documents.information import bernoulli_kl_per_unit
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
 from varitext.training.settings import TrainingSettings
@@ -38,7 +38,7 @@ CHAINS = 128
 class RSM(DocumentNetwork):
     """An undirected model of bags of words; a document's vector is its hidden units' probabilities."""
 
-    figure = Figure(
+    estimate_kind = EstimateKind(
         "estimate",
         "log p(X) with the partition function of each length estimated by annealed importance sampling over n_samples "
         "chains: not a bound; see standard_error",
@@ -125,7 +125,7 @@ class RSM(DocumentNetwork):
         return anneal(detached, longest, chains, bridges=bridges)
 
     @torch.no_grad()
-    def judge(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """The more samples, the more chains, and the slower they anneal."""
         batches = CountBatches(counts, self.word_bias.device).in_order(512)
         unnormalised = torch.cat([self.log_unnormalised(batch) for batch in batches]).double().cpu().numpy()
@@ -153,12 +153,12 @@ class RSM(DocumentNetwork):
     # What users look at
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """p(h = 1 | X), unit by unit, and the std of such a switch. They are independent given the words: exact."""
+        """p(h = 1 | X), unit by unit, and the std of such a unit. They are independent given the words: exact."""
         probabilities = torch.sigmoid(self.hidden_input(batch))
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def carried(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        return switches_carry(vectors.mean)
+    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+        return bernoulli_kl_per_unit(vectors.mean)
 
     def word_directions(self) -> Tensor:
         return self.word_weights

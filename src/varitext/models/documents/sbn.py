@@ -2,18 +2,18 @@
 
     prior               p(h) = prod_k Bernoulli(sigmoid(c_k)), c learned
 
-The rest is in `switch_network.py`.
+The rest is in `binary.py`. The KL has a formula: `latent/divergence.py::kl`.
 """
 
 import torch
 from torch import Tensor, nn
 
 from varitext.latent import Bernoullis
-from varitext.models.documents.binary import Encoding, SwitchNetwork
+from varitext.models.documents.binary import BernoulliNetwork, Encoding
 
 
-class SBN(SwitchNetwork):
-    """K independent switches."""
+class SBN(BernoulliNetwork):
+    """K independent Bernoulli units."""
 
     def add_prior(self, latent_dim: int) -> None:
         self.prior_logits = nn.Parameter(torch.zeros(latent_dim))  # c

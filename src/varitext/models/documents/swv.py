@@ -26,8 +26,8 @@ from varitext.errors import InputError
 from varitext.latent import Bound, DiagonalGaussian, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
-from varitext.models.documents.bounds import Figure
-from varitext.models.documents.log_linear import climb, newton_step
+from varitext.models.documents.bounds import EstimateKind
+from varitext.models.documents.log_linear import gradient_ascent, newton_step
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
@@ -40,7 +40,7 @@ class Encoding(NamedTuple):
 class SWV(DocumentNetwork):
     """Log-linear word vectors with the most probable h of each document."""
 
-    figure = Figure(
+    estimate_kind = EstimateKind(
         "bound",
         "variational lower bound on log p(X), KL included, with q a Gaussian at the most probable h: "
         "an upper bound on perplexity",
@@ -68,7 +68,7 @@ class SWV(DocumentNetwork):
 
     def encode(self, batch: CountBatch) -> Encoding:
         start = newton_step(self.decoder, batch).mean
-        top = climb(self.decoder, start, batch, self.training_steps if self.training else self.steps)
+        top = gradient_ascent(self.decoder, start, batch, self.training_steps if self.training else self.steps)
         return Encoding(DiagonalGaussian(top.h, -0.5 * top.precision.log()), batch)
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:

@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from varitext.corpora.sharded_counts import blocks_of
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
+from varitext.evaluation.telling_words import telling_words
 from varitext.report.escaping import one_line
 
 MOST_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
-TELLING_WORDS = 6
 NO_LABEL = "no label"
 
 
@@ -51,28 +50,16 @@ def choose_documents(
     rows = _sample(np.flatnonzero(has_words), most, model.seed)
     sample = counts[rows]
     posterior = model.posterior(sample)
+    log_frequencies = model.network_.word_log_frequencies.cpu().numpy()
     return ShownDocuments(
         mean=posterior.mean,
         std=posterior.std,
         lengths=np.asarray(sample.sum(1)).ravel(),
-        telling_words=telling_words(sample, model),
+        telling_words=telling_words(sample, log_frequencies, model.vocabulary_.words),
         labels=None if labels is None else tuple(_label(labels[row]) for row in rows),
         titles=None if titles is None else tuple(one_line(titles[row]) for row in rows),
         of=counts.shape[0],
     )
-
-
-def telling_words(counts: scipy.sparse.csr_matrix, model: DocumentModel) -> tuple[tuple[str, ...], ...]:
-    """For each document the words that set it apart most from the corpus: n log(p(word | document) / p(word))."""
-    frequencies = model.network_.word_log_frequencies.cpu().numpy()
-    words = model.vocabulary_.words
-    told = []
-    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
-        columns, values = counts.indices[start:end], counts.data[start:end]
-        surprise = values * (np.log(values / values.sum()) - frequencies[columns])
-        strongest = np.argsort(-surprise, kind="stable")[:TELLING_WORDS]
-        told.append(tuple(words[column] for column in columns[strongest]))
-    return tuple(told)
 
 
 def _sample(rows: np.ndarray, most: int, seed: int) -> np.ndarray:

@@ -58,7 +58,7 @@ class AlignedCorpus:
         for rows in self.table.questions:
             _, first = np.unique(rows.question, return_index=True)
             asked = rows.question[np.sort(first)]
-            yield self._pairs(asked[self.is_word[asked]], side_by_side(rows.answers, rows.lengths, NO_WORD))
+            yield self._pairs(asked[self.is_word[asked]], padded_candidates(rows.answers, rows.lengths, NO_WORD))
 
     def _pairs(self, asked: np.ndarray, answers: np.ndarray) -> QuestionPairs:
         here = (answers != NO_WORD) & self.is_word[answers]  # [C, T]
@@ -70,7 +70,7 @@ class AlignedCorpus:
         return QuestionPairs(asked, answers, same, same_stem, similarity)
 
 
-def side_by_side(values: np.ndarray, lengths: np.ndarray, filling: float) -> np.ndarray:
+def padded_candidates(values: np.ndarray, lengths: np.ndarray, filling: float) -> np.ndarray:
     """Values of all candidates' words one after another, [m, ...], as [C, T, ...], at least one place wide."""
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # [C, T]
     filled = np.full((*mask.shape, *values.shape[1:]), filling, values.dtype)

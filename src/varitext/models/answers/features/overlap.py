@@ -9,7 +9,7 @@
     log_length          log(1 + number of words)
 
 Case and punctuation do not count. df is of training answers alone, and a word that none of them has is as rare as
-a word can be: nothing of a test part is needed. `combination.py` joins these columns with a model's probability.
+a word can be: nothing of a test part is needed. The ranker's second stage joins these columns with a probability.
 """
 
 from collections import Counter

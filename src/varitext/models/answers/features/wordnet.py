@@ -73,7 +73,7 @@ class WordNet:
         return found
 
     def follow(self, synsets: Iterable[Synset], symbol: str, levels: int = 1) -> set[Synset]:
-        """All synsets within so many pointers."""
+        """All synsets within `levels` pointers."""
         reached: set[Synset] = set()
         edge = set(synsets)
         for _ in range(levels):

@@ -1,0 +1,98 @@
+"""Document completion by a network: what it says of the hidden half of each document, having seen the other.
+
+each word by itself   log p(hidden | observed) = sum_w count_w log E_q[ p(w | h) ],  h ~ q(h | observed)
+all at once           log p(hidden | observed) = log E_q[ p(hidden | h) ]
+
+The first is the usual one, for models that give `word_log_probabilities(h)`. The second needs only the framework's four
+methods; with few samples it is on the low side. A model with a better way gives `completion_log_likelihood(observed,
+hidden, samples)`.
+"""
+
+import math
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from varitext.batches.counts import CountBatch
+from varitext.errors import InputError
+from varitext.evaluation.completion import CompletionRecord, Halves, completion_record, hide_words
+from varitext.latent import LatentModel
+from varitext.models.documents.bounds import LARGEST_LOGITS
+from varitext.runtime.devices import seeded
+
+
+@runtime_checkable
+class CompletesDocuments(Protocol):
+    """A model with a way of its own, for example because it has no h."""
+
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor: ...
+
+
+@runtime_checkable
+class PredictsWords(LatentModel, Protocol):
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word, [S, B, V]."""
+
+
+Completer = CompletesDocuments | PredictsWords | LatentModel
+
+
+def completion_of(
+    model: Completer,
+    counts: scipy.sparse.csr_matrix,
+    word_log_frequencies: np.ndarray,
+    samples: int = 20,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+) -> CompletionRecord:
+    """Hide half of the words of every document of at least two, let the model predict them, and measure that."""
+    halves = hide_words(counts, seed)
+    log_likelihood = completion_log_likelihoods(model, halves, samples, seed, device)
+    return completion_record(
+        log_likelihood,
+        halves,
+        word_log_frequencies,
+        estimator=estimator_of(model),
+        samples=samples,
+        seed=seed,
+        left_out=counts.shape[0] - halves.hidden.shape[0],
+    )
+
+
+@torch.no_grad()
+def completion_log_likelihoods(
+    model: Completer, halves: Halves, samples: int = 20, seed: int = 0, device: torch.device | str = "cpu"
+) -> np.ndarray:
+    """log p(hidden | observed) of every document; the same seed gives the same values."""
+    if samples < 1:
+        raise InputError(f"completion needs at least one sample, not {samples}")
+    documents, words = halves.observed.shape
+    size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, words))))
+    values = []
+    with seeded(seed, device):
+        for start in range(0, documents, size):
+            observed, hidden = (CountBatch.from_rows(half[start : start + size], device) for half in halves)
+            values.append(_log_likelihood(model, observed, hidden, samples))
+    return torch.cat(values).double().cpu().numpy()
+
+
+def estimator_of(model: Completer) -> str:
+    """How log p(hidden | observed) is estimated: by what the model gives."""
+    if isinstance(model, CompletesDocuments):
+        return "the model's own"
+    return "each word by itself" if isinstance(model, PredictsWords) else "all at once"
+
+
+def _log_likelihood(model: Completer, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+    if isinstance(model, CompletesDocuments):
+        return model.completion_log_likelihood(observed, hidden, samples)
+    posterior = model.posterior(model.encode(observed))
+    h = posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)  # [S, B, K]
+    if not isinstance(model, PredictsWords):
+        return torch.logsumexp(model.log_likelihood(h, model.encode(hidden)), 0) - math.log(samples)  # [B]
+    every_word = model.word_log_probabilities(h)  # [S, B, V]
+    of_entries = torch.logsumexp(every_word[:, hidden.documents, hidden.words], 0) - math.log(samples)  # [n]
+    return torch.zeros_like(hidden.lengths).index_add_(0, hidden.documents, hidden.counts * of_entries)  # [B]

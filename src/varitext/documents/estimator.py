@@ -1,0 +1,91 @@
+"""The inside of `DocumentModel`: its state, which comes and goes as one record, and scikit-learn's manners."""
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from varitext.corpora.document_input import DocumentInput
+from varitext.corpora.documents import check_counts
+from varitext.corpora.sharded_counts import Counts
+from varitext.documents.fitted import FittedDocuments
+from varitext.documents.fitting import DocumentFit
+from varitext.documents.input import count_documents, without_empty
+from varitext.documents.settings import DocumentSettings
+from varitext.documents.updating import DocumentUpdate
+from varitext.models.documents.base import DocumentNetwork
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
+
+
+class DocumentEstimator(  # type: ignore[misc]  # scikit-learn has no types
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """What was learned: each field of `FittedDocuments`, with an underscore behind its name."""
+
+    network_: DocumentNetwork
+    architecture_: dict[str, Any]
+    training_: dict[str, Any]
+    vocabulary_: Vocabulary
+    token_rules_: TokenRules
+    vocabulary_rules_: VocabularyRules
+    corpus_: dict[str, str] | None
+    kl_per_dimension_: np.ndarray
+    history_: list[dict[str, float]]
+    stopped_: str
+    fit_seconds_: float
+    dev_perplexity_: float
+    n_features_in_: int
+    n_training_documents_: int
+    n_dev_documents_: int
+    n_empty_documents_: int
+    updates_: list[dict[str, Any]]
+
+    def _settings(self) -> DocumentSettings:
+        return DocumentSettings(**self.get_params(deep=False))
+
+    def _fitted(self) -> FittedDocuments:
+        return FittedDocuments(**{field.name: getattr(self, f"{field.name}_") for field in fields(FittedDocuments)})
+
+    def _take(self, fitted: FittedDocuments) -> None:
+        """Be what was learned, all at once."""
+        for field in fields(fitted):
+            setattr(self, f"{field.name}_", getattr(fitted, field.name))
+        self.n_features_in_ = fitted.n_features_in
+
+    def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
+        try:
+            run.trainer.train(resume)
+        finally:  # also when training gave up: the best weights so far are in place
+            if run.trainer.state.stopped:
+                self._take(run.result())
+        if self.stopped_ == "interrupted":
+            raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
+
+    def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+        return count_documents(X, vocabulary, token_rules, self._settings(), self._validated)
+
+    def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+        return without_empty(self._count(dev, vocabulary, token_rules))
+
+    def _validated(self, X: Any, reset: bool) -> scipy.sparse.csr_matrix:
+        """Counts without words, as scikit-learn checks them; `reset` to learn how many columns there are."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
+        check_non_negative(X, "DocumentModel")
+        return check_counts(X, "the counts", allow_fractional=self._settings().fractional_counts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.network_.vector_dim
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

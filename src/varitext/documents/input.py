@@ -1,0 +1,124 @@
+"""Whatever a user has, as counts over the words of a model: to learn from, to look at, to update with."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from varitext.corpora.count_files import numbered_words
+from varitext.corpora.document_input import DocumentInput, count_known_words, learn_from_words, translate_counts, unwrap
+from varitext.corpora.documents import Documents, check_counts
+from varitext.corpora.sharded_counts import Counts, ShardedCounts
+from varitext.documents.settings import DocumentSettings
+from varitext.errors import InputError
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
+
+Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
+"""scikit-learn's checks of counts without words: the second argument says whether any number of columns will do."""
+
+
+@dataclass(frozen=True)
+class TrainingDocuments:
+    """What there is to learn from."""
+
+    counts: Counts  # [D, V], no document is empty
+    vocabulary: Vocabulary
+    token_rules: TokenRules
+    vocabulary_rules: VocabularyRules
+    n_empty: int  # documents that were left out
+    corpus: dict[str, str] | None
+
+
+def corpus_of(X: DocumentInput) -> dict[str, str] | None:
+    """Which corpus, for the model folder: so that `evaluate` finds its test part."""
+    return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
+
+
+def documents_to_learn(X: DocumentInput, settings: DocumentSettings, validate: Validate) -> TrainingDocuments:
+    """Counts of all documents that have words, over the vocabulary that they are to be learned with."""
+    token_rules = settings.token_rules or TokenRules()
+    vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
+    counted = learn_from_words(X, token_rules, vocabulary_rules, settings.processes)
+    content, named = unwrap(X)
+    counts: Counts
+    if counted is not None:
+        counts, vocabulary = counted.counts, counted.vocabulary
+    elif isinstance(content, ShardedCounts):  # which checks itself
+        counts, vocabulary = content, content.vocabulary
+    else:
+        counts = validate(content, True)
+        vocabulary = named or _column_names(content, counts.shape[1])
+    kept = _enough_to_learn(counts, settings.latent_dim)
+    n_empty = counts.shape[0] - kept.shape[0]
+    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X))
+
+
+def _column_names(X: Any, width: int) -> Vocabulary:
+    """The words that a data frame names, as scikit-learn reads them; else numbers."""
+    names = getattr(X, "columns", ())
+    is_named = len(names) > 0 and all(isinstance(name, str) for name in names)
+    return Vocabulary(tuple(names)) if is_named else numbered_words(width)
+
+
+def _enough_to_learn(counts: Counts, latent_dim: int) -> Counts:
+    """Without empty documents, if what is left can be learned from."""
+    documents, words = counts.shape
+    if words < 2:
+        raise InputError(f"{words} feature(s): with so small a vocabulary there is nothing to learn")
+    kept = without_empty(counts)
+    if n_empty := documents - kept.shape[0]:
+        said = f"{n_empty} empty {'documents were' if n_empty > 1 else 'document was'} left out"
+        warnings.warn(said, UserWarning, stacklevel=4)  # where the user calls `fit`
+    if kept.shape[0] < 2:
+        raise InputError(f"{kept.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
+    if not 1 <= latent_dim <= words:
+        raise InputError(f"latent_dim={latent_dim} must lie between 1 and the vocabulary's {words} words")
+    return kept
+
+
+def count_documents(
+    X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, settings: DocumentSettings, validate: Validate
+) -> Counts:
+    """Counts over a vocabulary; words that it does not have are left out."""
+    counted = count_known_words(X, vocabulary, token_rules, settings.processes)
+    if counted is not None:
+        return counted
+    content, named = unwrap(X)
+    if isinstance(content, ShardedCounts):
+        return content.over(vocabulary)
+    if named is None:
+        return validate(content, False)
+    counts = check_counts(content, allow_fractional=settings.fractional_counts)
+    same = named.words == vocabulary.words and counts.shape[1] == len(named)
+    return counts if same else translate_counts(counts, named, vocabulary)
+
+
+def widened_vocabulary(
+    X: DocumentInput,
+    vocabulary: Vocabulary,
+    token_rules: TokenRules,
+    vocabulary_rules: VocabularyRules,
+    processes: int,
+) -> Vocabulary:
+    """The words of a model, then those that new documents add by its rules."""
+    counted = learn_from_words(X, token_rules, vocabulary_rules, processes)
+    content, named = unwrap(X)
+    if counted is not None:
+        named = counted.vocabulary
+    elif isinstance(content, ShardedCounts):
+        named = content.vocabulary
+    if named is None:
+        raise InputError("these counts do not say which words their columns are: no new words can be learned")
+    return Vocabulary(vocabulary.words + tuple(word for word in named.words if word not in vocabulary.index))
+
+
+def without_empty(counts: Counts) -> Counts:
+    if isinstance(counts, ShardedCounts):
+        return counts.without_empty()
+    kept = np.flatnonzero(np.asarray(counts.sum(1)).ravel() > 0)
+    if not len(kept):
+        raise InputError(f"none of the {counts.shape[0]} documents has a word of the vocabulary")
+    return counts[kept] if len(kept) < counts.shape[0] else counts
