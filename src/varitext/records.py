@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 from varitext.errors import InputError
 
-Record = TypeVar("Record")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
@@ -24,6 +27,7 @@ def check_types(record: Any) -> None:
     """Refuse a field whose value is not of the type it was declared with (bool, int, float or str)."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
+        assert isinstance(field.type, type)  # and no string
         allowed = (int, float) if field.type is float else field.type
         # bool is a subclass of int, but `minimum_length=True` is a mistake
         if not isinstance(value, allowed) or (isinstance(value, bool) and field.type is not bool):
@@ -61,13 +65,17 @@ def setting(default: Any, option: Option) -> Any:
     return dataclasses.field(default=default, metadata={"option": option})
 
 
-def options_of(kind: type[Any]) -> dict[str, "dataclasses.Field[Any]"]:
+def is_record(value: object) -> "TypeGuard[DataclassInstance]":
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def options_of(kind: "type[DataclassInstance]") -> dict[str, "dataclasses.Field[Any]"]:
     """The fields of a settings record, and of records within it, that are options: by their names there."""
     found: dict[str, dataclasses.Field[Any]] = {}
     for field in dataclasses.fields(kind):
         if option := field.metadata.get("option"):
             found[option.name or field.name] = field
-        elif dataclasses.is_dataclass(field.default):
+        elif is_record(field.default):
             found |= options_of(type(field.default))
     return found
 
@@ -75,11 +83,11 @@ def options_of(kind: type[Any]) -> dict[str, "dataclasses.Field[Any]"]:
 def record_from_options(kind: type[Record], typed: Mapping[str, Any]) -> Record:
     """The record with the options that were typed in their fields; the other fields keep their defaults."""
     values = {}
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]  # a TypeVar cannot be bound to dataclasses
-        option = field.metadata.get("option")
-        name = option.name or field.name if option else None
-        if name in typed:
-            values[field.name] = typed[name]
-        elif dataclasses.is_dataclass(field.default):
+    for field in dataclasses.fields(kind):
+        if option := field.metadata.get("option"):
+            name = option.name or field.name
+            if name in typed:
+                values[field.name] = typed[name]
+        elif is_record(field.default):
             values[field.name] = record_from_options(type(field.default), typed)
     return kind(**values)

@@ -102,13 +102,16 @@ def similar(
       varitext similar models/news --text "the shuttle reached orbit" -n 3
       varitext similar models/mine --text "late delivery" --among complaints.jsonl --json
     """
+    from varitext.corpora.sharded_counts import in_memory
+
     if (word is None) == (text is None):
         raise InputError("say either --word or --text")
     model = load_document_model(folder)
     if word is not None:
         found = model.similar_words(model.vocabulary_.spelling(word), n)
         return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
-    if not model.count([text]).nnz:
+    assert text is not None  # or else there is a word
+    if not in_memory(model.count([text])).nnz:
         raise InputError("the text has no word that the model knows")
     part = "train" if among is None else None
     documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")

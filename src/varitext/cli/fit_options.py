@@ -142,7 +142,7 @@ def _help(name: str) -> str:
     sides = {"Documents": OF_DOCUMENTS, "Answers": OF_ANSWERS}
     said = {side: fields[name].metadata["option"].help for side, fields in sides.items() if name in fields}
     if len(said) == len(sides) and len(set(said.values())) == 1:
-        return next(iter(said.values()))
+        return str(said["Documents"])
     return " ".join(f"{side}: {_within_sentence(text)}" for side, text in said.items())
 
 
@@ -150,10 +150,10 @@ def _within_sentence(text: str) -> str:
     return text if text[1].isupper() else text[0].lower() + text[1:]  # KL stays KL
 
 
-def _type_of(field: "Field[Any]", name: str) -> type:
+def _type_of(field: "Field[Any]", name: str) -> type[Any]:
     """What is typed for the field: one of the names to choose from, a number, nothing for a flag, or else a text."""
     if choices := field.metadata["option"].choices:
-        return StrEnum(name, {choice: choice for choice in choices})
+        return StrEnum(name, {choice: choice for choice in choices})  # type: ignore[misc, return-value]  # made here
     kinds = get_args(field.type) or (field.type,)
     return next((kind for kind in (bool, int, float) if kind in kinds), str)
 

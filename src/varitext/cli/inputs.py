@@ -39,7 +39,7 @@ def documents_for(
 
     if corpus is None:
         corpus = own_corpus(model, part, parts, "documents", how_to_name)
-        text_column = text_column or model.corpus_.get("text_column")
+        text_column = text_column or (model.corpus_ or {}).get("text_column")
     return load_documents(corpus, part, data_dir, text_column)
 
 

@@ -125,17 +125,18 @@ def run_batch(model: Any, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
     """The result of each job, or the exception that it ended in; one that fails does not touch the others."""
     if isinstance(jobs[0], AloneJob):
         return [_attempt(jobs[0].result)]
-    counted = [_attempt(partial(job.counts, model)) for job in jobs]
+    together = [job for job in jobs if not isinstance(job, AloneJob)]  # all of them: see `_next_batch`
+    counted = [_attempt(partial(job.counts, model)) for job in together]
     rows = [one for one in counted if not isinstance(one, Exception)]
     if not rows:
         return counted
-    together = model.posterior(scipy.sparse.vstack(rows, format="csr"), SERVED_BLOCK)
+    posterior = model.posterior(scipy.sparse.vstack(rows, format="csr"), SERVED_BLOCK)
     outcomes, start = [], 0
-    for job, counts in zip(jobs, counted, strict=True):
+    for job, counts in zip(together, counted, strict=True):
         if isinstance(counts, Exception):
             outcomes.append(counts)
             continue
-        own = Posterior(*(part[start : start + counts.shape[0]] for part in together))
+        own = Posterior(*(part[start : start + counts.shape[0]] for part in posterior))
         start += counts.shape[0]
         outcomes.append(_attempt(partial(job.result, model, counts, own)))
     return outcomes

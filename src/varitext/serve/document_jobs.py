@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
@@ -32,7 +33,7 @@ class Transform:
         return sum(map(len, self.texts))
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
-        return model.count(self.texts)
+        return in_memory(model.count(self.texts))
 
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
         lengths = np.asarray(counts.sum(1)).ravel()
@@ -54,7 +55,7 @@ class Explain:
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
         """The text, and below it the same once more without each of its most telling words."""
-        whole = model.count([self.text])
+        whole = in_memory(model.count([self.text]))
         if not whole.nnz:
             raise InputError(NO_KNOWN_WORD)
         return leave_one_out(whole, most_telling(whole, model)[:MOST_LEFT_OUT])
@@ -104,7 +105,7 @@ class FindSimilar:
             raise Refusal(503, "the documents of the corpus are still being read: try again shortly", STILL_READING)
         if self.among is None and self.index.state == "none":
             raise InputError("the documents that the model was fitted on are not here: give some, as `among`")
-        counts = model.count([self.text, *(self.among or ())])
+        counts = in_memory(model.count([self.text, *(self.among or ())]))
         if not counts[0].nnz:
             raise InputError(NO_KNOWN_WORD)
         return counts
@@ -132,7 +133,7 @@ class Place:
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
         self.map.check()  # or else nothing needs to be computed
-        counts = model.count([self.text])
+        counts = in_memory(model.count([self.text]))
         if not counts.nnz:
             raise InputError(NO_KNOWN_WORD)
         return counts
@@ -157,7 +158,7 @@ def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.nda
 
 def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
     """The perplexity of each text, of all, and of the unigram model; by the model's own kind of estimate."""
-    counts = model.count(texts)
+    counts = in_memory(model.count(texts))
     lengths = np.asarray(counts.sum(1)).ravel()
     known = counts[lengths > 0]
     if not known.shape[0]:

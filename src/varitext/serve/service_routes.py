@@ -25,8 +25,9 @@ CANDIDATES = [
 
 def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(tags=["service"])
-    of_guards = {status: about for status, about in problems.items() if status in (400, 401, 403, 408, 413, 421, 500)}
-    of_models = of_guards | {status: about for status, about in problems.items() if status in (404, 422)}
+    guarded, named = (400, 401, 403, 408, 413, 421, 500), (404, 422)
+    of_guards = {status: about for status, about in problems.items() if status in guarded}
+    of_models = {status: about for status, about in problems.items() if status in guarded + named}
 
     @routes.get("/api/models", responses=of_guards)
     async def list_models() -> bodies.Models:
