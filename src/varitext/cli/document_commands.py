@@ -24,7 +24,10 @@ def transform(
     ],
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="As the inference network says, not refined: faster, a little less sharp.")
+        bool,
+        typer.Option(
+            "--fast", help="Use the inference network alone, without refinement: faster, a little less precise."
+        ),
     ] = False,
     part: Part = None,
     threads: Threads = None,
@@ -67,7 +70,7 @@ def topics(
 ) -> None:
     """The topics as ranked words.
 
-    Those that carry most come first. The second column is what a topic carries: its KL, in nats per document.
+    Those with most information come first. The second column is the KL of a topic, in nats per document.
 
     \b
     Example:
@@ -94,7 +97,7 @@ def similar(
 ) -> None:
     """Words like a word, or documents like a text.
 
-    The figure is the cosine of their vectors: 1 is the same direction, 0 unrelated.
+    The number is the cosine of their vectors: 1 is the same direction, 0 unrelated.
 
     \b
     Examples:

@@ -153,7 +153,7 @@ def _within_sentence(text: str) -> str:
 def _type_of(field: "Field[Any]", name: str) -> type[Any]:
     """What is typed for the field: one of the names to choose from, a number, nothing for a flag, or else a text."""
     if choices := field.metadata["option"].choices:
-        return StrEnum(name, {choice: choice for choice in choices})  # type: ignore[misc, return-value]  # made here
+        return StrEnum(name, {choice: choice for choice in choices})  # type: ignore[return-value]  # mypy takes it for a member
     kinds = get_args(field.type) or (field.type,)
     return next((kind for kind in (bool, int, float) if kind in kinds), str)
 

@@ -23,6 +23,10 @@ TextColumn = Annotated[
 Part = Annotated[
     str | None, typer.Option(metavar="NAME", help="train, dev or test, if the corpus is divided; test if left out.")
 ]
+Samples = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document or question; 20 if left out."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
 Threads = Annotated[
     int | None,
