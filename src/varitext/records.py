@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 from varitext.errors import InputError
 
@@ -44,23 +44,50 @@ def check_at_least(name: str, value: float, least: float) -> None:
         raise InputError(f"{name} must be at least {least}, not {value}")
 
 
+# Groups of options in the help of `varitext fit`, in this order.
+DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "Where it runs")
+
+
 class Option(NamedTuple):
     """How a setting is asked for on the command line."""
 
     help: str
     group: str
     metavar: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    name: str | None = None  # with underscores; the field's own if left out
+    choices: tuple[str, ...] = ()
 
 
-def setting(
-    default: Any,
-    help: str,
-    group: str,
-    metavar: str | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-) -> Any:
+def setting(default: Any, option: Option) -> Any:
     """A field of a settings record that is an option of `varitext fit`, too: said once, here."""
-    return dataclasses.field(default=default, metadata={"option": Option(help, group, metavar, minimum, maximum)})
+    return dataclasses.field(default=default, metadata={"option": option})
+
+
+def is_record(value: object) -> "TypeGuard[DataclassInstance]":
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def options_of(kind: "type[DataclassInstance]") -> dict[str, "dataclasses.Field[Any]"]:
+    """The fields of a settings record, and of records within it, that are options: by their names there."""
+    found: dict[str, dataclasses.Field[Any]] = {}
+    for field in dataclasses.fields(kind):
+        if option := field.metadata.get("option"):
+            found[option.name or field.name] = field
+        elif is_record(field.default):
+            found |= options_of(type(field.default))
+    return found
+
+
+def record_from_options(kind: type[Record], typed: Mapping[str, Any]) -> Record:
+    """The record with the options that were typed in their fields; the other fields keep their defaults."""
+    values = {}
+    for field in dataclasses.fields(kind):
+        if option := field.metadata.get("option"):
+            name = option.name or field.name
+            if name in typed:
+                values[field.name] = typed[name]
+        elif is_record(field.default):
+            values[field.name] = record_from_options(type(field.default), typed)
+    return kind(**values)

@@ -32,6 +32,7 @@ from varitext.text import Vocabulary
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
+HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
 Model = TypeVar("Model")
 
@@ -44,6 +45,14 @@ class StoredModel(NamedTuple):
     metrics: list[dict[str, Any]]  # one record per training round
 
 
+class OtherKind(InputError):
+    """The folder holds a model of another kind than was asked for."""
+
+    def __init__(self, folder: Path, kind: object, needed: str):
+        super().__init__(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed!r}")
+        self.kind = kind
+
+
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
     """Write the folder whole or not at all. An unfinished run's checkpoint in it is kept."""
     if not overwrite:
@@ -53,9 +62,8 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
         save_file(weights, temporary / "weights.safetensors")
         stored.vocabulary.save(temporary / "vocabulary.txt")
         write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
-        names = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
-        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in names}}
+        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in HASHED}}
         write_json(temporary / "config.json", header | stored.config)
         for checkpoint in checkpoints(folder):
             shutil.copy2(checkpoint, temporary / checkpoint.name)
@@ -66,30 +74,12 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
 
 
-def stored_kind(folder: Path) -> str | None:
-    """What kind of model the folder holds."""
-    return _read_config(folder).get("kind")
-
-
-def load_model(folder: Path, kind: str) -> StoredModel:
-    config = _read_config(folder)
-    _check_config(config, folder, kind)
-    for name, expected in config["sha256"].items():
-        check_sha256(folder / name, expected, "model folder")
-    try:
-        weights = load_file(folder / "weights.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
-    for name, tensor in weights.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
-    metrics = _read_metrics(folder / "metrics.jsonl")
-    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
-
-
 def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
     """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
-    stored = load_model(folder, kind)
+    config = _read_config(folder)
+    if config.get("kind") != kind:
+        raise OtherKind(folder, config.get("kind"), kind)
+    stored = _read_stored(folder, kind, config)
     try:
         return build(stored, folder)
     except InputError:
@@ -117,12 +107,22 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
-def _check_config(config: dict[str, Any], folder: Path, kind: str) -> None:
-    if config.get("kind") != kind:
-        raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {kind!r}")
-    expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}
-    if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
+def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel:
+    """The files beside config.json, each checked against its hash there."""
+    hashes = config.get("sha256")
+    if not isinstance(hashes, dict) or set(hashes) != set(HASHED):
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
+    for name, expected in hashes.items():
+        check_sha256(folder / name, expected, "model folder")
+    try:
+        weights = load_file(folder / "weights.safetensors")
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
+    metrics = _read_metrics(folder / "metrics.jsonl")
+    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
 
 
 def _read_metrics(path: Path) -> list[dict[str, Any]]:

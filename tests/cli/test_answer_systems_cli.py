@@ -7,7 +7,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-import typer
 from command_line import MODEL_FILES, contents, refused, varitext
 
 from varitext.answers.ranker import AnswerRanker
@@ -85,9 +84,7 @@ def test_every_system_is_fitted_evaluated_and_ranks(model, options, asked, tmp_p
     assert sorted(contents(tmp_path / "model")) == MODEL_FILES
     record = json.loads(varitext("evaluate", tmp_path / "model", "--json").out)
     assert record["n_questions"] == 12 and record["n_samples"] == 1
-    assert (
-        record["map"] == 1 or ANSWER_MODELS[model].trained_by_gradient or model == "pv"
-    )  # new names
+    assert record["map"] == 1 or ANSWER_MODELS[model].trained_by_gradient or model == "pv"  # new names
     assert "samples" not in varitext("evaluate", tmp_path / "model", "--samples", 7).out
     (tmp_path / "sentences.txt").write_text("a long walk\nanna sang a song\n")
     typed = ("rank", tmp_path / "model", "--question", "what did anna do", "--candidates", tmp_path / "sentences.txt")
@@ -137,7 +134,9 @@ def test_a_scorer_has_nothing_to_resume(asked, overlap, tmp_path):
     assert "holds a finished model: there is nothing to resume" in refused(tmp_path, *typed, tmp_path / "overlap")
     outcome = varitext(*typed, tmp_path / "new")
     assert outcome.code == 0
-    assert outcome.err.startswith("note: overlap learns in one go and keeps no checkpoint: --resume starts anew\n")
+    assert outcome.err.startswith(
+        "note: overlap is not trained in steps and keeps no checkpoint: --resume starts over\n"
+    )
     assert contents(tmp_path / "new")["weights.safetensors"] == contents(overlap)["weights.safetensors"]
 
 
@@ -184,9 +183,9 @@ def test_what_does_not_apply_is_refused_in_one_line(typed, said, asked, tmp_path
     assert said in refused(tmp_path, "fit", asked, "--out", tmp_path / "new", *typed.split())
 
 
-def test_settings_of_steps_are_said_to_count_for_nothing(asked, tmp_path):
+def test_settings_of_steps_are_said_to_have_no_effect(asked, tmp_path):
     said = fit(asked, tmp_path / "model", "--model", "overlap", "--epochs", 1, "--learning-rate", 0.1, *WORDS)
-    assert said.startswith("note: overlap learns in one go: --epochs, --learning-rate count for nothing\n")
+    assert said.startswith("note: overlap is not trained in steps: --epochs, --learning-rate have no effect\n")
 
 
 def test_help_lists_every_model():

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from varitext.records import setting
+from varitext.records import DATA, MODEL, TRAINING, Option, setting
+from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
     from varitext.models.answers.vocabulary import VectorSource
@@ -23,9 +24,11 @@ class AnswerRecipe:
     averaging: float = 0.97
     most_wrong: int | None = 10
     kl_warm_up: float = setting(
-        0.2, "Share of the steps in which the weight of the KL rises to 1.", "training", "SHARE"
+        0.2, Option("Share of the steps in which the weight of the KL rises to 1.", TRAINING, "SHARE")
     )
-    free_bits: float = setting(0.0, "KL per pair that costs nothing; keeps h alive.", "training", "NATS")
+    free_bits: float = setting(
+        0.0, Option("KL per pair that costs nothing, against posterior collapse.", TRAINING, "NATS")
+    )
     patience: int = 5
     smoothing: int = 3
     samples: int = 1
@@ -38,33 +41,41 @@ class AnswerSettings:
     """The arguments of `AnswerRanker`. None: the model decides, by the size of the corpus."""
 
     model: str = "nasm"
-    latent_dim: int = setting(50, "Latent dimensions.", "model", "N", minimum=1)
-    counts: bool = setting(False, "Join the model with counts of shared words (paper: +Cnt).", "model")
-    position: bool = setting(False, "Join the sentence's place in its document and its length.", "model")
+    latent_dim: int = setting(50, LATENT_DIM)
+    counts: bool = setting(False, Option("Combine the model with counts of shared words (paper: +Cnt).", MODEL))
+    position: bool = setting(
+        False, Option("Combine it with the sentence's place in its document and its length.", MODEL)
+    )
     features: Sequence[str] | str | None = setting(
         None,
-        "What overlap, word_alignment or lclr looks at, else all it has; `overlap` for deep_cnn.",
-        "model",
-        "NAME,NAME",
+        Option(
+            "What overlap, word_alignment or lclr reads, else all; `overlap` adds counts to deep_cnn.",
+            MODEL,
+            "NAME,NAME",
+        ),
     )
     questions: str = "answerable"
-    longest_answer: int | None = setting(None, "Leave out training candidates of more words.", "data", "N", minimum=1)
+    longest_answer: int | None = setting(
+        None, Option("Leave out training candidates with more words.", DATA, "N", minimum=1)
+    )
     vectors: "VectorSource" = setting(
-        None, "word2vec or GloVe file, or `random`; else those of the data folder.", "data", "FILE"
+        None, Option("word2vec or GloVe file, or `random`; else those of the data folder.", DATA, "FILE")
     )
     embedding_dim: int | None = setting(
-        None, "Numbers per word vector; wider ones are reduced.", "model", "N", minimum=1
+        None, Option("Reduce word vectors to this width; else they keep theirs.", MODEL, "N", minimum=1)
     )
-    unseen_words: int = setting(50_000, "Words that only the vectors have, kept at most.", "data", "N", minimum=0)
-    tune_word_vectors: bool = setting(False, "Learn the vectors of all words, not only of new ones.", "training")
-    epochs: int | None = setting(None, "Passes over the training part.", "training", "N", minimum=1)
-    batch_size: int = setting(128, "Pairs per update.", "training", "N", minimum=1)
-    learning_rate: float = setting(3e-3, "The highest of the run.", "training", "RATE")
+    unseen_words: int = setting(
+        50_000, Option("Keep at most this many words that only the vectors have.", DATA, "N", minimum=0)
+    )
+    tune_word_vectors: bool = setting(
+        False, Option("Learn the vectors of all words, not only of new ones.", TRAINING, name="tune_vectors")
+    )
+    epochs: int | None = setting(None, EPOCHS)
+    batch_size: int = setting(128, Option("Pairs per update.", TRAINING, "N", minimum=1))
+    learning_rate: float = setting(3e-3, LEARNING_RATE)
     prediction_samples: int = PREDICTION_SAMPLES
-    time_limit: float | None = setting(None, "For example 60s, 10m or 2h; the schedule adapts.", "training", "TIME")
-    threads: int | None = setting(None, "CPU threads; all cores if left out.", "where it runs", "N", 1, 1024)
-    device: str = setting("cpu", "cpu or cuda.", "where it runs", "NAME")
-    seed: int = setting(
-        0, "Same seed, same bits, on one machine and thread count.", "training", "N", minimum=0, maximum=2**32 - 1
-    )
+    time_limit: float | None = setting(None, TIME_LIMIT)
+    threads: int | None = setting(None, THREADS)
+    device: str = setting("cpu", DEVICE)
+    seed: int = setting(0, SEED)
     recipe: AnswerRecipe = AnswerRecipe()

@@ -4,6 +4,7 @@ Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 int
 1 if whoever read the output went away.
 """
 
+import io
 import os
 import signal
 import sys
@@ -22,7 +23,8 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Run the command line; everything a user can put right is one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show must not end a run
+        if isinstance(stream, io.TextIOWrapper):  # a word that the terminal cannot show must not end a run
+            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _asked_to_stop)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from varitext.cli.answer_input import questions_for, read_candidates
-from varitext.cli.inputs import load_ranker
-from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, Samples, TextColumn, Threads
 from varitext.cli.printing import print_comparison, print_json, print_ranking
 from varitext.errors import InputError
+from varitext.loading import load_ranker
 
 SHOWN = 10  # candidates, unless more are asked for
 
@@ -24,11 +24,13 @@ def rank(
         ),
     ],
     n: Annotated[
-        int | None, typer.Option("-n", min=1, metavar="N", help="Only the best so many; else 10, with --json all.")
+        int | None, typer.Option("-n", min=1, metavar="N", help="Only the best N; else 10, with --json all.")
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000, metavar="N", help="Rankings to draw; else as fitted, 20. More make finer."),
+        typer.Option(
+            min=1, max=10_000, metavar="N", help="Rankings to draw; else as fitted, 20. More give finer probabilities."
+        ),
     ] = None,
     unordered: Annotated[
         bool,
@@ -70,9 +72,7 @@ def compare(
     corpus: Annotated[
         str | None, typer.Argument(metavar="CORPUS", help="Questions; else the test part of their own corpus.")
     ] = None,
-    samples: Annotated[
-        int | None, typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per question; else as fitted, 20.")
-    ] = None,
+    samples: Samples = None,
     part: Part = None,
     protocol: Protocol = None,
     threads: Threads = None,

@@ -2,11 +2,9 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from varitext.cli.checks import given, refuse_options
 from varitext.cli.inputs import own_corpus
-from varitext.cli.printing import say
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,38 +13,9 @@ if TYPE_CHECKING:
     from varitext.corpora.word_vectors import WordVectors
 
 DEV = "dev"
-OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
-OF_STEPS = ("epochs", "batch_size", "learning_rate")
 
 
-def check_answer_options(model: str, typed: dict[str, Any], resume: bool) -> None:
-    """Refuse what the model cannot take, before anything is loaded; say what counts for nothing."""
-    from varitext.models.answers import ANSWER_MODELS, model_class
-
-    kind = model_class(model)
-    if not kind.has_latent:
-        refuse_options({name: typed[name] for name in OF_LATENT}, f"{model} has no latent variable; nasm has")
-    if not kind.feature_names:
-        others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
-        refuse_options({"features": typed["features"]}, f"{model} has no features to choose from; {others} have")
-    if not kind.joins_columns:
-        refuse_options({"counts": typed["counts"]}, f"{model} is made of counts already")
-    if typed["tune_vectors"]:
-        refuse_options({"unseen_words": typed["unseen_words"]}, "--tune-vectors leaves out words that training lacks")
-    if not kind.trained_by_gradient:
-        refuse_options({"tune_vectors": typed["tune_vectors"]}, f"{model} does not learn word vectors")
-        _say_there_are_no_steps(model, given({name: typed[name] for name in OF_STEPS}), resume)
-
-
-def _say_there_are_no_steps(model: str, typed: dict[str, Any], resume: bool) -> None:
-    if typed:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
-        say(f"note: {model} learns in one go: {options} count{'' if len(typed) > 1 else 's'} for nothing")
-    if resume:
-        say(f"note: {model} learns in one go and keeps no checkpoint: --resume starts anew")
-
-
-def learning_questions(
+def training_questions(
     corpus: str, part: str, data_dir: Path | None
 ) -> tuple["QuestionAnswers", "QuestionAnswers | None"]:
     """The questions to learn from, and the corpus's own dev questions if it has any."""

@@ -49,7 +49,7 @@ def benchmark(
     if growth:
         return _measure_growth(out, threads, quick, as_json)
     systems = choose_systems(peers.split(",") if peers else None)
-    plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=data_dir and str(data_dir))
+    plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=str(data_dir) if data_dir else None)
     corpus_parts(corpus, plan.data_dir, quick)  # what is wrong with it is said once, before anything is measured
     failed = run_benchmark(plan, systems, out, say)
     records = {name: record for name, record in read_records(out).items() if name in systems}

@@ -13,6 +13,7 @@ from varitext.cli.answer_commands import compare, rank
 from varitext.cli.benchmarking import benchmark
 from varitext.cli.document_commands import demo, similar, topics, transform
 from varitext.cli.evaluating import evaluate
+from varitext.cli.fit_options import FitCommand
 from varitext.cli.fitting import fit
 from varitext.cli.options import AsJson, DataDir
 from varitext.cli.preparing import prepare
@@ -36,7 +37,7 @@ app.add_typer(data_app, name="data")
 OF_MODELS = (prepare, fit, evaluate, transform, topics, similar, rank, compare, report, figures, serve)
 OF_THE_PAPER = (reproduce, benchmark, demo)
 for command in (*OF_MODELS, *OF_THE_PAPER):
-    app.command()(command)
+    app.command(cls=FitCommand if command is fit else None)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,11 +4,13 @@ import sys
 import time
 from pathlib import Path
 
+from varitext.cli.inputs import load_documents
 from varitext.cli.progress import show_progress
-from varitext.corpora import Documents, load
-from varitext.documents.model import DocumentModel, Topic
+from varitext.corpora import Documents
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
+from varitext.evaluation.topics import Topic
 from varitext.files import check_can_write
 from varitext.report import write_corpus_report
 from varitext.text import VocabularyRules
@@ -23,7 +25,7 @@ def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None
     started = time.monotonic()
     check_can_write(out / "model")
     print("1. Documents")
-    train, test = load("20newsgroups", "train", data_dir), load("20newsgroups", "test", data_dir)
+    train, test = (load_documents("20newsgroups", part, data_dir, None) for part in ("train", "test"))
     print(f"   20 Newsgroups: {len(train):,} articles to learn from, {len(test):,} held out")
     print("2. Fit NVDM: 50 topics, on the CPU")
     model = DocumentModel(vocabulary_rules=VOCABULARY, processes=2, threads=threads)
@@ -43,7 +45,7 @@ def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None
 
 
 def _print_topics(topics: list[Topic]) -> None:
-    print(f"3. Topics: the {TOPICS_SHOWN} that carry most, of {len(topics)}")
+    print(f"3. Topics: the {TOPICS_SHOWN} with most information, of {len(topics)}")
     for topic in topics[:TOPICS_SHOWN]:
         print(f"   {topic.number:3}  {' '.join(topic.words)}")
 

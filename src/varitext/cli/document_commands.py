@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from varitext.cli.checks import refuse_options
-from varitext.cli.inputs import documents_for, known_word, load_documents, load_model
+from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
 from varitext.cli.printing import document_entry, print_json, print_neighbours, say
 from varitext.cli.ray_work import transform_corpus_on_ray
 from varitext.errors import InputError
+from varitext.loading import load_document_model
 
 
 def transform(
@@ -23,7 +24,10 @@ def transform(
     ],
     with_std: Annotated[bool, typer.Option("--with-std", help="Standard deviations beside the means.")] = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="As the inference network says, not refined: faster, a little less sharp.")
+        bool,
+        typer.Option(
+            "--fast", help="Use the inference network alone, without refinement: faster, a little less precise."
+        ),
     ] = False,
     part: Part = None,
     threads: Threads = None,
@@ -50,7 +54,7 @@ def transform(
     from varitext.documents.export import check_vector_file, write_vectors
 
     check_vector_file(out)
-    model = load_model(folder, threads, device)
+    model = load_document_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.network_.vector_dim
     write_vectors(out, model.posterior_blocks(counts, refine=not fast), documents, width, with_std)
@@ -66,13 +70,13 @@ def topics(
 ) -> None:
     """The topics as ranked words.
 
-    Those that carry most come first. The second column is what a topic carries: its KL, in nats per document.
+    Those with most information come first. The second column is the KL of a topic, in nats per document.
 
     \b
     Example:
       varitext topics models/news --words 8
     """
-    found = load_model(folder).topics(words)
+    found = load_document_model(folder).topics(words)
     if as_json:
         return print_json({"topics": [topic._asdict() for topic in found]})
     for topic in found:
@@ -93,7 +97,7 @@ def similar(
 ) -> None:
     """Words like a word, or documents like a text.
 
-    The figure is the cosine of their vectors: 1 is the same direction, 0 unrelated.
+    The number is the cosine of their vectors: 1 is the same direction, 0 unrelated.
 
     \b
     Examples:
@@ -101,13 +105,16 @@ def similar(
       varitext similar models/news --text "the shuttle reached orbit" -n 3
       varitext similar models/mine --text "late delivery" --among complaints.jsonl --json
     """
+    from varitext.corpora.sharded_counts import in_memory
+
     if (word is None) == (text is None):
         raise InputError("say either --word or --text")
-    model = load_model(folder)
+    model = load_document_model(folder)
     if word is not None:
-        found = model.similar_words(known_word(model, word), n)
+        found = model.similar_words(model.vocabulary_.spelling(word), n)
         return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
-    if not model.count([text]).nnz:
+    assert text is not None  # or else there is a word
+    if not in_memory(model.count([text])).nnz:
         raise InputError("the text has no word that the model knows")
     part = "train" if among is None else None
     documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")

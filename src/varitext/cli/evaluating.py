@@ -8,7 +8,7 @@ import typer
 from varitext.cli.answer_input import questions_for
 from varitext.cli.checks import check_new_file, refuse_options
 from varitext.cli.inputs import documents_for, training_documents
-from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, Samples, TextColumn, Threads
 from varitext.cli.printing import (
     print_answer_evaluation,
     print_document_evaluation,
@@ -23,17 +23,18 @@ if TYPE_CHECKING:
     from varitext.corpora import Documents, QuestionAnswers
     from varitext.documents.model import DocumentModel
 
+EvaluatedCorpus = Annotated[
+    str | None,
+    typer.Argument(metavar="CORPUS", help="Documents or questions; else the test part of its own corpus."),
+]
+RunFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Answers: write the ranking as a TREC run file.")]
+QrelsFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Answers: write the labels as a TREC qrels file.")]
+
 
 def evaluate(
     folder: ModelFolder,
-    corpus: Annotated[
-        str | None,
-        typer.Argument(metavar="CORPUS", help="Documents or questions; else the test part of its own corpus."),
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document or question; 20 if left out."),
-    ] = None,
+    corpus: EvaluatedCorpus = None,
+    samples: Samples = None,
     part: Part = None,
     threads: Threads = None,
     device: Device = "cpu",
@@ -43,12 +44,8 @@ def evaluate(
         typer.Option("--full", help="Documents: also topics, retrieval, classification and completion."),
     ] = False,
     protocol: Protocol = None,
-    run: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Answers: write the ranking as a TREC run file.")
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Answers: write the labels as a TREC qrels file.")
-    ] = None,
+    run: RunFile = None,
+    qrels: QrelsFile = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +137,7 @@ def _evaluate_answers(
     record = ranker.evaluate(questions, protocol, samples)
     held_out = _is_held_out(ranker, questions)
     if not held_out:
-        say(f"note: the model was fitted on {questions.name}: these figures are not of held-out questions")
+        say(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
     if as_json:
         return print_json(record.as_dict() | {"held_out": held_out, "model": str(folder)})
     print_answer_evaluation(record)

@@ -1,46 +1,15 @@
-"""From the words that were typed to models, documents and settings, or to an `InputError` that says what is wrong."""
+"""The documents that a command is about: those that were named, or those that the model was fitted on."""
 
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from varitext.errors import InputError
-from varitext.loading import load_any
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
     from varitext.corpora import Documents
     from varitext.documents.model import DocumentModel
-
-
-# Settings
-
-
-# Models
-
-
-def load_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
-    from varitext.answers.folder import KIND
-    from varitext.store import stored_kind
-
-    if stored_kind(folder) == KIND:
-        raise InputError(
-            f"{folder} holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
-        )
-    return load_any(folder, threads, device)
-
-
-def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
-    from varitext.documents.folder import KIND
-    from varitext.store import stored_kind
-
-    if stored_kind(folder) == KIND:
-        raise InputError(f"{folder} holds a model of documents: this needs one of answers, as `fit --model nasm` gives")
-    return load_any(folder, threads, device)
-
-
-# Documents
 
 
 def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
@@ -70,7 +39,7 @@ def documents_for(
 
     if corpus is None:
         corpus = own_corpus(model, part, parts, "documents", how_to_name)
-        text_column = text_column or model.corpus_.get("text_column")
+        text_column = text_column or (model.corpus_ or {}).get("text_column")
     return load_documents(corpus, part, data_dir, text_column)
 
 
@@ -112,13 +81,3 @@ def own_corpus(
             f"name {things} that the model has not seen, {how_to_name}"
         )
     return name
-
-
-def known_word(model: "DocumentModel", word: str) -> str:
-    """The word as the model knows it, or an `InputError` with one that is spelt alike."""
-    known = model.vocabulary_.index
-    if found := next((form for form in (word, word.lower()) if form in known), None):
-        return found
-    close = difflib.get_close_matches(word.lower(), known, 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    raise InputError(f"{word!r} is not among the {len(known)} words of the model{hint}")

@@ -1,10 +1,12 @@
 """Arguments and options that several commands share, with their help."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from varitext.records import DATA, WHERE_IT_RUNS
+from varitext.training.options import DEVICE, THREADS
 
 Corpus = Annotated[
     str,
@@ -12,7 +14,8 @@ Corpus = Annotated[
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `varitext fit --out` writes it.")]
 DataDir = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder of corpora; else $VARITEXT_DATA, then the cache.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of corpora; else $VARITEXT_DATA, then the cache.", rich_help_panel=DATA),
 ]
 TextColumn = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which column of a .jsonl, .csv or .parquet file has the text.")
@@ -20,14 +23,26 @@ TextColumn = Annotated[
 Part = Annotated[
     str | None, typer.Option(metavar="NAME", help="train, dev or test, if the corpus is divided; test if left out.")
 ]
+Samples = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document or question; 20 if left out."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
-Threads = Annotated[int | None, typer.Option(min=1, max=1024, metavar="N", help="CPU threads; all cores if left out.")]
-Device = Annotated[str, typer.Option(metavar="NAME", help="cpu or cuda.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=THREADS.minimum, max=THREADS.maximum, metavar=THREADS.metavar, help=THREADS.help),
+]
+Device = Annotated[str, typer.Option(metavar=DEVICE.metavar, help=DEVICE.help)]
 OnRay = Annotated[
     bool, typer.Option("--ray", help="On Ray, over all cores of this machine. Needs: pip install 'varitext[ray]'.")
 ]
 RayAddress = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="On the Ray cluster there: HOST:6379, ray://HOST:10001 or auto.")
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="On the Ray cluster there: HOST:6379, ray://HOST:10001 or auto.",
+        rich_help_panel=WHERE_IT_RUNS,
+    ),
 ]
 Protocol = Annotated[
     str | None,
@@ -37,8 +52,3 @@ Protocol = Annotated[
         "raw, paper-qasent; else clean for qasent and answerable for others.",
     ),
 ]
-
-
-class Updates(StrEnum):
-    joint = "joint"
-    alternating = "alternating"

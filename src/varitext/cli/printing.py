@@ -123,7 +123,8 @@ def _of_samples(n_samples: int) -> str:
 
 def _most_attended(candidate: "RankedCandidate") -> str:
     """The words with most attention, and its spread over samples where there is one."""
-    weights = zip(candidate.words, candidate.attention_mean, candidate.attention_std, strict=True)
+    mean, std = candidate.attention_mean or (), candidate.attention_std or ()
+    weights = zip(candidate.words, mean, std, strict=True)
     best = sorted(weights, key=lambda one: -one[1])[:ATTENDED]
     return ", ".join(f"{word} {mean:.2f}" + (f" ± {std:.2f}" if std >= 0.005 else "") for word, mean, std in best)
 

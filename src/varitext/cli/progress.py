@@ -54,7 +54,8 @@ class LineProgress:
     def __init__(self, unit: str, has_latent: bool) -> None:
         self._unit, self._has_latent = unit, has_latent
         self._share, self._elbo, self._kl = 0.0, 0.0, 0.0
-        self._first_share = self._started = self._last = None
+        self._first_share = self._last = 0.0
+        self._started: float | None = None
 
     def __enter__(self) -> "LineProgress":
         return self
@@ -79,12 +80,12 @@ class LineProgress:
         alive = f"  {_life_of_latent(record)}" if self._has_latent else ""
         self.note(
             f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  "
-            f"KL {_nats(self._kl)}  {name} {value:.4g}{alive}{self._time_left(now)}"
+            f"KL {_nats(self._kl)}  {name} {value:.4g}{alive}{self._time_left(now - self._started)}"
         )
 
-    def _time_left(self, now: float) -> str:
+    def _time_left(self, seconds: float) -> str:
         gained = self._share - self._first_share
-        return f"  {(now - self._started) * (1 - self._share) / gained:.0f} s left" if gained > 0 else ""
+        return f"  {seconds * (1 - self._share) / gained:.0f} s left" if gained > 0 else ""
 
     def note(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)

@@ -1,9 +1,13 @@
 """What commands do on Ray: `transform --ray` and `fit --ray-workers`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from varitext.cli.fit_checks import is_finished_model
+from varitext.cli.fit_jobs import FitRequest, document_job
 from varitext.cli.printing import say
+from varitext.cli.running_fit import documents_learned, fit_and_save
 from varitext.errors import InputError
 
 
@@ -16,15 +20,15 @@ def transform_corpus_on_ray(
     with_std: bool,
     address: str | None,
 ) -> None:
-    from varitext.cli.inputs import load_model
     from varitext.cli.preparing import CountedLines
     from varitext.corpora import parts
     from varitext.files import refuse_to_overwrite
+    from varitext.loading import load_document_model
     from varitext.on_ray.cluster import LOCAL
     from varitext.on_ray.transforming import transform_on_ray
 
     refuse_to_overwrite(out)
-    width = load_model(folder).network_.vector_dim  # which also says what is wrong with the folder
+    width = load_document_model(folder).network_.vector_dim  # which also says what is wrong with the folder
     if part is None:
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
     found = transform_on_ray(
@@ -42,36 +46,33 @@ def transform_corpus_on_ray(
     say(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
 
 
-def fit_on_ray(lesson: tuple[str, str, Path | None, str, dict[str, Any]], out: Path) -> None:
-    """Learn in processes that Ray Train starts; `lesson` are the arguments of `document_lesson`."""
-    from varitext.cli.running_fit import documents_learned
-    from varitext.corpora import CORPORA
+def fit_on_ray(request: FitRequest, out: Path) -> None:
+    """Learn in processes that Ray Train starts; each loads the corpus for itself."""
+    from varitext.corpora import CORPORA, parts
     from varitext.documents.model import DocumentModel
     from varitext.on_ray.cluster import LOCAL
     from varitext.on_ray.fitting import run_in_workers
 
-    corpus, part, data_dir, model, settings = lesson
-    workers, address = settings["ray_workers"], settings["ray_address"]
-    if workers is None:
+    typed = request.typed
+    if "ray_workers" not in typed:
         raise InputError("--ray-address needs --ray-workers: in how many processes to learn")
-    corpus = corpus if corpus in CORPORA else str(Path(corpus).absolute())  # workers have a folder of their own
-    typed = {"corpus": corpus, "part": part, "data_dir": data_dir and str(data_dir.absolute()), "model": model}
-    passed = typed | {"settings": settings, "out": str(out.absolute())}
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    run_in_workers(_learn, passed, workers, out.absolute().parent, settings["device"], address or LOCAL)
+    parts(request.corpus)  # refuses a corpus that is not here, before Ray is started
+    corpus, data_dir = request.corpus, request.data_dir
+    absolute = replace(  # workers have a folder of their own
+        request,
+        corpus=corpus if corpus in CORPORA else str(Path(corpus).absolute()),
+        data_dir=data_dir and data_dir.absolute(),
+        resume=True,  # started again after another worker died, the run goes on from its checkpoint
+    )
+    beside, address = out.absolute().parent, typed.get("ray_address") or LOCAL
+    beside.mkdir(parents=True, exist_ok=True)
+    passed = {"request": absolute, "out": out.absolute()}
+    run_in_workers(_learn, passed, typed["ray_workers"], beside, request.device, address)
     say(f"{documents_learned(DocumentModel.load(out))}; model in {out}")
 
 
 def _learn(passed: dict[str, Any]) -> None:
-    """In each worker; started again after another died, the run goes on from its checkpoint."""
-    from varitext.cli.checks import is_finished_model
-    from varitext.cli.fitting import document_lesson
-    from varitext.cli.running_fit import fit_and_save
-
-    out, data_dir = Path(passed["out"]), passed["data_dir"]
-    if is_finished_model(out):
-        return
-    lesson = document_lesson(
-        passed["corpus"], passed["part"], data_dir and Path(data_dir), passed["model"], passed["settings"]
-    )
-    fit_and_save(lesson, out, resume=True)
+    """In each worker."""
+    request, out = passed["request"], passed["out"]
+    if not is_finished_model(out):
+        fit_and_save(document_job(request), out, request.resume)

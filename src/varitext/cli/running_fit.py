@@ -2,92 +2,91 @@
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from varitext.cli.printing import say
 from varitext.errors import InputError, TrainingDiverged
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
-    from varitext.corpora import Documents, QuestionAnswers
     from varitext.documents.model import DocumentModel
     from varitext.runtime.processes import World
+    from varitext.training.settings import Progress
 
 
-class Lesson(NamedTuple):
-    """An estimator, what it is to learn from, and how it speaks about that."""
+class FitRun(NamedTuple):
+    """What a fit is handed when it starts."""
+
+    progress: "Progress | None"
+    checkpoint: Path
+    resume: bool
+    world: "World"
+
+
+class FitJob(NamedTuple):
+    """An estimator, how it learns from what was loaded for it, and how it speaks about that."""
 
     estimator: "DocumentModel | AnswerRanker"
-    train: "Documents | QuestionAnswers"
-    dev: "QuestionAnswers | None"
-    typed: dict[str, str | None]  # the corpus in the user's words, so that `evaluate` finds its test part
-    unit: str  # of which the progress line gives the bound: word or pair
-    has_latent: bool
-    summary: Callable[[Any], str]  # what the estimator has learned, in one line
-    learn: Callable[..., Any] | None = None  # in the place of `estimator.fit`
+    learn: Callable[[FitRun], object]
+    summary: Callable[[], str]  # what it has learned, in one line
+    typed_corpus: dict[str, str | None]  # the corpus in the user's words, so that `evaluate` finds its test part
+    unit: str = "word"  # of which the progress line gives the bound: word or pair
+    has_latent: bool = True
     keeps_unfinished: bool = True  # whether an interrupted run leaves the best model so far
 
 
-def fit_and_save(lesson: Lesson, out: Path, resume: bool) -> None:
+def fit_and_save(job: FitJob, out: Path, resume: bool) -> None:
     """Fit and write the model folder. Whatever stops the run, the best model so far or the checkpoint is kept."""
     from varitext.runtime.processes import joined
-
-    with joined(lesson.estimator.device) as world:
-        if world.is_first:
-            _fit_and_save(lesson, out, resume, world)
-        else:
-            _fit_along(lesson, out, resume, world)
-
-
-def _fit_along(lesson: Lesson, out: Path, resume: bool, world: "World") -> None:
-    """Not the first process of a run: it works like the first, writes nothing and says nothing but errors."""
     from varitext.store import CHECKPOINT
 
-    warnings.simplefilter("ignore")
-    lesson.estimator.fit(lesson.train, checkpoint=out / CHECKPOINT, resume=resume, world=world)
+    with joined(job.estimator.device) as world:
+        run = FitRun(None, out / CHECKPOINT, resume, world)
+        if world.is_first:
+            _fit_and_save(job, run, out)
+        else:  # it works like the first process, writes nothing and says nothing but errors
+            warnings.simplefilter("ignore")
+            job.learn(run)
 
 
-def _fit_and_save(lesson: Lesson, out: Path, resume: bool, world: "World") -> None:
+def _fit_and_save(job: FitJob, run: FitRun, out: Path) -> None:
     from varitext.cli.progress import show_progress
-    from varitext.store import CHECKPOINT, checkpoints
 
-    estimator = lesson.estimator
-    fit = partial(estimator.fit, world=world) if world.size > 1 else estimator.fit
     try:
-        with show_progress(lesson.unit, lesson.has_latent) as progress:
-            learn = lesson.learn or fit
-            learn(lesson.train, dev=lesson.dev, progress=progress, checkpoint=out / CHECKPOINT, resume=resume)
+        with show_progress(job.unit, job.has_latent) as progress:
+            job.learn(run._replace(progress=progress))
     except KeyboardInterrupt:
-        if getattr(estimator, "stopped_", None) != "interrupted":  # a second Ctrl-C: at once
+        if getattr(job.estimator, "stopped_", None) != "interrupted":  # a second Ctrl-C: at once
             raise
-        if lesson.keeps_unfinished:
-            _save(lesson, out)
+        if job.keeps_unfinished:
+            _save(job, out)
         say("the same command with --resume goes on from here")
         raise
     except TrainingDiverged as error:
-        _save(lesson, out)
-        _remove(checkpoints(out))
+        _save(job, out)
+        _remove_checkpoints(out)
         raise InputError(f"{error}; model in {out}") from None
     except OSError as error:
-        if not (out / CHECKPOINT).exists():
+        if not run.checkpoint.exists():
             raise
         raise InputError(f"{error.filename}: {error.strerror}; the same command with --resume goes on") from None
-    _save(lesson, out)
-    _remove(checkpoints(out))
+    _save(job, out)
+    _remove_checkpoints(out)
 
 
-def _save(lesson: Lesson, out: Path) -> None:
-    estimator = lesson.estimator
-    estimator.corpus_ = (estimator.corpus_ or {}) | lesson.typed or None
+def _save(job: FitJob, out: Path) -> None:
+    estimator = job.estimator
+    estimator.corpus_ = {**(estimator.corpus_ or {}), **job.typed_corpus} or None
     estimator.save(out, overwrite=True)
     if estimator.stopped_ != "diverged":  # that error has one line of its own
-        say(f"{lesson.summary(estimator)}; model in {out}")
+        say(f"{job.summary()}; model in {out}")
 
 
-def _remove(files: list[Path]) -> None:
-    for file in files:
+def _remove_checkpoints(folder: Path) -> None:
+    from varitext.store import checkpoints
+
+    for file in checkpoints(folder):
         file.unlink()
 
 
@@ -95,10 +94,10 @@ def _remove(files: list[Path]) -> None:
 
 _STOPPED = {
     "finished": "all epochs",
-    "early": "stopped early, no longer getting better",
+    "early": "stopped early, no longer improving",
     "time": "time limit reached",
     "interrupted": "interrupted",
-    "fitted": "in one go",
+    "fitted": "fitted directly",
 }
 
 

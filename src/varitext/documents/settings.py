@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from varitext.records import setting
+from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
+from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
     from varitext.text import TokenRules, VocabularyRules
@@ -14,25 +15,32 @@ class DocumentSettings:
     """The arguments of `DocumentModel`. None: the preset decides, by the size of the corpus."""
 
     model: str = "nvdm"
-    latent_dim: int = setting(50, "Latent dimensions.", "model", "N", minimum=1)
-    preset: str = setting("recommended", "Settings by name: see `varitext fit --help`.", "model", "NAME")
-    epochs: int | None = setting(None, "Passes over the training part.", "training", "N", minimum=1)
-    batch_size: int | None = setting(None, "Documents per update.", "training", "N", minimum=1)
-    learning_rate: float | None = setting(None, "The highest of the run.", "training", "RATE")
+    latent_dim: int = setting(50, LATENT_DIM)
+    preset: str = setting("recommended", Option("Settings by name; nvdm also has paper.", MODEL, "NAME"))
+    epochs: int | None = setting(None, EPOCHS)
+    batch_size: int | None = setting(
+        None, Option("Documents per update; else the model decides.", TRAINING, "N", minimum=1)
+    )
+    learning_rate: float | None = setting(None, LEARNING_RATE)
     samples: int | None = None
-    updates: str | None = setting(None, "joint, or alternating as in the paper.", "training", "NAME")
+    updates: str | None = setting(
+        None,
+        Option(
+            "Encoder and decoder learn jointly, or alternating as in the paper.",
+            TRAINING,
+            choices=("joint", "alternating"),
+        ),
+    )
     estimator: str | None = setting(
-        None, "Discrete h: how gradients are estimated, for example nvil.", "training", "NAME"
+        None, Option("How gradients of a discrete h are estimated, for example nvil.", TRAINING, "NAME")
     )
     softmax: str | None = None
-    time_limit: float | None = setting(None, "For example 60s, 10m or 2h; the schedule adapts.", "training", "TIME")
+    time_limit: float | None = setting(None, TIME_LIMIT)
     dev_share: float = 0.05
     token_rules: "TokenRules | None" = None
     vocabulary_rules: "VocabularyRules | None" = None
-    processes: int = setting(1, "Processes that count words.", "where it runs", "N", minimum=1, maximum=256)
+    processes: int = setting(1, Option("Processes that count words.", WHERE_IT_RUNS, "N", minimum=1, maximum=256))
     fractional_counts: bool = False
-    threads: int | None = setting(None, "CPU threads; all cores if left out.", "where it runs", "N", 1, 1024)
-    device: str = setting("cpu", "cpu or cuda.", "where it runs", "NAME")
-    seed: int = setting(
-        0, "Same seed, same bits, on one machine and thread count.", "training", "N", minimum=0, maximum=2**32 - 1
-    )
+    threads: int | None = setting(None, THREADS)
+    device: str = setting("cpu", DEVICE)
+    seed: int = setting(0, SEED)

@@ -86,8 +86,9 @@ def create_application(
     return application
 
 
-async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
     """The first thing wrong, in one line; what was sent is not sent back."""
+    assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return _problem(400, "the body is not JSON")
@@ -95,12 +96,13 @@ async def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
     return _problem(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 
 
-async def _http_problem(_: Request, error: HTTPException) -> JSONResponse:
+async def _http_problem(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
     said = {404: "there is nothing at this address; /api says what there is", 405: "this address takes another method"}
     return _problem(error.status_code, said.get(error.status_code, str(error.detail)), error.headers)
 
 
-async def _input_problem(_: Request, error: InputError) -> JSONResponse:
+async def _input_problem(_: Request, error: Exception) -> JSONResponse:
     return _problem(422, " ".join(str(error).split()))
 
 

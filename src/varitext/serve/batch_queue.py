@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import scipy.sparse
@@ -11,7 +13,6 @@ import scipy.sparse
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.serve.limits import Limits, Refusal
 from varitext.serve.metrics import Metrics
-from varitext.serve.worker import Worker
 
 COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others; while the model is busy they gather anyway
 MOST_TOGETHER = 64  # requests in one batch
@@ -23,7 +24,8 @@ RETRY_AFTER = 1  # seconds
 class TogetherJob(Protocol):
     """A request that needs the posterior of some documents; it can share a call of the model with others."""
 
-    characters: int
+    @property
+    def characters(self) -> int: ...
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix: ...
 
@@ -38,21 +40,21 @@ class AloneJob(NamedTuple):
 
 class _Waiting(NamedTuple):
     job: TogetherJob | AloneJob
-    answer: asyncio.Future
+    answer: asyncio.Future[Any]
 
 
 class BatchQueue:
     """The queue of one model. `ask` from the event loop; `serve` runs there for as long as the application does."""
 
-    def __init__(self, name: str, model: Any, worker: Worker, limits: Limits, metrics: Metrics):
+    def __init__(self, name: str, model: Any, executor: Executor, limits: Limits, metrics: Metrics):
         self.name = name
         self._model = model
-        self._worker = worker
+        self._executor = executor
         self._limits = limits
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
-        self._open: set[asyncio.Future] = set()  # answers that somebody waits for, also those at work
+        self._open: set[asyncio.Future[Any]] = set()  # answers that somebody waits for, also those at work
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -93,7 +95,7 @@ class BatchQueue:
     async def _outcomes(self, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
         """Whatever goes wrong is told to those who asked, and the queue goes on."""
         try:
-            return await self._worker.run(lambda: run_batch(self._model, jobs))
+            return await asyncio.get_running_loop().run_in_executor(self._executor, run_batch, self._model, jobs)
         except Exception as error:
             return [error] * len(jobs)
 
@@ -123,19 +125,20 @@ def run_batch(model: Any, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
     """The result of each job, or the exception that it ended in; one that fails does not touch the others."""
     if isinstance(jobs[0], AloneJob):
         return [_attempt(jobs[0].result)]
-    counted = [_attempt(lambda job=job: job.counts(model)) for job in jobs]
+    together = [job for job in jobs if not isinstance(job, AloneJob)]  # all of them: see `_next_batch`
+    counted = [_attempt(partial(job.counts, model)) for job in together]
     rows = [one for one in counted if not isinstance(one, Exception)]
     if not rows:
         return counted
-    together = model.posterior(scipy.sparse.vstack(rows, format="csr"), SERVED_BLOCK)
+    posterior = model.posterior(scipy.sparse.vstack(rows, format="csr"), SERVED_BLOCK)
     outcomes, start = [], 0
-    for job, counts in zip(jobs, counted, strict=True):
+    for job, counts in zip(together, counted, strict=True):
         if isinstance(counts, Exception):
             outcomes.append(counts)
             continue
-        own = Posterior(*(part[start : start + counts.shape[0]] for part in together))
+        own = Posterior(*(part[start : start + counts.shape[0]] for part in posterior))
         start += counts.shape[0]
-        outcomes.append(_attempt(lambda job=job, counts=counts, own=own: job.result(model, counts, own)))
+        outcomes.append(_attempt(partial(job.result, model, counts, own)))
     return outcomes
 
 
@@ -146,7 +149,7 @@ def _attempt(function: Callable[[], Any]) -> Any:
         return error
 
 
-def _answer(future: asyncio.Future, outcome: Any) -> None:
+def _answer(future: asyncio.Future[Any], outcome: Any) -> None:
     if future.done():
         return
     if isinstance(outcome, Exception):
@@ -156,7 +159,7 @@ def _answer(future: asyncio.Future, outcome: Any) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(queues: list[BatchQueue]):
+async def serving(queues: list[BatchQueue]) -> AsyncIterator[None]:
     """All queues at work inside the block."""
     tasks = [asyncio.create_task(queue.serve()) for queue in queues]
     try:

@@ -28,7 +28,7 @@ class TransformAsked(Asked):
 
 
 class PerplexityAsked(TransformAsked):
-    samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same figures.")
+    samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same numbers.")
 
 
 class ExplainAsked(Asked):
@@ -101,7 +101,7 @@ class SimilarWords(BaseModel):
 
 class Vector(BaseModel):
     mean: list[float]
-    std: list[float] = Field(description="How unsure each mean is; 0 where a model knows no doubt.")
+    std: list[float] = Field(description="How unsure each mean is; 0 where a model gives each text a point.")
     known_words: int = Field(description="Words of the text that the model knows; with none the vector is the prior's.")
 
 
@@ -121,7 +121,7 @@ class Perplexity(BaseModel):
     corpus_perplexity: float
     unigram_per_document_perplexity: float
     kind: str
-    figure: str = Field(description="What kind of figure it is, in a sentence.")
+    figure: str = Field(description="What kind of estimate it is, in a sentence.")
     samples: int
 
 

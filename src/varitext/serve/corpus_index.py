@@ -1,11 +1,14 @@
 """The documents that a model was fitted on, read in the background, to find similar ones among."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy.sparse
 
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel
 from varitext.documents.posterior import BLOCK
 from varitext.errors import InputError
@@ -15,7 +18,7 @@ from varitext.evaluation.topics import nearest, strongest_topics
 if TYPE_CHECKING:
     from varitext.corpora import Documents
 
-MOST_DOCUMENTS = 100_000  # the first so many; a vector and a beginning of each are kept
+MOST_DOCUMENTS = 100_000  # the first of them; a vector and a beginning of each are kept
 BEGINNING = 280  # characters
 EXAMPLE = 1_500  # characters
 TITLE = 140  # characters
@@ -54,9 +57,10 @@ class CorpusIndex:
 
     def start(self, data_dir: Path | None) -> None:
         """Begin to read, if the corpus is on this machine; nothing is fetched."""
-        if self._model is not None and is_here(self._model.corpus_, data_dir):
+        if self._model is not None and (corpus := self._model.corpus_) and is_here(corpus, data_dir):
             self.state = "reading"
-            threading.Thread(target=self._read, args=(data_dir,), name="varitext-corpus", daemon=True).start()
+            reading = (self._model, corpus, data_dir)
+            threading.Thread(target=self._read, args=reading, name="varitext-corpus", daemon=True).start()
 
     def stop(self) -> None:
         self._stop.set()
@@ -68,42 +72,39 @@ class CorpusIndex:
         ]
         return {"among": len(self), "similar": similar}
 
-    def _read(self, data_dir: Path | None) -> None:
+    def _read(self, model: DocumentModel, corpus: dict[str, str], data_dir: Path | None) -> None:
         try:
-            documents = load_training_documents(self._model.corpus_, data_dir)
-            self._take(documents)
+            self._take(model, load_training_documents(corpus, data_dir))
         except (InputError, OSError, MemoryError):  # then there are no similar documents, and the page says so
             self.state = "none"
 
-    def _take(self, documents: "Documents") -> None:
+    def _take(self, model: DocumentModel, documents: "Documents") -> None:
         n = min(len(documents), MOST_DOCUMENTS)
-        content = documents.counts if documents.texts is None else documents.texts
-        if documents.texts is None:  # over the model's own words, which need not be all of the corpus's
-            content = self._model.count(documents)
+        content: Sequence[str] | scipy.sparse.csr_matrix
+        if documents.texts is None:  # then the words that tell it from others speak for a document
+            content = in_memory(model.count(documents)[:n])  # over the model's own words, not the corpus's
+            log_frequencies = model.network_.word_log_frequencies.cpu().numpy()
+            telling = telling_words(content, log_frequencies, model.vocabulary_.words)
+            self._beginnings = [", ".join(words) for words in telling]
+        else:
+            content = documents.texts[:n]
+            self._beginnings = [beginning(text) for text in content]
+            self.example = _typical(content)
         vectors = []
         for start in range(0, n, BLOCK):
             if self._stop.is_set():
                 return
-            vectors.append(self._model.posterior(content[start : min(start + BLOCK, n)]).mean)
+            vectors.append(model.posterior(content[start : start + BLOCK]).mean)
         self.vectors = np.concatenate(vectors)
-        if documents.texts is None:  # then the words that tell it from others speak for a document
-            log_frequencies = self._model.network_.word_log_frequencies.cpu().numpy()
-            telling = telling_words(content[:n], log_frequencies, self._model.vocabulary_.words)
-            self._beginnings = [", ".join(words) for words in telling]
-        else:
-            self._beginnings = [beginning(text) for text in documents.texts[:n]]
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
-        self._topics = strongest_topics(self.vectors, self._model.topics(TOPIC_WORDS))
-        self.example = None if documents.texts is None else _typical(documents.texts[:n])
+        self._topics = strongest_topics(self.vectors, model.topics(TOPIC_WORDS))
         self.state = "ready"
 
 
-def is_here(corpus: dict[str, str] | None, data_dir: Path | None) -> bool:
+def is_here(corpus: dict[str, str], data_dir: Path | None) -> bool:
     """Whether the corpus can be read without any network."""
     from varitext.corpora import CORPORA
 
-    if not corpus:
-        return False
     if spec := CORPORA.get(corpus["name"]):
         return bool(spec.locate(data_dir))
     return Path(corpus["name"]).exists()
@@ -119,7 +120,7 @@ def load_training_documents(corpus: dict[str, str], data_dir: Path | None) -> "D
     return documents
 
 
-def _typical(texts: Any) -> str:
+def _typical(texts: Sequence[str]) -> str:
     """One of middling length among the first, to try the page with."""
     some = sorted(texts[:200], key=len)
     return beginning(some[len(some) // 2], EXAMPLE)

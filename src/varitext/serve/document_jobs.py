@@ -1,4 +1,4 @@
-"""What is asked of a model of documents, as jobs for its queue; all of this runs in the worker thread."""
+"""What is asked of a model of documents, as jobs for its queue; all of this runs in the models' thread."""
 
 import functools
 from collections.abc import Sequence
@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.telling_words import telling_columns
 from varitext.evaluation.topics import Topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
-from varitext.serve.document_map import DocumentMap
+from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Refusal
 
 MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
@@ -32,7 +33,7 @@ class Transform:
         return sum(map(len, self.texts))
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
-        return model.count(self.texts)
+        return in_memory(model.count(self.texts))
 
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
         lengths = np.asarray(counts.sum(1)).ravel()
@@ -54,7 +55,7 @@ class Explain:
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
         """The text, and below it the same once more without each of its most telling words."""
-        whole = model.count([self.text])
+        whole = in_memory(model.count([self.text]))
         if not whole.nnz:
             raise InputError(NO_KNOWN_WORD)
         return leave_one_out(whole, most_telling(whole, model)[:MOST_LEFT_OUT])
@@ -104,7 +105,7 @@ class FindSimilar:
             raise Refusal(503, "the documents of the corpus are still being read: try again shortly", STILL_READING)
         if self.among is None and self.index.state == "none":
             raise InputError("the documents that the model was fitted on are not here: give some, as `among`")
-        counts = model.count([self.text, *(self.among or ())])
+        counts = in_memory(model.count([self.text, *(self.among or ())]))
         if not counts[0].nnz:
             raise InputError(NO_KNOWN_WORD)
         return counts
@@ -124,7 +125,7 @@ class Place:
     """Where a text lies on the map."""
 
     text: str
-    map: DocumentMap
+    map: CorpusMap
 
     @property
     def characters(self) -> int:
@@ -132,7 +133,7 @@ class Place:
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
         self.map.check()  # or else nothing needs to be computed
-        counts = model.count([self.text])
+        counts = in_memory(model.count([self.text]))
         if not counts.nnz:
             raise InputError(NO_KNOWN_WORD)
         return counts
@@ -155,9 +156,9 @@ def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.nda
     return next(telling_columns(whole, model.network_.word_log_frequencies.cpu().numpy()))
 
 
-def judge_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
-    """The perplexity of each text, of all, and of the unigram model; by the model's own kind of figure."""
-    counts = model.count(texts)
+def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
+    """The perplexity of each text, of all, and of the unigram model; by the model's own kind of estimate."""
+    counts = in_memory(model.count(texts))
     lengths = np.asarray(counts.sum(1)).ravel()
     known = counts[lengths > 0]
     if not known.shape[0]:

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from varitext.cli.inputs import known_word
 from varitext.documents.model import DocumentModel
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
-from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, all_topics, judge_perplexity
+from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, all_topics, text_perplexity
 from varitext.serve.limits import WORD_CHARACTERS
 from varitext.serve.served_models import ServedModels
 
@@ -42,7 +41,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
     async def perplexity(model: str, asked: bodies.PerplexityAsked) -> Any:
         """How surprised the model is by each text, per word; lower is better."""
         served = models.of_documents(model)
-        return await served.queue.ask(AloneJob(partial(judge_perplexity, served.model, asked.texts, asked.samples)))
+        return await served.queue.ask(AloneJob(partial(text_perplexity, served.model, asked.texts, asked.samples)))
 
     @routes.post("/explain", response_model=bodies.Explanation)
     async def explain(model: str, asked: bodies.ExplainAsked) -> Any:
@@ -73,6 +72,6 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
 
 def _similar_words(model: DocumentModel, word: str, n: int) -> dict[str, Any]:
-    known = known_word(model, word)
+    known = model.vocabulary_.spelling(word)
     similar = [{"word": other, "similarity": cosine} for other, cosine in model.similar_words(known, n)]
     return {"word": known, "similar": similar}

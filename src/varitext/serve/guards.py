@@ -28,7 +28,7 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-READ_ON = 8  # a body that is too large is read up to so many times the limit, so that the answer arrives
+READ_ON = 8  # a body that is too large is read up to this many times the limit, so that the answer arrives
 
 logger = logging.getLogger("varitext.serve")
 
@@ -60,7 +60,7 @@ class Guard:
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         started, status = time.perf_counter(), None
-        self._metrics.in_flight += 1
+        self._metrics.in_flight.inc()
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -80,7 +80,7 @@ class Guard:
             if status is None:
                 await _refuse(Refusal(500, "something went wrong here; the server's log says what"), send_with_headers)
         finally:
-            self._metrics.in_flight -= 1
+            self._metrics.in_flight.dec()
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.request(route, status or 499, time.perf_counter() - started)
 
@@ -91,15 +91,10 @@ class Guard:
             if _name_of(host) not in self._hosts:  # another name that leads here is how a foreign page would get in
                 raise Refusal(421, "this server does not go by that name: use the address that it printed")
         elif scope["path"] not in self._open_paths:
-            self._check_token(headers.get(b"authorization", ""))
+            _check_token(headers.get(b"authorization", ""), self._token)
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin).netloc != host:
             raise Refusal(403, "pages from elsewhere may not use this server")
-
-    def _check_token(self, authorization: str) -> None:
-        scheme, _, given = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), self._token.encode()):
-            raise Refusal(401, "this server needs its token: Authorization: Bearer TOKEN")
 
     async def _read(self, receive: Receive) -> bytes:
         """The whole body: it is small, or refused."""
@@ -120,6 +115,12 @@ class Guard:
         if size > limit:
             raise Refusal(413, f"the request is larger than {limit:,} bytes: send fewer or shorter texts")
         return b"".join(parts)
+
+
+def _check_token(authorization: str, token: str) -> None:
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), token.encode()):
+        raise Refusal(401, "this server needs its token: Authorization: Bearer TOKEN")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

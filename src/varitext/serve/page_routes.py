@@ -1,5 +1,6 @@
 """The page: a few files that are read once, each at its own fixed address. No path ever comes from a request."""
 
+from collections.abc import Awaitable, Callable
 from importlib.resources import files as package_files
 
 from fastapi import APIRouter, Response
@@ -27,7 +28,7 @@ def page_routes() -> APIRouter:
     return routes
 
 
-def _answering(content: bytes, kind: str):
+def _answering(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
     async def file() -> Response:
         return Response(content, media_type=kind)
 

@@ -8,7 +8,7 @@ import os
 import secrets
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def run_service(
 
         from varitext.serve.application import create_application
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette"):
+        if error.name not in ("fastapi", "uvicorn", "starlette", "prometheus_client"):
             raise
         raise InputError(f"serving needs {error.name}: pip install 'varitext[serve]'") from None
     from varitext.serve.served_models import load_models
@@ -117,7 +117,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _announce(models: dict[str, object], listening: socket.socket, token: str | None) -> None:
+def _announce(models: Mapping[str, object], listening: socket.socket, token: str | None) -> None:
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     count = "1 model" if len(models) == 1 else f"{len(models)} models"

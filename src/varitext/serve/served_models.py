@@ -1,6 +1,7 @@
 """The models that are served, by name."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 from varitext.answers.ranker import AnswerRanker
@@ -9,24 +10,24 @@ from varitext.loading import load_any
 from varitext.serve.batch_queue import BatchQueue
 from varitext.serve.bodies import ModelInfo
 from varitext.serve.corpus_index import CorpusIndex
-from varitext.serve.document_map import DocumentMap
+from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Limits, Refusal
 from varitext.serve.metrics import Metrics
-from varitext.serve.worker import Worker
 
 
 class ServedModel:
     """A model, the queue before it, and the documents that it was fitted on if they are here."""
 
     def __init__(
-        self, name: str, model: DocumentModel | AnswerRanker, worker: Worker, limits: Limits, metrics: Metrics
+        self, name: str, model: DocumentModel | AnswerRanker, executor: Executor, limits: Limits, metrics: Metrics
     ):
         self.name = name
         self.model = model
         self.is_ranker = isinstance(model, AnswerRanker)
-        self.queue = BatchQueue(name, model, worker, limits, metrics)
+        self.queue = BatchQueue(name, model, executor, limits, metrics)
         self.index = CorpusIndex(None if self.is_ranker else model)
-        self.map = DocumentMap(model, self.index)
+        self.map = CorpusMap(self.index, model.seed)
+        metrics.queue(name, self.queue.__len__)
 
     def info(self) -> ModelInfo:
         return ModelInfo(
@@ -44,8 +45,9 @@ class ServedModels:
     """What clients name is looked up here and nowhere else: a name is never part of a path."""
 
     def __init__(self, models: dict[str, DocumentModel | AnswerRanker], limits: Limits, metrics: Metrics):
-        worker = Worker()
-        self._models = {name: ServedModel(name, model, worker, limits, metrics) for name, model in models.items()}
+        # one thread: models draw from torch's one random generator, and two at once would spoil each other's draws
+        thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
+        self._models = {name: ServedModel(name, model, thread, limits, metrics) for name, model in models.items()}
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())

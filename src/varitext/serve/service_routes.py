@@ -13,6 +13,7 @@ from varitext.serve.metrics import Metrics
 from varitext.serve.served_models import ServedModel, ServedModels
 
 TOPICS_IN_EXAMPLE = 3
+OF_GUARDS = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
 QUESTION = "Who discovered penicillin ?"
 CANDIDATES = [
     "Penicillin is taken by mouth or given as an injection .",
@@ -25,8 +26,8 @@ CANDIDATES = [
 
 def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(tags=["service"])
-    of_guards = {status: problems[status] for status in (400, 401, 403, 408, 413, 421, 500)}
-    of_models = of_guards | {status: problems[status] for status in (404, 422)}
+    of_guards: dict[int | str, dict[str, Any]] = {status: problems[status] for status in OF_GUARDS}
+    of_models: dict[int | str, dict[str, Any]] = {status: problems[status] for status in (*OF_GUARDS, 404, 422)}
 
     @routes.get("/api/models", responses=of_guards)
     async def list_models() -> bodies.Models:
@@ -46,7 +47,7 @@ def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | 
     @routes.get("/metrics", response_class=PlainTextResponse, responses=of_guards)
     async def prometheus_metrics() -> str:
         """Requests, times, batches and queues, in Prometheus' text form."""
-        return metrics.text({served.name: len(served.queue) for served in models})
+        return metrics.text()
 
     return routes
 

@@ -1,5 +1,6 @@
 """Which words are counted: the rules that choose them, and the list that results."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -88,6 +89,14 @@ class Vocabulary:
     @cached_property
     def index(self) -> dict[str, int]:
         return {word: column for column, word in enumerate(self.words)}
+
+    def spelling(self, word: str) -> str:
+        """The word as it is spelled here, or an `InputError` that suggests a similar one."""
+        if found := next((form for form in (word, word.lower()) if form in self.index), None):
+            return found
+        close = difflib.get_close_matches(word.lower(), self.index, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(f"{word!r} is not among the {len(self)} words of the model{hint}")
 
     def save(self, path: str | Path) -> None:
         """One word a line, UTF-8."""

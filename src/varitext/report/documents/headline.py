@@ -20,9 +20,7 @@ def document_headline(record: PerplexityRecord, published: int | None = None) ->
         tighter = f"{record.iwae_per_document_perplexity:,.1f}"
         first = Tile("importance-weighted", tighter, "a tighter bound, per document")
         kl = Tile("KL per word", f"{record.kl_per_word:.3f}", "nats that the latent vector costs")
-        samples = (
-            [] if in_paper else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]
-        )  # eight fit
+        samples = [] if in_paper else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]  # eight fit
         tiles = [first, unigram, *in_paper, ratio, corpus, kl, documents, words, *samples]
     else:  # nothing is tighter, and there is no KL
         first = Tile("kind", for_html(record.kind), for_html(record.figure))

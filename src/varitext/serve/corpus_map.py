@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
 from varitext.evaluation.topics import nearest
@@ -33,11 +32,11 @@ class Drawn(NamedTuple):
 NOT_DRAWN = Drawn(np.zeros(0, int), np.zeros((0, 2)), [], [])
 
 
-class DocumentMap:
+class CorpusMap:
     """Nothing is computed before it is asked for, and nobody waits for it."""
 
-    def __init__(self, model: DocumentModel, index: CorpusIndex):
-        self._model, self._index = model, index
+    def __init__(self, index: CorpusIndex, seed: int):
+        self._index, self._seed = index, seed
         self._begun = threading.Lock()
         self._drawn: Drawn | None = None
         self._failed = False
@@ -72,7 +71,7 @@ class DocumentMap:
 
     def place(self, vector: np.ndarray) -> dict[str, Any]:
         """At that one of its nearest documents which lies amid the others: their mean could lie among strangers."""
-        drawn = self._drawn
+        drawn = self._drawn or NOT_DRAWN
         near = nearest(self._index.vectors[drawn.rows], vector, NEIGHBOURS)
         rows = [one.index for one in near]
         places = drawn.places[rows]  # [N, 2]
@@ -82,10 +81,10 @@ class DocumentMap:
 
     def _draw(self) -> None:
         try:
-            generator = np.random.default_rng(self._model.seed)
+            generator = np.random.default_rng(self._seed)
             n = len(self._index)
             rows = np.sort(generator.choice(n, MOST_SHOWN, replace=False)) if n > MOST_SHOWN else np.arange(n)
-            places = in_unit_square(lay_out(self._index.vectors[rows], self._model.seed))
+            places = in_unit_square(lay_out(self._index.vectors[rows], self._seed))
             names = [self._index.group(row) for row in rows]
             groups = [name for name, _ in Counter(names).most_common(MOST_GROUPS)]
             number = {name: place for place, name in enumerate(groups)}
@@ -98,4 +97,5 @@ class DocumentMap:
 def in_unit_square(places: np.ndarray) -> np.ndarray:
     """The same picture, as large as it fits and in the middle."""
     low, high = places.min(0), places.max(0)
-    return 0.5 + (places - (low + high) / 2) / max(float((high - low).max()), 1e-12)
+    centred: np.ndarray = places - (low + high) / 2
+    return 0.5 + centred / max(float((high - low).max()), 1e-12)

@@ -1,0 +1,117 @@
+"""What `varitext fit` refuses before anything is loaded: options that do not apply, and folders that are taken."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from varitext.cli.checks import refuse_options
+from varitext.cli.fit_jobs import FitRequest
+from varitext.cli.fit_options import OF_ANSWERS, OF_DOCUMENTS
+from varitext.cli.printing import say
+from varitext.documents.settings import DocumentSettings
+from varitext.errors import InputError
+from varitext.loading import load_any
+
+ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
+ON_RAY = ("ray_workers", "ray_address")
+ONLY_DOCUMENTS = (OF_DOCUMENTS.keys() - OF_ANSWERS.keys()) | {"vocabulary_size", "text_column", *ON_RAY}
+OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
+OF_STEPS = ("epochs", "batch_size", "learning_rate")
+
+
+def refuse_typed(typed: dict[str, Any], names: Collection[str], reason: str) -> None:
+    refuse_options({name: value for name, value in typed.items() if name in names}, reason)
+
+
+def is_answer_model(name: str) -> bool:
+    """Whether that is the name of a model of answers, or else of documents; refused if it is neither."""
+    from varitext.models.answers import ANSWER_MODELS
+    from varitext.models.documents import DOCUMENT_MODELS
+
+    if name not in DOCUMENT_MODELS and name not in ANSWER_MODELS:
+        raise InputError(
+            f"no model is called {name!r}; there are: {', '.join(DOCUMENT_MODELS)} for documents, "
+            f"{', '.join(ANSWER_MODELS)} for answers"
+        )
+    return name in ANSWER_MODELS
+
+
+def check_document_options(request: FitRequest) -> None:
+    from varitext.models.documents import check_preset
+
+    model, typed = request.model, request.typed
+    refuse_typed(typed, ONLY_ANSWERS, f"{model} is a model of documents")
+    check_preset(model, typed.get("preset", DocumentSettings.preset))
+    if "estimator" in typed:
+        _check_estimator(model, typed["estimator"])
+
+
+def _check_estimator(model: str, estimator: str) -> None:
+    from varitext.latent import ESTIMATORS
+    from varitext.models.documents import DOCUMENT_MODELS
+
+    if estimator not in ESTIMATORS:
+        raise InputError(f"no estimator is called {estimator!r}; there are: {', '.join(ESTIMATORS)}")
+    if not DOCUMENT_MODELS[model].estimators:
+        raise InputError(f"--estimator does not apply: {model} has no choice of estimator; sbn and fdarn have")
+
+
+def check_answer_options(request: FitRequest) -> None:
+    """Refuse what the model cannot take, and say what has no effect."""
+    from varitext.models.answers import ANSWER_MODELS, model_class
+
+    model, typed = request.model, request.typed
+    refuse_many_processes(model)
+    refuse_typed(typed, ONLY_DOCUMENTS, f"{model} is a model of answers")
+    kind = model_class(model)
+    if not kind.has_latent:
+        refuse_typed(typed, OF_LATENT, f"{model} has no latent variable; nasm has")
+    if not kind.feature_names:
+        others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
+        refuse_typed(typed, ["features"], f"{model} has no features to choose from; {others} have")
+    if not kind.joins_columns:
+        refuse_typed(typed, ["counts"], f"{model} is made of counts already")
+    if "tune_vectors" in typed:
+        refuse_typed(typed, ["unseen_words"], "--tune-vectors leaves out words that training lacks")
+    if not kind.trained_by_gradient:
+        refuse_typed(typed, ["tune_vectors"], f"{model} does not learn word vectors")
+        _say_what_has_no_effect(model, [name for name in OF_STEPS if name in typed], request.resume)
+
+
+def _say_what_has_no_effect(model: str, typed: list[str], resume: bool) -> None:
+    if typed:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
+        say(f"note: {model} is not trained in steps: {options} {'have' if len(typed) > 1 else 'has'} no effect")
+    if resume:
+        say(f"note: {model} is not trained in steps and keeps no checkpoint: --resume starts over")
+
+
+def refuse_many_processes(what: str) -> None:
+    from varitext.runtime.processes import size_at_launch
+
+    if size_at_launch() > 1:
+        raise InputError(
+            f"{what} learns in one process: under torchrun only models of documents do, in their first fit"
+        )
+
+
+def check_place_for_model(out: Path, resume: bool) -> None:
+    """Nothing of a user's is overwritten: a new folder, or with --resume one that holds an unfinished run."""
+    from varitext.files import check_can_write, refuse_to_overwrite
+    from varitext.store import CHECKPOINT
+
+    check_can_write(out)
+    if (out / CHECKPOINT).exists():
+        if not resume:
+            raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")
+    elif resume and (out / "config.json").exists():
+        if load_any(out).stopped_ != "interrupted":
+            raise InputError(f"{out} holds a finished model: there is nothing to resume")
+    else:
+        refuse_to_overwrite(out)
+
+
+def is_finished_model(folder: Path) -> bool:
+    from varitext.store import checkpoints
+
+    return (folder / "config.json").exists() and not checkpoints(folder)

@@ -1,0 +1,73 @@
+"""From what was typed to what a fit needs: the estimator with its settings, and what it learns from."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from varitext.answers.settings import AnswerSettings
+from varitext.cli.answer_input import training_questions, vector_source
+from varitext.cli.inputs import load_documents
+from varitext.cli.running_fit import FitJob, answers_learned, documents_learned
+from varitext.documents.settings import DocumentSettings
+from varitext.records import record_from_options
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What was asked for. Nothing is loaded yet: on Ray it goes to the workers as it is."""
+
+    corpus: str
+    part: str
+    data_dir: Path | None
+    model: str
+    typed: dict[str, Any]  # the options that were typed, by name
+    resume: bool = False
+
+    @property
+    def device(self) -> str:
+        return str(self.typed.get("device", DocumentSettings.device))
+
+
+def document_job(request: FitRequest) -> FitJob:
+    from varitext.documents.model import DocumentModel
+    from varitext.text import VocabularyRules
+
+    settings = replace(record_from_options(DocumentSettings, request.typed), model=request.model)
+    if size := request.typed.get("vocabulary_size"):
+        settings = replace(settings, vocabulary_rules=VocabularyRules(size=size))
+    text_column = request.typed.get("text_column")
+    documents = load_documents(request.corpus, request.part, request.data_dir, text_column)
+    model = DocumentModel(**vars(settings))
+    return FitJob(
+        model,
+        lambda run: model.fit(
+            documents, progress=run.progress, checkpoint=run.checkpoint, resume=run.resume, world=run.world
+        ),
+        lambda: documents_learned(model),
+        typed_corpus={"name": request.corpus, "text_column": text_column},
+    )
+
+
+def answer_job(request: FitRequest) -> FitJob:
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.models.answers import ANSWER_MODELS
+
+    train, dev = training_questions(request.corpus, request.part, request.data_dir)
+    settings = record_from_options(AnswerSettings, request.typed)
+    vectors = vector_source(request.typed.get("vectors"), request.data_dir)
+    settings = replace(settings, model=request.model, vectors=vectors)
+    ranker = AnswerRanker(**_arguments(settings))
+    return FitJob(
+        ranker,
+        lambda run: ranker.fit(train, dev, run.progress, run.checkpoint, run.resume),
+        lambda: answers_learned(ranker),
+        typed_corpus={"name": request.corpus},
+        unit="pair",
+        has_latent=ANSWER_MODELS[request.model].has_latent,
+    )
+
+
+def _arguments(settings: AnswerSettings) -> dict[str, Any]:
+    """Those of `AnswerRanker`, which takes the recipe's settings one by one."""
+    own = {name: value for name, value in vars(settings).items() if name != "recipe"}
+    return own | vars(settings.recipe)
