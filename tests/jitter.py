@@ -1,7 +1,7 @@
 """Other arithmetic on this machine: with VARITEXT_JITTER set, the last bits of every matrix product are moved.
 
-By how much depends on a number's place in the product and on the product's shape alone, as it does on CPUs whose kernels
-treat a row differently depending on how many rows stand beside it. So the same computation gives the same bits again,
+By how much depends on a number's place in the product and on the product's shape alone, as on CPUs whose kernels treat
+a row differently depending on how many rows stand beside it. So the same computation gives the same bits again,
 and a test that compares two different computations to the last bit fails here as it would on such a CPU.
 """
 

@@ -1,7 +1,8 @@
 """MAP and MRR over questions, with tied candidates in expectation over all their orders.
 
-Tied are candidates of one question whose scores are the same by the rule of `ties.py`. Let a group of n tied candidates, r of them right, come after
-N others, R of them right. Over all n! orders of the group, its place i = 1..n is right with probability r/n, and then
+Tied are candidates of one question whose scores are the same by the rule of `ties.py`. Let a group of n tied
+candidates, r of them right, come after N others, R of them right. Over all n! orders of the group, its place i = 1..n
+is right with probability r/n, and then
 
 average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
 reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
