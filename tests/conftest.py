@@ -10,6 +10,11 @@ import pytest
 hypothesis.settings.register_profile("varitext", deadline=None)
 hypothesis.settings.load_profile("varitext")
 
+if os.environ.get("VARITEXT_JITTER"):
+    from jitter import Jitter
+
+    Jitter().__enter__()  # for as long as the process lives
+
 BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from varitext.evaluation.ties import merge_ties
+
 DRAWS = 1000  # of labels, over all samples of h
 INTERVAL = 0.9
 SMALLEST = 1e-12
@@ -22,6 +24,7 @@ SMALLEST = 1e-12
 
 def best_probability(sampled: np.ndarray) -> np.ndarray:
     """That each candidate is the best, [P], from p(y = 1 | h) of each sample, [S, P]. Equal candidates share."""
+    sampled = merge_ties(sampled)
     order = np.argsort(-sampled, 1, kind="stable")
     best = np.empty_like(sampled)
     np.put_along_axis(best, order, _best_in_order(np.take_along_axis(sampled, order, 1)), 1)
@@ -31,7 +34,7 @@ def best_probability(sampled: np.ndarray) -> np.ndarray:
 
 def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Ranks of all candidates under drawn labels, [draws, P]; 1 is the best."""
-    per_sample = max(1, DRAWS // len(sampled))
+    sampled, per_sample = merge_ties(sampled), max(1, DRAWS // len(sampled))
     return np.concatenate([_ranks_of_one(one, per_sample, generator) for one in sampled])
 
 
@@ -57,7 +60,7 @@ def rank_calibration(sampled: np.ndarray, labels: np.ndarray, question_of: np.nd
         of_question, true = sampled[:, rows], labels[rows]
         if not true.any():
             continue
-        mean, best = of_question.mean(0), best_probability(of_question)
+        mean, best = merge_ties(of_question.mean(0)), best_probability(of_question)
         top = mean == mean.max()  # tied candidates share the first place
         said.append(best[top].mean())
         right.append(true[top].mean())
@@ -68,7 +71,7 @@ def rank_calibration(sampled: np.ndarray, labels: np.ndarray, question_of: np.nd
 
 def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The ranks under the true labels, [P]: what an interval should hold. Equal candidates share the middle rank."""
-    return rankdata(-(labels + 0.5 * probability), "average")  # 0.5: no probability outweighs a label
+    return rankdata(-(labels + 0.5 * merge_ties(probability)), "average")  # 0.5: no probability outweighs a label
 
 
 def _best_in_order(p: np.ndarray) -> np.ndarray:

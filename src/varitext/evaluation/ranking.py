@@ -1,7 +1,8 @@
 """MAP and MRR over questions, with tied candidates in expectation over all their orders.
 
-Tied are candidates of one question with the same score. Let a group of n tied candidates, r of them right, come after
-N others, R of them right. Over all n! orders of the group, its place i = 1..n is right with probability r/n, and then
+Tied are candidates of one question whose scores are the same by the rule of `ties.py`. Let a group of n tied
+candidates, r of them right, come after N others, R of them right. Over all n! orders of the group, its place i = 1..n
+is right with probability r/n, and then
 
 average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
 reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
@@ -21,6 +22,7 @@ from varitext.corpora.protocols import protocol_named
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
 from varitext.evaluation.significance import PairedTest, bootstrap_interval, paired_randomisation_test
+from varitext.evaluation.ties import merge_ties
 
 
 class QuestionValues(NamedTuple):
@@ -104,6 +106,7 @@ def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLik
     scores, labels = numbers(scores, "scores"), binary_labels(labels)
     ids, question = question_index(question_ids)
     same_length(scores=scores, labels=labels, question_ids=question)
+    scores = merge_ties(scores, question)
     order = np.lexsort((-scores, question))
     places = _places(scores[order], labels[order], question[order])
     n_right = np.bincount(question, labels).astype(int)

@@ -5,7 +5,8 @@ qrels   question 0 document relevance            one line per judged candidate; 
 
 Scores are written so that reading gives the same float64. trec_eval goes by the score and not by the rank column, holds
 scores as 32-bit floats, and puts equal ones in *descending* order of document id (strcmp); ranks are written in that
-order. So ids decide ties there; here ties are resolved in expectation (see `ranking`).
+order. So ids decide ties there; here ties are resolved in expectation (see `ranking`). Scores that tie by the rule of
+`ties.py` are written as one number, so that both mean the same ties.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 from varitext.evaluation.columns import numbers, same_length
+from varitext.evaluation.ties import merge_ties
 from varitext.files import read_text, write_text
 
 RUN_COLUMNS = ("question", "Q0", "document", "rank", "score", "tag")
@@ -50,6 +52,7 @@ def write_run(
     """Questions in the order of their first row, candidates from best to worst."""
     scores = numbers(scores, "scores")
     pairs = _pairs(question_ids, document_ids, scores)
+    scores = merge_ties(scores, np.unique([question for question, _ in pairs], return_inverse=True)[1])
     _check_id(tag, "tag")
     by_question: dict[str, list[tuple[float, str]]] = {}
     for (question, document), score in zip(pairs, scores.tolist(), strict=True):

@@ -1,0 +1,63 @@
+"""How far rounding moves what a ranker says, and how near to each other its candidates lie: what `ties.py` rests on.
+
+    python benchmarks/rounding.py --json results/rounding.json
+
+Rankers are fitted on WikiQA and predict its dev part twice, the second time with the last bits of every matrix product
+moved on purpose (`tests/jitter.py`). The tolerance of ties must lie well above the first figure and well below the
+distances that mean something.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from varitext import AnswerRanker, load_questions
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.evaluation.ties import TOLERANCE
+from varitext.files import write_json
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from jitter import Jitter
+
+MODELS = ("nasm", "lstm_attention", "bigram_cnn", "overlap")
+
+
+def main(json: Path | None = None, epochs: int = 4) -> None:
+    train, dev = load_questions("wikiqa", "train"), load_questions("wikiqa", "dev")
+    rows = []
+    for model in MODELS:
+        joined = model != "overlap"
+        ranker = AnswerRanker(model, epochs=epochs, threads=1, counts=joined, position=joined).fit(train, dev)
+        for variant in (False, True) if joined else (False,):
+            one = ranker.combined(variant, variant) if joined else ranker
+            rows.append({"model": model, "counts and position": variant} | measure(one, dev))
+            print(rows[-1], flush=True)
+    if json:
+        write_json(json, {"tolerance": TOLERANCE, "epochs": epochs, "rows": rows})
+
+
+def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
+    plain = ranker.sample_proba(dev)
+    with Jitter():
+        moved = ranker.sample_proba(dev)
+    probability = plain.mean(0)
+    gaps = np.concatenate([relative_gaps(probability[dev.groups == question]) for question in range(dev.n_questions)])
+    return {
+        "largest_move": float((np.abs(plain - moved) / np.maximum(plain, moved)).max()),
+        "neighbours": len(gaps),
+        "equal": int((gaps == 0).sum()),
+        "nearer_than_tolerance": int(((gaps > 0) & (gaps <= TOLERANCE)).sum()),
+        "nearer_than_ten_tolerances": int(((gaps > 0) & (gaps <= 10 * TOLERANCE)).sum()),
+    }
+
+
+def relative_gaps(probability: np.ndarray) -> np.ndarray:
+    falling = -np.sort(-probability)
+    return (falling[:-1] - falling[1:]) / falling[:-1]
+
+
+if __name__ == "__main__":
+    typer.run(main)

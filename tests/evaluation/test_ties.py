@@ -1,0 +1,82 @@
+"""Rounding never decides: noise of its size moves no figure, and differences that mean something stay."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis.extra.numpy import arrays
+
+from varitext.evaluation.posterior_ranks import best_probability, known_ranks, rank_calibration, rank_intervals
+from varitext.evaluation.ranking import compare_rankings, ranking_record
+from varitext.evaluation.ties import TOLERANCE, WIDEST, merge_ties
+from varitext.evaluation.trec_files import read_run, write_run
+
+ROUNDING = 1.5e-6  # relative: the largest that was seen of networks with jittered products
+SCORES = st.lists(st.sampled_from([-2.0, 0.0, 0.1, 0.1001, 0.5, 0.75, 0.999, 3.0]), min_size=1, max_size=30)
+
+
+def noisy(scores, seed=0):
+    return np.asarray(scores) * (1 + ROUNDING * np.random.default_rng(seed).uniform(-1, 1, np.shape(scores)))
+
+
+@given(SCORES, st.integers(0, 5))
+def test_noise_makes_and_breaks_no_tie(scores, seed):
+    scores = np.array(scores)
+    merged = merge_ties(noisy(scores, seed))
+    assert ((merged[:, None] > merged) == (scores[:, None] > scores)).all()
+
+
+def test_scores_without_noise_stay_as_they_are():
+    scores = np.array([0.3, 0.3, 0.1, -np.inf, -np.inf, 5.0, 0.0, 0.0])
+    np.testing.assert_array_equal(merge_ties(scores), scores)
+
+
+@given(arrays(np.float64, st.integers(0, 40), elements=st.floats(-1e6, 1e6)))
+def test_merging_twice_is_merging_once_and_keeps_the_order(scores):
+    merged = merge_ties(scores)
+    np.testing.assert_array_equal(merge_ties(merged), merged)
+    assert not ((merged[:, None] > merged) & (scores[:, None] < scores)).any()
+    assert (np.abs(merged - scores) <= WIDEST * TOLERANCE * np.maximum(np.abs(merged), np.abs(scores))).all()
+
+
+def test_questions_are_apart():
+    scores, question_of = np.array([0.5, 0.5 * (1 + 1e-7), 0.5 * (1 + 2e-7)]), np.array([0, 1, 0])
+    merged = merge_ties(scores, question_of)
+    assert merged[0] == merged[2] == scores[2] and merged[1] == scores[1]
+
+
+def test_a_long_list_of_close_scores_is_not_one_tie():
+    chain = 0.5 * (1 + 0.9 * TOLERANCE) ** np.arange(1000)
+    merged = merge_ties(chain)
+    assert len(np.unique(merged)) == pytest.approx(1000 * 0.9 / WIDEST, rel=0.15)
+    assert (merged / chain - 1).max() <= WIDEST * TOLERANCE * (1 + 1e-9)
+
+
+def test_figures_do_not_move_by_rounding(tmp_path):
+    generator = np.random.default_rng(0)
+    question = np.repeat(np.arange(30), 8)
+    labels = (generator.random(240) < 0.25).astype(int)
+    labels[::8] = 1
+    scores = generator.choice([0.1, 0.2, 0.2001, 0.6], 240)  # mostly ties
+    records = [ranking_record(one, labels, question) for one in (scores, noisy(scores, 1), noisy(scores, 2))]
+    assert records[0] == records[1] == records[2]
+    comparison = compare_rankings(records[1], records[2])
+    assert comparison.map.difference == comparison.mrr.difference == 0
+    sampled = np.stack([scores, scores[::-1]])
+    by_noise = [rank_calibration(noisy(sampled, seed), labels, question, seed=0) for seed in (1, 2)]
+    np.testing.assert_allclose(*by_noise, rtol=1e-5)
+    texts = []
+    for seed in (1, 2):
+        write_run(tmp_path / "run", question, np.arange(240), noisy(scores, seed))
+        run = read_run(tmp_path / "run")
+        texts.append((run.question_ids.tolist(), run.document_ids.tolist()))
+    assert texts[0] == texts[1]
+
+
+def test_equal_candidates_share_though_rounding_sets_them_apart():
+    sampled = noisy(np.array([[0.4, 0.4, 0.2, 0.4]]))
+    best = best_probability(sampled)
+    assert best[0] == best[1] == best[3] > best[2]
+    np.testing.assert_array_equal(known_ranks(sampled[0], np.array([0, 0, 0, 0])), [2, 2, 4, 2])
+    draws = [rank_intervals(noisy(np.full((1, 5), 0.3), seed), np.random.default_rng(0)) for seed in (0, 1)]
+    np.testing.assert_array_equal(*draws)
