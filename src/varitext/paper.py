@@ -78,7 +78,8 @@ ANSWER_SYSTEMS = {  # our model: its name in Table 4
     "lstm_attention": "LSTM + Att",
     "nasm": "NASM",
 }
-ANSWER_SCALE = {
+# ours times this: 4 of the paper's 72 questions always count as wrong
+ANSWER_SCALE = {"wikiqa": 1.0, "qasent": 68 / 72}
     "wikiqa": 1.0,
     "qasent": 68 / 72,
 }  # ours times this: 4 of the paper's 72 questions always count as wrong
