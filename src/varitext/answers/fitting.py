@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.derived_settings import architecture_for, joined_columns
-from varitext.answers.first_stage import DirectFit, FirstStage, build_stage
+from varitext.answers.first_stage import FirstStage, build_stage
 from varitext.answers.folds import out_of_fold, question_folds
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import TrainingData
 from varitext.answers.training_run import TrainingRun
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.errors import TrainingDiverged
+from varitext.errors import InputError, TrainingDiverged
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.features.overlap import Overlap
 from varitext.runtime.threads import running_on
@@ -97,9 +97,12 @@ def new_stage(settings: AnswerSettings, data: TrainingData) -> FirstStage:
     return build_stage(settings.model, architecture, data.overlap, settings.device, settings.seed)
 
 
-def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer | DirectFit:
-    """The training of the first stage as `fit` runs it, before its first step: for benchmarks."""
-    return new_stage(settings, data).trainer(settings, data, TrainingRun())
+def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:
+    """The training of a network as `fit` runs it, before its first step: for benchmarks."""
+    trainer = new_stage(settings, data).trainer(settings, data, TrainingRun())
+    if not isinstance(trainer, Trainer):
+        raise InputError(f"{settings.model} is not trained step by step")
+    return trainer
 
 
 def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
