@@ -6,7 +6,7 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -66,7 +66,7 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
-def load_model(folder: Path, kinds: Collection[str]) -> StoredModel:
+def load_model(folder: Path, kinds: Sequence[str]) -> StoredModel:
     """What the folder holds, if it is a model of one of these kinds."""
     config = _read_config(folder)
     _check_config(config, folder, kinds)
@@ -84,15 +84,13 @@ def load_model(folder: Path, kinds: Collection[str]) -> StoredModel:
 
 
 def load_as(folder: Path, kind: str, build: Builder[Model]) -> Model:
+    return built(load_model(folder, (kind,)), folder, build)
+
+
+def built(stored: StoredModel, folder: Path, build: Builder[Model]) -> Model:
     """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
-    return load_by_kind(folder, {kind: build})
-
-
-def load_by_kind(folder: Path, builders: Mapping[str, Builder[Model]]) -> Model:
-    """The same by the builder of whatever kind of model the folder holds."""
-    stored = load_model(folder, builders)
     try:
-        return builders[stored.kind](stored, folder)
+        return build(stored, folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -120,8 +118,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
-def _check_config(config: dict[str, Any], folder: Path, kinds: Collection[str]) -> None:
-    if config.get("kind") not in tuple(kinds):
+def _check_config(config: dict[str, Any], folder: Path, kinds: Sequence[str]) -> None:
+    if config.get("kind") not in kinds:
         needed = " or ".join(map(repr, kinds))
         raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {needed}")
     expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}

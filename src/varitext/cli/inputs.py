@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from varitext.errors import InputError
 from varitext.loading import load_any
@@ -21,23 +21,17 @@ if TYPE_CHECKING:
 
 
 def load_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
-    from varitext.documents.model import DocumentModel
+    from varitext.answers.folder import KIND
 
-    model = load_any(folder, threads, device)
-    if not isinstance(model, DocumentModel):
-        raise InputError(
-            f"{folder} holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
-        )
-    return model
+    refused = "holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
+    return cast("DocumentModel", load_any(folder, threads, device, {KIND: refused}))
 
 
 def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
-    from varitext.answers.ranker import AnswerRanker
+    from varitext.documents.folder import KIND
 
-    model = load_any(folder, threads, device)
-    if not isinstance(model, AnswerRanker):
-        raise InputError(f"{folder} holds a model of documents: this needs one of answers, as `fit --model nasm` gives")
-    return model
+    refused = "holds a model of documents: this needs one of answers, as `fit --model nasm` gives"
+    return cast("AnswerRanker", load_any(folder, threads, device, {KIND: refused}))
 
 
 # Documents
