@@ -1,10 +1,10 @@
 """What a user can set of an answer ranker: the records that fitting reads, and the options of `varitext fit`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from varitext.records import DATA, MODEL, TRAINING, Option, setting
+from varitext.records import DATA, MODEL, TRAINING, Option, record_from_dict, setting
 from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
@@ -79,3 +79,16 @@ class AnswerSettings:
     device: str = setting("cpu", DEVICE)
     seed: int = setting(0, SEED)
     recipe: AnswerRecipe = AnswerRecipe()
+
+    def flat(self) -> dict[str, Any]:
+        """Every setting by its name, those of the recipe among the others: so the model folder keeps them."""
+        own = {name: value for name, value in vars(self).items() if name != "recipe"}
+        return own | vars(self.recipe)
+
+    @classmethod
+    def from_flat(cls, values: Mapping[str, Any]) -> "AnswerSettings":
+        """Settings by name, those of the recipe among the others; absent ones take their defaults."""
+        names = {field.name for field in fields(AnswerRecipe)}
+        recipe = record_from_dict(AnswerRecipe, {name: value for name, value in values.items() if name in names})
+        own = {name: value for name, value in values.items() if name not in names}
+        return record_from_dict(cls, own | {"recipe": recipe})

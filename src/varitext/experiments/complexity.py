@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from varitext.answers.ranker import AnswerRanker
+from varitext.answers.fitting import new_trainer, training_threads
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import learn_from
 from varitext.corpora.question_answers import subset
-from varitext.experiments.answer_fits import DATA, OWN_MODELS, load_part, titles
+from varitext.experiments.answer_fits import DATA, MODELS, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.threads import running_on
-from varitext.training.trainer import Trainer
 
 CORPUS = "wikiqa"
 ROUNDS = 7
@@ -25,19 +25,19 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(plan: Plan) -> dict[str, Any]:
-    steps = {model: Steps(model, plan) for model in OWN_MODELS}
+    steps = {model: Steps(model, plan) for model in MODELS}
     kinds = ("update", "predict")
-    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
+    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
     for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
         for model, one in steps.items():
-            with one.ranker.running():
+            with training_threads(one.settings):
                 seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
             with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
     medians = {
-        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in OWN_MODELS
+        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in MODELS
     }
-    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in OWN_MODELS}
+    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in MODELS}
 
 
 class Steps:
@@ -45,10 +45,9 @@ class Steps:
 
     def __init__(self, model: str, plan: Plan):
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
-        self.ranker = AnswerRanker(model, threads=plan.threads)
-        trainer = self.ranker.trainer_for(train, train)
-        assert isinstance(trainer, Trainer) and isinstance(trainer.model, AnswerNetwork)
-        self.network, self.task, self.optimizer = trainer.model, trainer.task, trainer.optimizers[0]
+        self.settings = AnswerSettings(model, threads=plan.threads)
+        self.trainer = new_trainer(self.settings, learn_from(self.settings, train, train))
+        self.network, self.task = self.trainer.model, self.trainer.task
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))
         learned = (name for name in self.network.named_parameters() if not name[0].startswith("word_vectors"))
@@ -56,17 +55,17 @@ class Steps:
 
     def update(self) -> None:
         self.network.train()
+        optimizer = self.trainer.optimizers[0]
         for batch in self.batches:
-            torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
-            self.optimizer.step()
-            self.optimizer.zero_grad()
+            self.task.loss(self.network, batch, 1.0).loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
 
     @torch.no_grad()
     def predict(self) -> None:
         self.network.eval()
         for batch in self.batches:
-            encoding = self.network.encode(batch)
-            self.network.logits(self.network.prior_samples(encoding, SAMPLES), encoding).sigmoid()
+            self.network.predict(batch, SAMPLES)
 
 
 def _seconds(work: Callable[[], None]) -> float:
@@ -82,12 +81,12 @@ def table(records: list[Record]) -> str:
     head += ["pairs per second, update"]
     rows = [
         [
-            titles()[model],
+            name,
             f"{found[model]['parameters']:,}",
             *(f"{found[model][kind] / twin[kind]:.2f}" for kind in ("update", "predict")),
             f"{1 / found[model]['update']:,.0f}",
         ]
-        for model in OWN_MODELS
+        for model, name in MODELS.items()
     ]
     return markdown_table(head, rows)
 
