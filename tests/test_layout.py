@@ -16,7 +16,7 @@ from command_line import varitext
 from varitext.experiments import experiment_named
 from varitext.experiments.runs import Plan
 from varitext.models.answers import ANSWER_MODELS
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "src" / "varitext"
@@ -150,12 +150,14 @@ def test_no_constructor_takes_many_arguments():
 
 def test_every_model_is_on_a_page():
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (REPOSITORY / "docs").rglob("*.md"))
-    assert not [name for name in (*MODELS, *ANSWER_MODELS) if f"`{name}`" not in pages]
+    assert not [name for name in (*DOCUMENT_MODELS, *ANSWER_MODELS) if f"`{name}`" not in pages]
 
 
 def test_help_names_every_model():
     help_text = varitext("fit", "--help").out.split()
-    assert not [name for name in (*MODELS, *ANSWER_MODELS) if name not in {word.strip(",.;:()`") for word in help_text}]
+    assert not [
+        name for name in (*DOCUMENT_MODELS, *ANSWER_MODELS) if name not in {word.strip(",.;:()`") for word in help_text}
+    ]
 
 
 def test_help_names_a_new_model():
@@ -163,8 +165,8 @@ def test_help_names_a_new_model():
     lines = (
         "import sys",
         "from varitext.models.answers import ANSWER_MODELS",
-        "from varitext.models.documents import MODELS",
-        "MODELS['one_more_nvdm'], ANSWER_MODELS['one_more_nasm'] = MODELS['nvdm'], ANSWER_MODELS['nasm']",
+        "from varitext.models.documents import DOCUMENT_MODELS",
+        "DOCUMENT_MODELS['one_more_nvdm'], ANSWER_MODELS['one_more_nasm'] = DOCUMENT_MODELS['nvdm'], ANSWER_MODELS['nasm']",
         "from varitext.cli import main",
         "sys.argv = ['varitext', 'fit', '--help']",
         "main()",
@@ -175,7 +177,11 @@ def test_help_names_a_new_model():
 
 @pytest.mark.parametrize(
     ("experiment", "registry", "model"),
-    [("table1a", MODELS, "nvdm"), ("document-evaluation", MODELS, "nvdm"), ("table4", ANSWER_MODELS, "nasm")],
+    [
+        ("table1a", DOCUMENT_MODELS, "nvdm"),
+        ("document-evaluation", DOCUMENT_MODELS, "nvdm"),
+        ("table4", ANSWER_MODELS, "nasm"),
+    ],
 )
 def test_experiments_run_every_model(experiment, registry, model, monkeypatch):
     monkeypatch.setitem(registry, "one_more", registry[model])

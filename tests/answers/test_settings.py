@@ -15,6 +15,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.errors import InputError
 from varitext.files import read_config
+from varitext.loading import load_document_model, load_ranker
 
 OLD_SETTINGS = {  # as folders had them when the ranker took all settings one by one
     "model": "nasm", "latent_dim": 4, "counts": False, "position": False, "features": None, "folds": 4,
@@ -69,11 +70,9 @@ def test_a_folder_is_read_once(tmp_path, monkeypatch):
         return read_config(folder, *rest)
 
     monkeypatch.setattr("varitext.store.read_config", counted)
-    from varitext.cli.inputs import load_model, load_ranker
-
     assert load_ranker(tmp_path / "model", threads=1).threads == 1 and len(read) == 1
     with pytest.raises(InputError, match="holds a ranker of answers"):
-        load_model(tmp_path / "model")
+        load_document_model(tmp_path / "model")
 
 
 def test_a_ranking_reads_the_sentences_once(monkeypatch):

@@ -26,7 +26,10 @@ class Prediction(NamedTuple):
 
 @torch.no_grad()
 def predict(model: AnswerNetwork, batches: PairBatches, samples: int, seed: int, attention: bool = False) -> Prediction:
-    """Labels are not looked at; `attention` is there for a model that has it. A model without a latent has one sample, as all would be the same."""
+    """Labels are not looked at. A model without a latent has one sample, as all would be the same.
+
+    `attention` is None for a model without.
+    """
     found: list[Tensor] = []
     weights: list[np.ndarray] = []
     for batch in batches.in_order():

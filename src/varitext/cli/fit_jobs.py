@@ -56,7 +56,7 @@ def answer_job(request: FitRequest) -> FitJob:
     settings = record_from_options(AnswerSettings, request.typed)
     vectors = vector_source(request.typed.get("vectors"), request.data_dir)
     settings = replace(settings, model=request.model, vectors=vectors)
-    ranker = AnswerRanker(**_arguments(settings))
+    ranker = AnswerRanker(**vars(settings))
     return FitJob(
         ranker,
         lambda run: ranker.fit(train, dev, run.progress, run.checkpoint, run.resume),
@@ -65,9 +65,3 @@ def answer_job(request: FitRequest) -> FitJob:
         unit="pair",
         has_latent=ANSWER_MODELS[request.model].has_latent,
     )
-
-
-def _arguments(settings: AnswerSettings) -> dict[str, Any]:
-    """Those of `AnswerRanker`, which takes the recipe's settings one by one."""
-    own = {name: value for name, value in vars(settings).items() if name != "recipe"}
-    return own | vars(settings.recipe)

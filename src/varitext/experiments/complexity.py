@@ -11,7 +11,7 @@ from varitext.answers.fitting import new_trainer, training_threads
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import learn_from
 from varitext.corpora.question_answers import subset
-from varitext.experiments.answer_fits import DATA, MODELS, load_part
+from varitext.experiments.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.runtime.threads import running_on
 
@@ -25,9 +25,9 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(plan: Plan) -> dict[str, Any]:
-    steps = {model: Steps(model, plan) for model in MODELS}
+    steps = {model: Steps(model, plan) for model in OWN_MODELS}
     kinds = ("update", "predict")
-    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
+    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
     for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
         for model, one in steps.items():
             with training_threads(one.settings):
@@ -35,9 +35,9 @@ def measure(plan: Plan) -> dict[str, Any]:
             with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
     medians = {
-        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in MODELS
+        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in OWN_MODELS
     }
-    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in MODELS}
+    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in OWN_MODELS}
 
 
 class Steps:
@@ -86,7 +86,8 @@ def table(records: list[Record]) -> str:
             *(f"{found[model][kind] / twin[kind]:.2f}" for kind in ("update", "predict")),
             f"{1 / found[model]['update']:,.0f}",
         ]
-        for model, name in MODELS.items()
+        for model, name in titles().items()
+        if model in OWN_MODELS
     ]
     return markdown_table(head, rows)
 

@@ -20,7 +20,7 @@ from varitext.experiments.document_fits import (
     short,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 
 
 class Row(NamedTuple):
@@ -62,7 +62,7 @@ KEPT = (
 def all_rows() -> tuple[Row, ...]:
     """The paper's rows, then ours: every other model that there is."""
     listed = {row.setting.model for row in PAPER_ROWS}
-    return (*PAPER_ROWS, *(Row(Setting(model)) for model in MODELS if model not in listed))
+    return (*PAPER_ROWS, *(Row(Setting(model)) for model in DOCUMENT_MODELS if model not in listed))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
