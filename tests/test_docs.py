@@ -18,7 +18,7 @@ import typer
 
 from varitext.cli import app
 from varitext.corpora.protocols import PROTOCOLS
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.nvdm import NVDM
 from varitext.text import TokenRules, VocabularyRules
 from varitext.training.settings import TrainingSettings
@@ -118,7 +118,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with mock.patch.dict(MODELS), torch.random.fork_rng(), contextlib.redirect_stdout(io.StringIO()):
+        with mock.patch.dict(DOCUMENT_MODELS), torch.random.fork_rng(), contextlib.redirect_stdout(io.StringIO()):
             exec(code, {"__name__": page})
     finally:
         torch.set_num_threads(threads)

@@ -19,8 +19,8 @@ from varitext.corpora.arranged import LONGEST_SENTENCE, arrange
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
-from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.features.overlap import COLUMNS, Overlap, PairFeatures
+from varitext.models.answers.nasm import NASM
 from varitext.models.answers.vocabulary import reduce_vectors
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingSettings
@@ -180,7 +180,7 @@ def test_without_dev_some_questions_are_held_out():
 
 def test_free_bits_are_free():
     words, settings = Vocabulary(("king", "lake")), TrainingSettings()
-    model = ANSWER_MODELS["nasm"](2, embedding_dim=4, hidden_dim=4, layers=1, dropout=0.0)
+    model = NASM(2, embedding_dim=4, hidden_dim=4, layers=1, dropout=0.0)
     losses = []
     for free_bits in (0.0, 1000.0):
         task = AnswerTask(TRAIN, DEV, words, settings, AnswerObjective(free_bits))
@@ -194,7 +194,7 @@ def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
     words = Vocabulary(tuple(FILLERS) + tuple(word for kind in KINDS.values() for word in kind.split()))
     task = AnswerTask(TRAIN, DEV, words, TrainingSettings(), AnswerObjective())
     torch.manual_seed(1)
-    model = ANSWER_MODELS["nasm"](len(words), embedding_dim=8, hidden_dim=8, layers=1).eval()
+    model = NASM(len(words), embedding_dim=8, hidden_dim=8, layers=1).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(1.5 * torch.randn_like(parameter))
@@ -215,7 +215,9 @@ def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted)
     batch = PairBatches(corpus, fitted.vocabulary_).batch([0])
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
-        expected = fitted.network_.predict(batch, 20)
+        encoding = fitted.network_.encode(batch)
+        h = fitted.network_.prior_samples(encoding, 20)
+        expected = fitted.network_.logits(h, encoding).sigmoid()
     np.testing.assert_allclose(fitted.first_stage_.sampled(corpus, 20, fitted.seed), expected, rtol=1e-5)
 
 
@@ -405,7 +407,7 @@ def test_save_and_load_give_the_same_numbers(tmp_path, tuned):
 
 
 def test_a_full_size_folder_without_word_vectors_is_small():
-    weights = ANSWER_MODELS["nasm"](1).state_dict()
+    weights = NASM(1).state_dict()
     assert sum(tensor.numel() * 4 for tensor in weights.values()) < 1_000_000
 
 

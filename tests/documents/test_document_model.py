@@ -4,11 +4,13 @@ import base64
 import json
 import math
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -175,6 +177,14 @@ def test_topics_are_ordered_by_what_they_carry(fitted):
         assert len(topic.words) == len(topic.weights) == 5
         assert list(topic.weights) == sorted(topic.weights, reverse=True)
         assert not set(topic.words) & set(topic.opposite_words)
+
+
+def test_what_is_asked_of_a_model_before_it_is_fitted_is_refused(tmp_path):
+    model = DocumentModel()
+    questions = (model.transform, model.perplexity, model.perplexity_record, model.count, model.posterior)
+    for ask in (*(partial(question, COUNTS) for question in questions), model.topics, partial(model.save, tmp_path)):
+        with pytest.raises(NotFittedError):
+            ask()
 
 
 # The model folder

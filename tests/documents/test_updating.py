@@ -21,14 +21,14 @@ from varitext.documents.growing import grown, place_new_words
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.axes import axes_towards
 from varitext.text import VocabularyRules
 
 SMALL = {"latent_dim": 3, "epochs": 12, "threads": 1}
 COUNTS = topic_documents(200, 40, 4, 30)
 MORE = topic_documents(150, 40, 4, 30, seed=1)
-GRADIENTS = [name for name in MODELS if name != "lda"]
+GRADIENTS = [name for name in DOCUMENT_MODELS if name != "lda"]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_the_pull_is_the_mean_kl_to_second_order():
     """Of p(w | h) before and after a small change of R, over h ~ N(0, I)."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = MODELS["nvdm"](vocabulary_size=12, latent_dim=2)
+        network = model_class("nvdm")(vocabulary_size=12, latent_dim=2)
         network.learn_frequencies(torch.randint(1, 50, (12,)))
         network.decoder.weight.data.zero_()  # where softmax(b) is the distribution for every h
         anchor = Anchor(network, strength=3.0)
@@ -126,7 +126,7 @@ def test_the_pull_is_the_mean_kl_to_second_order():
 def test_a_grown_network_says_the_same_about_the_words_it_had(name):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = MODELS[name](vocabulary_size=10, latent_dim=3)
+        network = model_class(name)(vocabulary_size=10, latent_dim=3)
     network.learn_frequencies(torch.arange(1.0, 11.0))
     with torch.no_grad():
         for parameter in network.parameters():  # as if it had been trained
@@ -158,7 +158,7 @@ def test_a_new_word_starts_where_its_documents_lie(fitted):
 
 
 def test_a_tree_of_words_cannot_grow():
-    network = MODELS["docnade"](vocabulary_size=10, latent_dim=3, output="balanced")
+    network = model_class("docnade")(vocabulary_size=10, latent_dim=3, output="balanced")
     with pytest.raises(InputError, match="cannot learn new words"):
         grown(network, {"latent_dim": 3, "output": "balanced"}, torch.zeros(12), 0)
 
@@ -235,6 +235,18 @@ def test_what_cannot_go_on_is_said(fitted):
     with pytest.raises(InputError):
         model.partial_fit(MORE, learning_rate=float("inf"))
     assert model.updates_ == [] and np.array_equal(model.word_vectors_, fitted.word_vectors_)
+
+
+def test_an_update_leaves_what_it_starts_from_as_it_is(fitted):
+    weights = {name: tensor.clone() for name, tensor in fitted.network_.state_dict().items()}
+    updated = copy.copy(fitted).partial_fit(MORE)
+    assert updated.network_ is not fitted.network_ and fitted.updates_ == [] and len(updated.updates_) == 1
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in fitted.network_.state_dict().items())
+
+
+def test_an_anchor_of_zero_lets_topics_move_farther(fitted):
+    held, free = (copy.copy(fitted).partial_fit(MORE, anchor=anchor).updates_[-1] for anchor in (1.0, 0.0))
+    assert free["alignment"]["in_place"] < held["alignment"]["in_place"]
 
 
 class Stopper:

@@ -18,7 +18,7 @@ from varitext.evaluation.completion import split_words
 from varitext.experiments import document_fits, experiment_named, table1a, table1b, table2, tsne
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.experiments.runs import Plan, reproduce
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM
 from varitext.text import Vocabulary
 
@@ -159,7 +159,7 @@ def test_maps_are_files_that_open(small, tmp_path):
 # Completing documents
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", DOCUMENT_MODELS)
 def test_words_given_the_observed_half_are_a_distribution(name):
     """Whatever the model: the probabilities of all words as the one hidden word add up to one."""
     model = DocumentModel(name, latent_dim=3, epochs=2, threads=1).fit(PARTS["train"])

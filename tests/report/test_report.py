@@ -23,7 +23,7 @@ from varitext.corpora.documents import Documents, SourceFile
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import write_document_report
 from varitext.report.documents.examples import choose_examples
 from varitext.report.documents.headline import document_headline, paper_perplexity
@@ -122,7 +122,7 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert "836" in Page(document_headline(record, 836)).text and "paper" not in document_headline(record)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", DOCUMENT_MODELS)
 def test_every_model_of_documents_has_a_report(name, tmp_path):
     if name == "lda":
         pytest.importorskip("tomotopy")

@@ -17,18 +17,19 @@ from varitext.documents.model import DocumentModel
 from varitext.documents.task import DocumentTask
 from varitext.documents.updating import Anchor
 from varitext.errors import InputError
-from varitext.models.answers import NETWORKS
-from varitext.models.documents import MODELS
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.recipe import DocumentObjective
 from varitext.runtime.devices import check_device, random_states, seeded, set_random_states, usable_device
 from varitext.training.settings import TrainingSettings
 from varitext.training.trainer import Trainer
 
 COUNTS = topic_documents(40, 30, 3, 15)
-DOCUMENT_NETWORKS = {name: kind for name, kind in MODELS.items() if name != "lda"} | {
-    "nvdm, statistics": partial(MODELS["nvdm"], inference="statistics", refinement_steps=2),
-    "docnade, tree": partial(MODELS["docnade"], output="balanced"),
-    "sbn, nvil": partial(MODELS["sbn"], estimator="nvil", refinement_steps=2),
+NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
+DOCUMENT_NETWORKS = {name: entry.load() for name, entry in DOCUMENT_MODELS.items() if name != "lda"} | {
+    "nvdm, statistics": partial(model_class("nvdm"), inference="statistics", refinement_steps=2),
+    "docnade, tree": partial(model_class("docnade"), output="balanced"),
+    "sbn, nvil": partial(model_class("sbn"), estimator="nvil", refinement_steps=2),
 }
 SETTINGS = TrainingSettings(epochs=2, batch_size=16, samples=2, averaging=0.9)
 # RSM asks how many updates it has seen, NVIL whether this is the first; a sentence network, how long its sentences are

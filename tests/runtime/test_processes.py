@@ -24,7 +24,7 @@ from varitext.batches.counts import CountBatches
 from varitext.documents.fitting import choose_trainer
 from varitext.documents.task import DocumentTask
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
-from varitext.models.documents import MODELS
+from varitext.models.documents import model_class
 from varitext.models.documents.recipe import DocumentObjective
 from varitext.runtime.processes import ALONE, World, present_world, working_on
 from varitext.training.settings import Progress, TrainingSettings
@@ -39,7 +39,7 @@ OPTIONS = ("--latent-dim", 4, "--epochs", 30, "--batch-size", 33, "--learning-ra
 def trained(world: World, name: str, architecture: dict, changes: dict, progress: Progress | None = None) -> Trainer:
     settings = dataclasses.replace(SETTINGS, **changes)
     torch.manual_seed(3)
-    model = MODELS[name](vocabulary_size=COUNTS.shape[1], latent_dim=4, **architecture)
+    model = model_class(name)(vocabulary_size=COUNTS.shape[1], latent_dim=4, **architecture)
     model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
     objective = DocumentObjective(length_exponent=0.7, word_dropout=0.5 if name == "nvdm" else 0.0)
     task = DocumentTask(COUNTS[20:], COUNTS[:20], settings, objective, world=world)
@@ -198,8 +198,8 @@ def test_shares_of_the_batches_are_the_batches(tmp_path, word_dropout):
 @pytest.mark.parametrize("name", ["rsm", "docnade", "lda"])
 def test_models_whose_documents_do_not_draw_alone_are_refused(name):
     model = DocumentModel(name, latent_dim=4)
-    network = MODELS[name](vocabulary_size=24, latent_dim=4)
-    recipe = MODELS[name].recipe(model.preset, 97, 15.0)
+    network = model_class(name)(vocabulary_size=24, latent_dim=4)
+    recipe = model_class(name).recipe(model.preset, 97, 15.0)
     with pytest.raises(InputError, match="in one process only"):
         choose_trainer(network, recipe, COUNTS, COUNTS, "cpu", world=World(0, 2))
 

@@ -18,7 +18,7 @@ from varitext.answers.task import PREDICTION_PAIRS, AnswerTask, prior_samples, s
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
@@ -60,7 +60,7 @@ class FirstStage(Protocol):
 
 
 def build_stage(name: str, architecture: dict[str, Any], overlap: Overlap, device: str, seed: int = 0) -> FirstStage:
-    kind = ANSWER_MODELS[name]
+    kind = model_class(name)
     if not kind.trained_by_gradient:
         return ScorerStage(kind, architecture, overlap.vocabulary)
     return NetworkStage(kind, architecture, overlap, device, seed)
@@ -90,13 +90,12 @@ class NetworkStage:
         return sampled_probabilities(self.model, self._batches(question_answers), samples, seed)
 
     def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray | None:
-        if not hasattr(self.model, "attention_weights"):
-            return None
         batch = self._batches(question_answers).batch([0])
         with torch.no_grad():
             encoding = self.model.encode(batch)
             h = prior_samples(self.model, encoding, batch, samples, seed).index_select(1, batch.question_of)
-            return self.model.attention_given(h, encoding).double().cpu().numpy()
+            weights = self.model.attention_given(h, encoding)
+        return None if weights is None else weights.double().cpu().numpy()
 
     def move_to(self, device: str) -> None:
         self.device = device

@@ -13,7 +13,7 @@ from varitext.answers.task import AnswerObjective
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
 from varitext.errors import InputError
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import COUNTS, PLACE, PairFeatures
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.training.settings import Progress, TrainingSettings
@@ -60,9 +60,7 @@ class Unseen(NamedTuple):
 
 
 def check_settings(chosen: "AnswerRanker") -> None:
-    if chosen.model not in ANSWER_MODELS:
-        raise InputError(f"no model of answers is called {chosen.model!r}; there are: {', '.join(ANSWER_MODELS)}")
-    if chosen.features is not None and not ANSWER_MODELS[chosen.model].feature_names:
+    if not model_class(chosen.model).feature_names and chosen.features is not None:
         raise InputError(f"{chosen.model} has no features to choose from: leave out features")
     for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
         if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
@@ -105,7 +103,7 @@ def _without_long_answers(train: QuestionAnswers, chosen: "AnswerRanker") -> Que
 
 def joined_columns(chosen: "AnswerRanker") -> tuple[str, ...]:
     """What the second stage joins with the model's probability; none, and there is no second stage."""
-    if not ANSWER_MODELS[chosen.model].joins_columns:
+    if not model_class(chosen.model).joins_columns:
         return ()
     return (COUNTS if chosen.counts else ()) + (PLACE if chosen.position else ())
 
@@ -116,7 +114,7 @@ def architecture_for(chosen: "AnswerRanker", words: AnswerWords) -> dict[str, An
     has_start = words.start is not None
     sizes["embedding_dim"] = words.start.shape[1] if has_start else chosen.embedding_dim or EMBEDDING_DIM
     sizes["fixed_words"] = 0 if chosen.tune_word_vectors else words.n_known
-    parameters = inspect.signature(ANSWER_MODELS[chosen.model]).parameters
+    parameters = inspect.signature(model_class(chosen.model)).parameters
     known = {name: value for name, value in sizes.items() if name in parameters}
     return {"vocabulary_size": len(words.vocabulary)} | known
 
@@ -128,7 +126,7 @@ def epochs_for(chosen: "AnswerRanker", train: QuestionAnswers) -> int:
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, chosen.most_wrong or np.inf)))
-    updates = ANSWER_MODELS[chosen.model].updates
+    updates = model_class(chosen.model).updates
     return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * chosen.batch_size / pairs)))
 
 

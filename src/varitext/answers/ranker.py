@@ -27,7 +27,7 @@ from varitext.answers.task import PREDICTION_SAMPLES
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import PLACE, Overlap, PairFeatures
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
@@ -176,7 +176,7 @@ class AnswerRanker(BaseEstimator):
 
     def running(self) -> AbstractContextManager[None]:
         """Its `threads`, used as suits the training of its model; for whoever calls a trainer themselves."""
-        return running_on(self.threads, ANSWER_MODELS[self.model].parallel_training)
+        return running_on(self.threads, model_class(self.model).parallel_training)
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
@@ -349,7 +349,7 @@ class AnswerRanker(BaseEstimator):
         samples = self.prediction_samples if samples is None else samples
         if samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
-        return samples if ANSWER_MODELS[self.model].has_latent else 1
+        return samples if model_class(self.model).has_latent else 1
 
     def _probability(self, question_answers: QuestionAnswers, samples: int | None) -> np.ndarray:
         probability = self._sampled(question_answers, samples).mean(0)

@@ -9,7 +9,6 @@ hidden, samples)`.
 """
 
 import math
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse
@@ -20,24 +19,12 @@ from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.evaluation.completion import CompletionRecord, Halves, completion_record, hide_words
 from varitext.latent import LatentModel
+from varitext.latent.divergence import draw_from
+from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import LARGEST_LOGITS
 from varitext.runtime.devices import seeded
 
-
-@runtime_checkable
-class CompletesDocuments(Protocol):
-    """A model with a way of its own, for example because it has no h."""
-
-    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor: ...
-
-
-@runtime_checkable
-class PredictsWords(LatentModel, Protocol):
-    def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of every word, [S, B, V]."""
-
-
-Completer = CompletesDocuments | PredictsWords | LatentModel
+Completer = CompletesDocuments | LatentModel
 
 
 def completion_of(
@@ -83,15 +70,14 @@ def estimator_of(model: Completer) -> str:
     """How log p(hidden | observed) is estimated: by what the model gives."""
     if isinstance(model, CompletesDocuments):
         return "the model's own"
-    return "each word by itself" if isinstance(model, PredictsWords) else "all at once"
+    return "each word by itself" if isinstance(model, HasWordProbabilities) else "all at once"
 
 
 def _log_likelihood(model: Completer, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
     if isinstance(model, CompletesDocuments):
         return model.completion_log_likelihood(observed, hidden, samples)
-    posterior = model.posterior(model.encode(observed))
-    h = posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)  # [S, B, K]
-    if not isinstance(model, PredictsWords):
+    h = draw_from(model.posterior(model.encode(observed)), samples)  # [S, B, K]
+    if not isinstance(model, HasWordProbabilities):
         return torch.logsumexp(model.log_likelihood(h, model.encode(hidden)), 0) - math.log(samples)  # [B]
     every_word = model.word_log_probabilities(h)  # [S, B, V]
     of_entries = torch.logsumexp(every_word[:, hidden.documents, hidden.words], 0) - math.log(samples)  # [n]

@@ -9,20 +9,13 @@ learned so far. Between rounds come what every fit has: the held-out score, the 
 """
 
 import time
-from collections.abc import Iterator
-from typing import Protocol
 
-import scipy.sparse
-import torch
-
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.task import DocumentTask
+from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.training.settings import Progress, TrainingSettings, TrainingState
-
-
-class LearnsDirectly(Protocol):
-    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]: ...
 
 
 class DirectTrainer:
@@ -30,21 +23,24 @@ class DirectTrainer:
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        model: DocumentNetwork,
         task: DocumentTask,
         settings: TrainingSettings,
         progress: Progress | None = None,
     ):
+        if not isinstance(model, LearnsDirectly):
+            raise TypeError(f"{type(model).__name__} has no fit_directly")
+        self.learner = model
         self.model, self.task, self.settings, self.progress = model, task, settings, progress
         self.state = TrainingState()
 
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end. The global random state is left as it was found."""
         if resume and self.progress:
-            self.progress.note("this model learns in one go and keeps no checkpoint: starting anew")
+            self.progress.note("this model keeps no checkpoint: starting anew")
         with seeded(self.settings.seed, self.task.device), Interruption() as interruption:
             started = time.monotonic()
-            for share in self.model.fit_directly(self.task.train, self.settings):
+            for share in self.learner.fit_directly(in_memory(self.task.train), self.settings):
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - started
                 self._round(share)

@@ -20,8 +20,10 @@ from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
 
-class DocumentEstimator(  # type: ignore[misc]  # scikit-learn has no types
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+class DocumentEstimator(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """What was learned: each field of `FittedDocuments`, with an underscore behind its name."""
 

@@ -65,7 +65,7 @@ def evaluate_documents(
     npmi, c_v = _coherence(topics, train if reference is None else reference, model.token_rules_)
     train_vectors, test_vectors = model.transform(train), model.transform(test)
     labelled = train.labels is not None and test.labels is not None
-    vectors_and_labels = (train_vectors, train.labels, test_vectors, test.labels)
+    parts = (train_vectors, train.labels, test_vectors, test.labels)
     fits = [model, *other_fits]
     return DocumentEvaluation(
         perplexity=model.perplexity_record(test, samples),
@@ -75,8 +75,8 @@ def evaluate_documents(
         npmi=npmi,
         c_v=c_v,
         diversity=diversity_record(topics),
-        retrieval=retrieval_record(*vectors_and_labels, seed=seed) if labelled else None,
-        classification=classification_record(*vectors_and_labels, seed=seed) if labelled else None,
+        retrieval=retrieval_record(*parts, seed=seed) if labelled else None,
+        classification=classification_record(*parts, seed=seed) if labelled else None,
         topic_stability=topic_stability_record([fit.topics(words) for fit in fits]) if other_fits else None,
         neighbourhood_stability=_neighbourhoods(test_vectors, other_fits, test, seed) if other_fits else None,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
 from varitext.documents.direct import DirectTrainer
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.input import TrainingDocuments
@@ -14,8 +14,8 @@ from varitext.documents.posterior import kl_per_dimension, posterior_of
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.task import DocumentTask
 from varitext.errors import InputError
-from varitext.models.documents import MODELS
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents import check_preset, model_class
+from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
 from varitext.runtime.devices import check_device, seeded
 from varitext.runtime.processes import ALONE, World
@@ -95,13 +95,13 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
 
 def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
-    if settings.model not in MODELS:
-        raise InputError(f"no model is called {settings.model!r}; there are: {', '.join(MODELS)}")
-    if settings.fractional_counts and MODELS[settings.model].whole_counts:
+    check_preset(settings.model, settings.preset)
+    kind = model_class(settings.model)
+    if settings.fractional_counts and kind.whole_counts:
         raise InputError(f"{settings.model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
-    recipe = MODELS[settings.model].recipe(settings.preset, documents, words_per_document)
+    recipe = kind.recipe(settings.preset, documents, words_per_document)
     overrides = {name: getattr(settings, name) for name in OVERRIDES if getattr(settings, name) is not None}
     architecture = {"vocabulary_size": words, "latent_dim": settings.latent_dim} | recipe.architecture
     for name in ("estimator", "softmax"):
@@ -120,7 +120,7 @@ def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
     check_device(device)
     with seeded(seed):
-        network = MODELS[name](**recipe.architecture)
+        network = model_class(name)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
     return network.to(device)
@@ -137,10 +137,9 @@ def choose_trainer(
     world: World = ALONE,
 ) -> Trainer | DirectTrainer:
     """Gradients, unless the model has a way of its own."""
-    direct = hasattr(network, "fit_directly")  # such a model holds all documents itself
+    direct = isinstance(network, LearnsDirectly)
     if world.size > 1 and (direct or not network.rows_draw_alone):
         raise InputError(f"{type(network).__name__} learns in one process only: its documents do not draw alone")
-    train = in_memory(train) if direct else train
     task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)

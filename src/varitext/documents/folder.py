@@ -9,7 +9,7 @@ import numpy as np
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, load_as, load_weights, save_model
 from varitext.text import TokenRules, VocabularyRules
@@ -55,16 +55,16 @@ def load_documents(folder: Path) -> LoadedDocuments:
 
 def _restore(stored: StoredModel, folder: Path) -> LoadedDocuments:
     config = stored.config
-    settings = dict(config["settings"])
+    values = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
-        settings[name] = None if settings[name] is None else rules.from_dict(settings[name])
-    settings = DocumentSettings(**settings)
-    if config["model"] not in MODELS:
+        values[name] = None if values[name] is None else rules.from_dict(values[name])
+    settings = DocumentSettings(**values)
+    if config["model"] not in DOCUMENT_MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     settings = dataclasses.replace(settings, device=usable_device(settings.device))
-    network = MODELS[config["model"]](**config["architecture"])
+    network = model_class(config["model"])(**config["architecture"])
     load_weights(network, stored.weights, folder)
     learned = config["learned"]
     fitted = FittedDocuments(

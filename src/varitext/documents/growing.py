@@ -74,7 +74,8 @@ def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
     if len(differing) > 1 or old.shape[differing[0]] != len(shares):
         raise InputError(f"this kind of network cannot learn new words: {name} does not have a place for each")
     words = differing[0]
-    was, new = started.split([len(shares), started.shape[words] - len(shares)], words)
+    was = started.narrow(words, 0, len(shares))
+    new = started.narrow(words, len(shares), started.shape[words] - len(shares))
     moved = torch.tensordot(old - was, shares.to(old), ([words], [0])).unsqueeze(words)
     return torch.cat([old, new + moved], words)
 
@@ -82,10 +83,10 @@ def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
 @torch.no_grad()
 def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Counts) -> None:
     """The Newton step, where the network has a decoder of that kind; `counts` are over the words of `network`."""
-    if not hasattr(network, "decoder"):
+    if (decoder := network.linear_decoder()) is None:
         return
     known = len(old.word_log_frequencies)
-    frequencies = network.word_log_frequencies[known:].double().exp()  # [new]
+    frequencies = network.word_log_frequencies[known:].double().exp().cpu().numpy()  # [new]
     by_word, by_length, summed = 0.0, 0.0, 0.0  # of h: weighted by x_dw [new, K], by N_d [K], plain [K]
     for block in blocks_of(counts):
         h = _vectors(old, block[:, :known])  # [B, K]
@@ -94,10 +95,10 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
         summed = summed + h.sum(0)
     word_counts = _word_counts(counts)
     words = float(word_counts.sum())
-    mean, frequencies = summed / counts.shape[0], frequencies.cpu().numpy()
+    mean = summed / counts.shape[0]
     pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
     step = pulled / (1 + words * frequencies)[:, None]
-    network.decoder.weight[known:] += torch.from_numpy(step).to(network.decoder.weight)
+    decoder.weight[known:] += torch.from_numpy(step).to(decoder.weight)
 
 
 def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:

@@ -140,11 +140,10 @@ class DocumentModel(DocumentEstimator):
             vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self.processes)
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
-        settings, fitted = self._settings(), self.move_to(self.device)._fitted()
-        chosen = UpdateSettings(epochs, learning_rate, anchor)
+        chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device)._fitted()
         with running_on(self.threads):
             update = DocumentUpdate(
-                settings, fitted, vocabulary, counts, held_out, corpus_of(X), chosen, checkpoint, progress
+                self._settings(), chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, progress
             )
             self._train(update, resume)
         return self
@@ -177,11 +176,13 @@ class DocumentModel(DocumentEstimator):
 
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
-        return posterior_of(self.network_, self.count(X), block, refine, self.threads)
+        counts = self.count(X)
+        return posterior_of(self.network_, counts, block, refine, self.threads)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
-        yield from posterior_blocks(self.network_, self.count(X), block, refine, self.threads)
+        counts = self.count(X)
+        yield from posterior_blocks(self.network_, counts, block, refine, self.threads)
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
         """Held-out perplexity in full: what kind of estimate it is, bounds, KL apart, unigram, interval."""

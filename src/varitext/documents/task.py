@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from varitext.batches.counts import CountBatch, CountBatches
-from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.recipe import DocumentObjective
@@ -32,7 +32,7 @@ class DocumentTask:
         world: World = ALONE,
     ):
         self.world = world
-        self.train, self.dev, self.settings, self.device = train, dev, settings, device
+        self.train, self.dev, self.settings, self.device = train, in_memory(dev), settings, device
         self.objective = objective
         self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
         # the loss in nats per word of an ordinary document: one learning rate then fits titles and long articles
@@ -44,7 +44,7 @@ class DocumentTask:
             return self.train.sha256
         digest = hashlib.sha256()
         for part in (self.train.indptr, self.train.indices, self.train.data):
-            digest.update(np.ascontiguousarray(part))
+            digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:

@@ -25,7 +25,7 @@ from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicAlignmentRecord, topic_alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress
@@ -73,12 +73,12 @@ class DocumentUpdate:
     def __init__(
         self,
         settings: DocumentSettings,
+        chosen: UpdateSettings,
         earlier: FittedDocuments,
         vocabulary: Vocabulary,
         counts: Counts,
         held_out: Counts | None = None,
         corpus: dict[str, str] | None = None,
-        chosen: UpdateSettings = UpdateSettings(),  # noqa: B008  frozen
         checkpoint: Path | None = None,
         progress: Progress | None = None,
     ):
@@ -137,7 +137,7 @@ class DocumentUpdate:
 
 
 def check_can_update(name: str, network: DocumentNetwork) -> None:
-    if hasattr(network, "fit_directly"):
+    if isinstance(network, LearnsDirectly):
         raise InputError(f"{name} learns from all documents at once and cannot be updated: use fit")
 
 

@@ -29,7 +29,7 @@ class ReliabilityCurve(NamedTuple):
     upper: np.ndarray
     mean_probability: np.ndarray
     share_right: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]  # of candidates; a curve is no list to search
 
     @property
     def expected_error(self) -> float:

@@ -43,9 +43,9 @@ class ClassificationRecord:
 
 def classification_record(
     train_vectors: ArrayLike,
-    train_labels: Sequence[str],
+    train_labels: Sequence[str | int] | None,
     test_vectors: ArrayLike,
-    test_labels: Sequence[str],
+    test_labels: Sequence[str | int] | None,
     seed: int = 0,
 ) -> ClassificationRecord:
     """Learn labels from training vectors, score them on test vectors; the seed cuts the folds."""

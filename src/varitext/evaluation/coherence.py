@@ -148,7 +148,8 @@ def _u_mass(places: np.ndarray, counted: Cooccurrence) -> float:
 def _npmi_of_pairs(first: np.ndarray, second: np.ndarray, counted: Cooccurrence) -> np.ndarray:
     together = counted.of(first, second) / counted.n_windows + SMALL
     alone = counted.occurrences / counted.n_windows
-    return np.log(together / (alone[first] * alone[second])) / -np.log(together)
+    npmi: np.ndarray = np.log(together / (alone[first] * alone[second])) / -np.log(together)
+    return npmi
 
 
 MEASURES = {"npmi": _Measure(_npmi, 10), "c_v": _Measure(_c_v, 110), "u_mass": _Measure(_u_mass, None)}

@@ -1,5 +1,7 @@
 """What columns of scores, labels and question ids must be, one row per candidate."""
 
+from collections.abc import Sized
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -39,7 +41,7 @@ def question_index(question_ids: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         raise InputError("question ids are of several types: make them all text or all numbers") from None
 
 
-def same_length(**columns: np.ndarray) -> None:
+def same_length(**columns: Sized) -> None:
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
         raise InputError(f"one row per candidate, but there are {lengths}")

@@ -62,7 +62,8 @@ def _pairs_of(topics: Sequence[TopicWords], index: dict[str, int]) -> np.ndarray
 
 
 def _pair_keys(first: np.ndarray, second: np.ndarray, width: int) -> np.ndarray:
-    return np.minimum(first, second) * width + np.maximum(first, second)
+    keys: np.ndarray = np.minimum(first, second) * width + np.maximum(first, second)
+    return keys
 
 
 def _overlaps(stretches: Stretches, pairs: np.ndarray, width: int) -> np.ndarray:

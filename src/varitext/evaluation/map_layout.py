@@ -36,7 +36,8 @@ def _start(directions: np.ndarray, seed: int) -> np.ndarray:
     """The principal components, as small as t-SNE wants them; a little noise parts documents that are the same."""
     start = _principal_components(directions) / max(float(np.abs(directions).max()), 1e-12)
     start = start + np.random.default_rng(seed).normal(scale=1e-3, size=start.shape)
-    return start * (0.9e-4 / start.std(0).max())
+    small: np.ndarray = start * (0.9e-4 / start.std(0).max())
+    return small
 
 
 def _principal_components(vectors: np.ndarray) -> np.ndarray:

@@ -25,7 +25,8 @@ def best_probability(sampled: np.ndarray) -> np.ndarray:
     order = np.argsort(-sampled, 1, kind="stable")
     best = np.empty_like(sampled)
     np.put_along_axis(best, order, _best_in_order(np.take_along_axis(sampled, order, 1)), 1)
-    return np.stack([_shared(*row) for row in zip(sampled, best, strict=True)]).mean(0)
+    mean: np.ndarray = np.stack([_shared(*row) for row in zip(sampled, best, strict=True)]).mean(0)
+    return mean
 
 
 def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -75,7 +76,8 @@ def _best_in_order(p: np.ndarray) -> np.ndarray:
     p = np.clip(p, SMALLEST, 1 - SMALLEST)
     none_before = np.exp(np.cumsum(np.log1p(-p), -1))
     first = p * np.concatenate([np.ones_like(p[..., :1]), none_before[..., :-1]], -1)
-    return first / first.sum(-1, keepdims=True)
+    normalised: np.ndarray = first / first.sum(-1, keepdims=True)
+    return normalised
 
 
 def _shared(p: np.ndarray, best: np.ndarray) -> np.ndarray:

@@ -116,7 +116,8 @@ def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> n
     """Whether each row's question counts: to measure calibration on the same rows as MAP."""
     labels, (_, question) = binary_labels(labels), question_index(question_ids)
     same_length(labels=labels, question_ids=question)
-    return protocol_named(protocol).counts(np.bincount(question, labels), np.bincount(question))[question]
+    counts: np.ndarray = protocol_named(protocol).counts(np.bincount(question, labels), np.bincount(question))[question]
+    return counts
 
 
 # Inside
@@ -152,7 +153,8 @@ def _places(scores: np.ndarray, labels: np.ndarray, question: np.ndarray) -> _Pl
 
 def _precision_parts(places: _Places) -> np.ndarray:
     i, n, r, before, right_before = places
-    return r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
+    parts: np.ndarray = r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
+    return parts
 
 
 def _reciprocal_parts(places: _Places) -> np.ndarray:
@@ -165,4 +167,5 @@ def _reciprocal_parts(places: _Places) -> np.ndarray:
 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    logarithm: np.ndarray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return logarithm

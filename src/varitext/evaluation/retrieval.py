@@ -52,9 +52,9 @@ class RetrievalRecord:
 
 def retrieval_record(
     train_vectors: ArrayLike,
-    train_labels: Sequence[str],
+    train_labels: Sequence[str | int] | None,
     test_vectors: ArrayLike,
-    test_labels: Sequence[str],
+    test_labels: Sequence[str | int] | None,
     fractions: Sequence[float] = FRACTIONS,
     recalls: Sequence[float] = RECALLS,
     seed: int = 0,
@@ -111,14 +111,16 @@ class Ranking(NamedTuple):
         return cls(np.append(0, ends), np.append(0, relevant))
 
     def relevant_within(self, ranks: np.ndarray) -> np.ndarray:
-        return np.interp(ranks, self.retrieved, self.relevant)
+        relevant: np.ndarray = np.interp(ranks, self.retrieved, self.relevant)
+        return relevant
 
     def precision_at_recall(self, recalls: np.ndarray) -> np.ndarray:
         wanted = np.maximum(np.ceil(recalls * self.relevant[-1] - 1e-9), 1)
         group = np.searchsorted(self.relevant, wanted)  # the first after which there are enough
         share = (wanted - self.relevant[group - 1]) / (self.relevant[group] - self.relevant[group - 1])
         needed = self.retrieved[group - 1] + share * (self.retrieved[group] - self.retrieved[group - 1])
-        return wanted / needed
+        precision: np.ndarray = wanted / needed
+        return precision
 
 
 def _rankings(

@@ -81,7 +81,8 @@ def topic_likeness(first: np.ndarray, second: np.ndarray, frequencies: np.ndarra
         centred = np.asarray(vectors, np.float64) - (shares * vectors).sum(0)
         weighted = np.sqrt(shares) * centred
         parts.append(weighted / np.maximum(np.linalg.norm(weighted, axis=0), 1e-12))
-    return parts[0].T @ parts[1]  # [K, K]
+    likeness: np.ndarray = parts[0].T @ parts[1]  # [K, K]
+    return likeness
 
 
 def _first_words(space: TopicSpace, rows: np.ndarray) -> list[tuple[str, ...]]:

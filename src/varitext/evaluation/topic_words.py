@@ -36,7 +36,8 @@ def jaccard(first: Sequence[TopicWords], second: Sequence[TopicWords]) -> np.nda
     memberships = _memberships(first, second)
     shared = (memberships[0] @ memberships[1].T).toarray()
     sizes = [np.diff(membership.indptr) for membership in memberships]
-    return shared / np.maximum(sizes[0][:, None] + sizes[1] - shared, 1)
+    shares: np.ndarray = shared / np.maximum(sizes[0][:, None] + sizes[1] - shared, 1)
+    return shares
 
 
 def rank_biased_overlap(
@@ -57,7 +58,8 @@ def rank_biased_overlap(
         beyond = at_shorter * np.maximum(depth - shorter, 0) / both
         total += np.where(depth <= longer, (shared + beyond) / depth * persistence**depth, 0)
     agreement = (at_longer - at_shorter) / np.maximum(longer, 1) + at_shorter / both
-    return (1 - persistence) / persistence * total + agreement * persistence**longer
+    overlap: np.ndarray = (1 - persistence) / persistence * total + agreement * persistence**longer
+    return overlap
 
 
 def _words_of(topic: Any, number: int) -> TopicWords:
@@ -78,7 +80,8 @@ def _without_repeats(topics: Sequence[TopicWords]) -> list[TopicWords]:
 def _shared(first: Sequence[TopicWords], second: Sequence[TopicWords], depth: int) -> np.ndarray:
     """How many words the first `depth` of two topics share, for every two.  [T, U]"""
     memberships = _memberships([topic[:depth] for topic in first], [topic[:depth] for topic in second])
-    return (memberships[0] @ memberships[1].T).toarray()
+    shared: np.ndarray = (memberships[0] @ memberships[1].T).toarray()
+    return shared
 
 
 def _memberships(*lists: Sequence[TopicWords]) -> list[scipy.sparse.csr_matrix]:

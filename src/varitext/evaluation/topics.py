@@ -19,7 +19,7 @@ class Topic(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    index: int
+    index: int  # type: ignore[assignment]  # of the document; a neighbour is no list to search
     similarity: float  # cosine
 
 

@@ -8,7 +8,7 @@ scores as 32-bit floats, and puts equal ones in *descending* order of document i
 order. So ids decide ties there; here ties are resolved in expectation (see `ranking`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,7 +64,8 @@ def write_run(
 
 def read_run(path: Path) -> TrecRun:
     """A run file; its order of lines is kept, its rank column is not looked at."""
-    rows, scores, seen = [], [], set()
+    rows, scores = [], []
+    seen: set[tuple[str, str]] = set()
     for where, (question, _, document, _, score, tag) in _lines(Path(path), "run", RUN_COLUMNS):
         _check_new(seen, question, document, where)
         scores.append(_number(score, where))
@@ -86,7 +87,8 @@ def write_qrels(path: Path, question_ids: ArrayLike, document_ids: ArrayLike, re
 
 
 def read_qrels(path: Path) -> TrecQrels:
-    rows, seen = [], set()
+    rows = []
+    seen: set[tuple[str, str]] = set()
     for where, (question, _, document, grade) in _lines(Path(path), "qrels", QRELS_COLUMNS):
         _check_new(seen, question, document, where)
         try:
@@ -158,21 +160,18 @@ def _check_new(seen: set[tuple[str, str]], question: str, document: str, where: 
 def _pairs(question_ids: ArrayLike, document_ids: ArrayLike, values: np.ndarray) -> list[tuple[str, str]]:
     questions, documents = _ids(question_ids, "question id"), _ids(document_ids, "document id")
     same_length(question_ids=questions, document_ids=documents, values=values)
-    pairs, seen = list(zip(questions, documents, strict=True)), set()
+    pairs = list(zip(questions, documents, strict=True))
+    seen: set[tuple[str, str]] = set()
     for row, (question, document) in enumerate(pairs):
         _check_new(seen, question, document, f"row {row}")
     return pairs
 
 
 def _ids(values: ArrayLike, name: str) -> list[str]:
-    ids = [str(value) for value in _as_list(values)]
+    ids = [str(value) for value in np.asarray(values, object).tolist()]
     for one in ids:
         _check_id(one, name)
     return ids
-
-
-def _as_list(values: ArrayLike) -> Iterable[object]:
-    return values.tolist() if isinstance(values, np.ndarray) else values
 
 
 def _check_id(value: str, name: str) -> None:

@@ -26,10 +26,10 @@ def checked_labels(labels: Sequence[str | int] | None, vectors: np.ndarray, name
     """One label per row, as text, so that both parts of a corpus compare alike."""
     if labels is None:
         raise InputError(f"the {name} have no labels: this measure compares them")
-    labels = np.array([str(label) for label in labels])
-    if len(labels) != len(vectors):
-        raise InputError(f"{len(vectors)} {name} have {len(labels)} labels")
-    return labels
+    texts = np.array([str(label) for label in labels])
+    if len(texts) != len(vectors):
+        raise InputError(f"{len(vectors)} {name} have {len(texts)} labels")
+    return texts
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:

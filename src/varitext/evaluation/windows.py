@@ -14,11 +14,11 @@ from varitext.corpora.document_input import DocumentInput, kind_of, unwrap
 from varitext.corpora.documents import check_counts
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary
+from varitext.text.ascii_text import Occurrences, WordIds
 from varitext.text.counting import (
     CHUNK_SIZE,
     FindWords,
     KnownIds,
-    Occurrences,
     in_chunks,
     words_of_texts,
     words_of_token_lists,
@@ -72,7 +72,7 @@ def _checked(documents: Iterable[Any], kind: str) -> Iterator[Any]:
         yield document
 
 
-def _words_of_lists(token_lists: list, ids: KnownIds) -> Occurrences:
+def _words_of_lists(token_lists: list[Any], ids: WordIds) -> Occurrences:
     try:
         return words_of_token_lists(token_lists, ids)
     except TypeError:  # lists in lists
@@ -93,7 +93,7 @@ def _stretches_of_counts(counts: Any, vocabulary: Any, window: int | None, ids: 
 
 
 def _stretches_of_words(
-    documents: list, find_words: FindWords, reference: Reference, ids: KnownIds
+    documents: list[Any], find_words: FindWords, reference: Reference, ids: KnownIds
 ) -> tuple[Stretches, int]:
     found = find_words(documents, ids)
     by_document = np.argsort(found.documents, kind="stable")  # texts that are not ASCII come last

@@ -8,17 +8,12 @@ from varitext.answers.ranking import AnswerEvaluation
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
+from varitext.models.answers import ANSWER_MODELS
 
 SEEDS = 10
-MODELS = {"lstm": "LSTM", "lstm_attention": "LSTM + Att", "nasm": "NASM"}
-SYSTEMS = {  # what the paper compares with
-    "overlap": "Overlap",
-    "pv": "PV",
-    "bigram_cnn": "Bigram-CNN",
-    "deep_cnn": "Deep CNN",
-    "word_alignment": "WA",
-    "lclr": "LCLR",
-}
+MODELS = {name: ANSWER_MODELS[name].title for name in ("lstm", "lstm_attention", "nasm")}  # the paper's own
+OTHERS = dict.fromkeys(("overlap", "pv", *ANSWER_MODELS))  # in the order of the paper's table
+SYSTEMS = {name: ANSWER_MODELS[name].title for name in OTHERS if name not in MODELS}
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 

@@ -63,7 +63,8 @@ class Steps:
     def predict(self) -> None:
         self.network.eval()
         for batch in self.batches:
-            self.network.predict(batch, SAMPLES)
+            encoding = self.network.encode(batch)
+            self.network.logits(self.network.prior_samples(encoding, SAMPLES), encoding).sigmoid()
 
 
 def _seconds(work: Callable[[], None]) -> float:

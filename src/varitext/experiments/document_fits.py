@@ -11,21 +11,13 @@ from varitext.corpora import CORPORA, load
 from varitext.corpora.documents import Documents
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 from varitext.experiments.runs import Plan
+from varitext.models.documents import DOCUMENT_MODELS
 
 NEWSGROUPS = "20newsgroups-nvdm"
 ARTICLES = "20newsgroups"
 RCV1 = "rcv1"
-NAMES = {
-    "lda": "LDA",
-    "rsm": "RSM",
-    "docnade": "docNADE",
-    "sbn": "SBN",
-    "fdarn": "fDARN",
-    "nvdm": "NVDM",
-    "nvdm_categorical": "NVDM of choices",
-    "nvdm_softmax": "NVDM of topic shares",
-    "swv": "SWV",
-}
+FIRST = ("lda", "rsm", "docnade", "sbn", "fdarn")  # as in the paper's table
+NAMES = {name: DOCUMENT_MODELS[name].title for name in dict.fromkeys((*FIRST, *DOCUMENT_MODELS))}
 QUICK_DOCUMENTS = {"train": 1000, "test": 200}
 QUICK_EPOCHS = 2
 QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too

@@ -19,7 +19,7 @@ from varitext.experiments.document_fits import (
     short,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.runtime.threads import running_on
 
 SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
@@ -27,7 +27,7 @@ SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(1):
-        for model in MODELS:
+        for model in DOCUMENT_MODELS:
             yield Run({"model": model, "seed": seed}, lambda model=model, seed=seed: measure(model, seed, plan))
 
 

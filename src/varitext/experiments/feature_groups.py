@@ -9,14 +9,14 @@ from typing import Any
 from varitext.errors import InputError
 from varitext.experiments.answer_fits import DATA, SYSTEMS, fit_ranker, load_part, record_of
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import model_class
 from varitext.models.answers.features.wordnet import has_wordnet
 
 ALL = "all"
 
 
 def variants(model: str) -> dict[str, tuple[str, ...]]:
-    groups = ANSWER_MODELS[model].feature_names
+    groups = model_class(model).feature_names
     without = {f"without {left_out}": tuple(one for one in groups if one != left_out) for left_out in groups}
     return {ALL: groups} | without | {f"{group} alone": (group,) for group in groups}
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from varitext.latent.divergence import Distribution, divergence
+from varitext.latent.divergence import Distribution, divergence, draw_from
 
 
 class LatentModel(Protocol):
@@ -67,8 +67,7 @@ def draw(model: LatentModel, batch: Any, samples: int = 1) -> Draws:
 
 def draw_encoded(model: LatentModel, encoding: Any, samples: int) -> Draws:
     posterior = model.posterior(encoding)
-    # a discrete h has no `rsample`: no gradient runs through it, and training needs one of `estimators.py`
-    h = posterior.rsample(samples) if hasattr(posterior, "rsample") else posterior.sample(samples)
+    h = draw_from(posterior, samples)
     return Draws(model.prior(encoding), posterior, h, model.log_likelihood(h, encoding))
 
 

@@ -1,6 +1,7 @@
 """KL(q || p), whatever q and p are: by formula where both are of one kind, from draws of q otherwise."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -10,13 +11,44 @@ from varitext.latent.gaussian import DiagonalGaussian
 
 
 class Distribution(Protocol):
-    """What a prior must give. A posterior has `rsample` besides, or `sample` where h is discrete."""
+    """What a prior must give. A posterior is `Reparameterisable` besides, or `Discrete`."""
 
     def log_prob(self, h: Tensor) -> Tensor:
         """For h of shape [S, B, ...]; returns [S, B]."""
 
 
-FORMULAS = {DiagonalGaussian: gaussian.kl, Bernoullis: bernoulli_kl, Categoricals: categorical_kl}
+@runtime_checkable
+class Reparameterisable(Distribution, Protocol):
+    def rsample(self, samples: int) -> Tensor:
+        """Draws that gradients run through, [S, B, ...]."""
+
+
+@runtime_checkable
+class Discrete(Distribution, Protocol):
+    def sample(self, samples: int) -> Tensor:
+        """Draws that no gradient runs through, [S, B, ...]."""
+
+
+@runtime_checkable
+class Factorised(Distribution, Protocol):
+    def log_prob_per_dimension(self, h: Tensor) -> Tensor:
+        """log p(h_k | h_<k), [S, B, K]."""
+
+
+def draw_from(distribution: Distribution, samples: int) -> Tensor:
+    """With gradients where the distribution has them; a discrete h is trained by one of `estimators.py`."""
+    if isinstance(distribution, Reparameterisable):
+        return distribution.rsample(samples)
+    if isinstance(distribution, Discrete):
+        return distribution.sample(samples)
+    raise TypeError(f"a posterior needs rsample or sample: {type(distribution).__name__} has neither")
+
+
+FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
+    DiagonalGaussian: gaussian.kl,
+    Bernoullis: bernoulli_kl,
+    Categoricals: categorical_kl,
+}
 
 
 def has_formula(q: Distribution, p: Distribution) -> bool:
@@ -33,9 +65,9 @@ def kl(q: Distribution, p: Distribution) -> Tensor:
 def kl_from_draws(q: Distribution, p: Distribution, h: Tensor) -> Tensor:
     """(1/S) sum_s log q(h_s) - log p(h_s), h_s ~ q: unbiased, and noisy. What an autoregressive prior needs.
 
-    Per latent dimension where both say `log_prob_per_dimension`, log p(h_k | h_<k), [S, B, K]; in one sum otherwise.
+    Per latent dimension where both are `Factorised`; in one sum otherwise.
     """
-    if hasattr(q, "log_prob_per_dimension") and hasattr(p, "log_prob_per_dimension"):
+    if isinstance(q, Factorised) and isinstance(p, Factorised):
         return (q.log_prob_per_dimension(h) - p.log_prob_per_dimension(h)).mean(0)  # [B, K]
     return (q.log_prob(h) - p.log_prob(h)).mean(0)[:, None]  # [B, 1]
 

@@ -10,14 +10,14 @@ An estimator is a module, for its state to be in the model's checkpoints, and is
 `estimator(model, batch, samples, kl_weight)`. `score_function.py` has the formula.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from varitext.errors import InputError
 from varitext.latent.bound import Bound, Draws, LatentModel, draw
-from varitext.latent.divergence import has_formula, kl
+from varitext.latent.divergence import Discrete, Reparameterisable, has_formula, kl
 from varitext.latent.local_expectation import LocalExpectation
 from varitext.latent.score_function import (
     Estimate,
@@ -37,7 +37,7 @@ class Reparameterised(nn.Module):
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
         draws = draw(model, batch, samples)
-        if not hasattr(draws.posterior, "rsample"):
+        if not isinstance(draws.posterior, Reparameterisable):
             raise InputError("reparameterised is for a Gaussian h; for a discrete one: leave_one_out, nvil or exact")
         bound = draws.elbo()
         return Estimate(weighted(bound, kl_weight), bound)
@@ -67,6 +67,11 @@ class BaselineInput(NamedTuple):
     scale: Tensor | float = 1.0  # [B]   how f grows with x: with a document's length, b is learned per word
 
 
+@runtime_checkable
+class HasBaselineInput(Protocol):
+    def baseline_input(self, encoding: Any) -> BaselineInput: ...
+
+
 class NVIL(nn.Module):
     """Neural variational inference and learning (Mnih and Gregor 2014, algorithm 1).
 
@@ -91,7 +96,7 @@ class NVIL(nn.Module):
         encoding = model.encode(batch)
         draws = discrete_draws(model, encoding, samples)
         parts = LogProbabilities.of(draws)
-        read = model.baseline_input(encoding) if hasattr(model, "baseline_input") else BaselineInput()
+        read = model.baseline_input(encoding) if isinstance(model, HasBaselineInput) else BaselineInput()
         predicted = self.baseline(read.features.detach()) if self.baseline else torch.zeros_like(parts.prior[0])  # [B]
         advantage = self.advantage((parts.signal(kl_weight) / read.scale - predicted).detach(), read.scale)
         estimate = score_function(draws, parts, advantage, kl_weight)
@@ -141,11 +146,22 @@ def exact_evidence(model: LatentModel, batch: Any) -> Tensor:
     return torch.logsumexp(draws.log_likelihood + draws.prior.log_prob(draws.h), 0)  # [B]
 
 
+@runtime_checkable
+class Enumerable(Discrete, Protocol):
+    @property
+    def number_of_values(self) -> int: ...
+
+    def values(self) -> Tensor:
+        """Every h there is, for every example, [N, B, ...]."""
+
+
 def every_value(model: LatentModel, batch: Any) -> Draws:
     """Every value of h once, [N, B, K], in place of draws."""
     encoding = model.encode(batch)
     posterior = model.posterior(encoding)
-    size = getattr(posterior, "number_of_values", float("inf"))
+    if not isinstance(posterior, Enumerable):
+        raise InputError(f"exact sums over every value of h: {type(posterior).__name__} cannot list them")
+    size = posterior.number_of_values
     if size > LARGEST_SPACE:
         many = f"{float(size):.2g}" if size > 10**6 else f"{size}"
         raise InputError(

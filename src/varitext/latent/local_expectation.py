@@ -9,7 +9,7 @@ draw far less noisy than a baseline makes four: every unit learns from its own d
 The price is that a model must know all K differences at a draw at once: `local_log_odds(h, encoding)`.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -26,13 +26,19 @@ class LocalLogOdds(NamedTuple):
     prior: Tensor  # [S, B, K]   of log p(h | x)
 
 
+@runtime_checkable
+class HasLocalLogOdds(Protocol):
+    def local_log_odds(self, h: Tensor, encoding: Any) -> LocalLogOdds:
+        """Of every unit at every draw."""
+
+
 class LocalExpectation(nn.Module):
     """For `Bernoullis` and a model with `local_log_odds`."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
         encoding = model.encode(batch)
         draws = discrete_draws(model, encoding, samples)
-        if not (isinstance(draws.posterior, Bernoullis) and hasattr(model, "local_log_odds")):
+        if not (isinstance(draws.posterior, Bernoullis) and isinstance(model, HasLocalLogOdds)):
             raise InputError(
                 "local_expectation is for Bernoulli latents of a model with local_log_odds; or use leave_one_out"
             )

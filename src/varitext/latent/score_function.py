@@ -16,6 +16,7 @@ from torch import Tensor
 
 from varitext.errors import InputError
 from varitext.latent.bound import Bound, Draws, LatentModel, draw_encoded
+from varitext.latent.divergence import Reparameterisable
 
 
 class Estimate(NamedTuple):
@@ -47,7 +48,7 @@ class LogProbabilities(NamedTuple):
 
 def discrete_draws(model: LatentModel, encoding: Any, samples: int) -> Draws:
     draws = draw_encoded(model, encoding, samples)
-    if hasattr(draws.posterior, "rsample"):
+    if isinstance(draws.posterior, Reparameterisable):
         raise InputError("this estimator is for a discrete h; a Gaussian one has better: reparameterised")
     return draws
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -70,16 +70,27 @@ class Score(NamedTuple):
 
 
 class Task(Protocol):
+    """What is learned; `model` is of the kind that the task is made for."""
+
     steps_per_epoch: int
-    fingerprint: str
-    """Tells one set of training examples from another: a checkpoint belongs to its data."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells one set of training examples from another: a checkpoint belongs to its data."""
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """The training batches of one epoch, in an order that depends on seed and epoch alone."""
 
-    def loss(self, model: nn.Module, batch: Any, kl_weight: float) -> StepLoss: ...
+    def loss(self, model: Any, batch: Any, kl_weight: float) -> StepLoss: ...
 
-    def score(self, model: nn.Module) -> Score: ...
+    def score(self, model: Any) -> Score: ...
+
+
+@runtime_checkable
+class HasInferenceParameters(Protocol):
+    """A model that tells phi, of the inference network, from theta: what alternating updates need."""
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]: ...
 
 
 class Progress(Protocol):

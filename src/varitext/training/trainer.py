@@ -22,7 +22,15 @@ from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
 from varitext.training.averaging import WeightAverage
 from varitext.training.checkpoint import Snapshot, load_checkpoint, save_checkpoint
-from varitext.training.settings import Progress, Score, StepLoss, Task, TrainingSettings, TrainingState
+from varitext.training.settings import (
+    HasInferenceParameters,
+    Progress,
+    Score,
+    StepLoss,
+    Task,
+    TrainingSettings,
+    TrainingState,
+)
 
 RESCUES = 5  # how often training may roll back before it gives up
 RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
@@ -285,7 +293,7 @@ def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]
     """All parameters; or, for alternating updates, those of the generative model and of the inference network."""
     if updates == "joint":
         return [list(model.parameters())]
-    if not hasattr(model, "inference_parameters"):
+    if not isinstance(model, HasInferenceParameters):
         raise InputError(f"{type(model).__name__} does not say which parameters are inference: use updates='joint'")
     inference = list(model.inference_parameters())
     numbers = {id(parameter) for parameter in inference}

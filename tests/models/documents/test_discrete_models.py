@@ -17,7 +17,6 @@ from varitext.cli.commands import app
 from varitext.latent import Bernoullis, choose_estimator, elbo, exact_evidence, importance_weighted_bound
 from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
-from varitext.models.documents import MODELS
 from varitext.models.documents.fdarn import FDARN
 from varitext.models.documents.nvdm_categorical import NVDMCategorical
 from varitext.models.documents.nvdm_softmax import NVDMSoftmax
@@ -244,6 +243,3 @@ def test_the_command_line_fits_them_by_name(tmp_path):
 def test_presets():
     for kind in (SBN, FDARN):
         assert kind.recipe("paper", 10_000, 100.0).architecture["estimator"] == "nvil"
-    for name in NAMES:
-        with pytest.raises(InputError, match="no preset is called 'best'"):
-            MODELS[name].recipe("best", 100, 10.0)

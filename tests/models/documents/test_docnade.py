@@ -167,8 +167,6 @@ def test_it_learns_and_is_kept(preset, tmp_path):
 
 
 def test_what_it_cannot_do_is_said():
-    with pytest.raises(InputError, match="recommended, balanced-tree, huffman-tree"):
-        DocNADE.recipe("best", 100, 50.0)
     with pytest.raises(InputError, match="output is 'softmax' or a tree"):
         DocNADE(10, 2, output="bush")
     with pytest.raises(InputError, match="activation is 'sigmoid' or 'tanh'"):

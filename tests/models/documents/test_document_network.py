@@ -4,6 +4,7 @@ import math
 import os
 import signal
 from collections.abc import Iterator
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from varitext.batches.counts import CountBatch, CountBatches
 from varitext.cli.printing import print_record
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.models.documents import MODELS
+from varitext.models.documents import DOCUMENT_MODELS, DocumentEntry
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
 from varitext.models.documents.information import (
@@ -89,18 +90,21 @@ class DirectMixture(Mixture):
             yield (done + 1) / settings.epochs
 
 
-@pytest.fixture(autouse=True)
-def named(monkeypatch):
-    monkeypatch.setitem(MODELS, "mixture", Mixture)
-    monkeypatch.setitem(MODELS, "direct", DirectMixture)
+ENTRIES = {
+    "mixture": DocumentEntry("Mixture", f"{__name__}:Mixture"),
+    "direct": DocumentEntry("Mixture by EM", f"{__name__}:DirectMixture"),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def named():
+    with mock.patch.dict(DOCUMENT_MODELS, ENTRIES):
+        yield
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MODELS, "mixture", Mixture)
-        patch.setitem(MODELS, "direct", DirectMixture)
-        return {name: DocumentModel(name, **SMALL).fit(COUNTS) for name in ("mixture", "direct")}
+def fitted(named):
+    return {name: DocumentModel(name, **SMALL).fit(COUNTS) for name in ENTRIES}
 
 
 @pytest.mark.parametrize("name", ["mixture", "direct"])

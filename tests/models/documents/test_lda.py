@@ -12,7 +12,6 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.models.documents import lda_bound
-from varitext.models.documents.lda import LDA
 from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds, lda_document_bounds
 
 GENERATOR = np.random.default_rng(0)
@@ -133,8 +132,6 @@ def test_the_same_seed_gives_the_same_topics():
 
 
 def test_what_it_cannot_do_is_said(fitted):
-    with pytest.raises(InputError, match="there is: recommended"):
-        LDA.recipe("paper", 100, 50.0)
     with pytest.raises(InputError, match="lda reads whole counts only"):
         DocumentModel("lda", 2, fractional_counts=True).fit(topic_documents(20))
     with pytest.raises(InputError, match="learns from all documents at once"):

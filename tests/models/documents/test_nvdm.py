@@ -12,7 +12,6 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch, drop_words
-from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents.axes import readable_axes
 from varitext.models.documents.nvdm import NVDM
@@ -166,8 +165,6 @@ def test_recipes_fit_any_size_of_corpus(documents):
     for preset in ("paper", "recommended"):
         settings = NVDM.recipe(preset, documents, 50.0).training
         assert 8 <= settings.epochs <= 100 and 32 <= settings.batch_size <= 256 and settings.patience >= 5
-    with pytest.raises(InputError, match="recommended, paper"):
-        NVDM.recipe("best", documents, 50.0)
 
 
 @pytest.mark.parametrize("preset", ["paper", "recommended"])

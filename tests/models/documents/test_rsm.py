@@ -231,7 +231,5 @@ def test_it_learns_is_judged_and_kept(tmp_path):
 
 
 def test_what_it_cannot_do_is_said():
-    with pytest.raises(InputError, match="there is: recommended"):
-        RSM.recipe("paper", 100, 50.0)
     with pytest.raises(InputError, match="rsm reads whole counts only"):
         DocumentModel("rsm", 2, fractional_counts=True).fit(topic_documents(20))

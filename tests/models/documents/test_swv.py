@@ -7,7 +7,7 @@ import pytest
 import torch
 from synthetic import topic_documents
 
-from varitext import DocumentModel, InputError
+from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian, draw
 from varitext.models.documents.swv import SWV
@@ -113,8 +113,3 @@ def test_the_penalty_keeps_word_vectors_small():
             optimizer.step()
         sizes.append(float(model.decoder.weight.detach().norm()))
     assert sizes[1] < 0.5 * sizes[0]
-
-
-def test_what_it_cannot_do_is_said():
-    with pytest.raises(InputError, match="there is: recommended"):
-        SWV.recipe("paper", 100, 50.0)

@@ -1,26 +1,49 @@
-"""The models of answers by name. To add one, write its file and name it here."""
+"""The models of answers by name. To add one, write its file and name it here: docs/add-a-model.md."""
 
-from varitext.models.answers.convolutional import BigramCNN, DeepCNN
-from varitext.models.answers.lclr import LCLR
-from varitext.models.answers.nasm import NASM
-from varitext.models.answers.network import AnswerNetwork
-from varitext.models.answers.overlap_regression import OverlapRegression
-from varitext.models.answers.paragraph_vectors import ParagraphVectors
-from varitext.models.answers.recurrent import LSTM, LSTMAttention
-from varitext.models.answers.scorer import AnswerScorer
-from varitext.models.answers.word_alignment import WordAlignment
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-NETWORKS: dict[str, type[AnswerNetwork]] = {
-    "lstm": LSTM,
-    "lstm_attention": LSTMAttention,
-    "nasm": NASM,
-    "bigram_cnn": BigramCNN,
-    "deep_cnn": DeepCNN,
+from varitext.models.registry import ModelEntry, check_name
+
+if TYPE_CHECKING:
+    from varitext.models.answers.network import AnswerNetwork
+    from varitext.models.answers.scorer import AnswerScorer
+
+ROOM = "varitext.models.answers"
+
+
+@dataclass(frozen=True)
+class AnswerEntry(ModelEntry):
+    """The three are the class's own attributes, so that help need not import it."""
+
+    has_latent: bool = False
+    trained_by_gradient: bool = True
+    """An `AnswerNetwork`, or else an `AnswerScorer`."""
+    has_features: bool = False
+    """Whether a user may choose of its features (`feature_names`)."""
+
+    def load(self) -> "type[AnswerNetwork] | type[AnswerScorer]":
+        kind: type[AnswerNetwork] | type[AnswerScorer] = self.imported()
+        return kind
+
+
+ANSWER_MODELS = {
+    "lstm": AnswerEntry("LSTM", f"{ROOM}.recurrent:LSTM"),
+    "lstm_attention": AnswerEntry("LSTM + Att", f"{ROOM}.recurrent:LSTMAttention"),
+    "nasm": AnswerEntry("NASM", f"{ROOM}.nasm:NASM", has_latent=True),
+    "bigram_cnn": AnswerEntry("Bigram-CNN", f"{ROOM}.convolutional:BigramCNN"),
+    "deep_cnn": AnswerEntry("Deep CNN", f"{ROOM}.convolutional:DeepCNN", has_features=True),
+    "overlap": AnswerEntry(
+        "Overlap", f"{ROOM}.overlap_regression:OverlapRegression", trained_by_gradient=False, has_features=True
+    ),
+    "pv": AnswerEntry("PV", f"{ROOM}.paragraph_vectors:ParagraphVectors", trained_by_gradient=False),
+    "word_alignment": AnswerEntry(
+        "WA", f"{ROOM}.word_alignment:WordAlignment", trained_by_gradient=False, has_features=True
+    ),
+    "lclr": AnswerEntry("LCLR", f"{ROOM}.lclr:LCLR", trained_by_gradient=False, has_features=True),
 }
-SCORERS: dict[str, type[AnswerScorer]] = {
-    "overlap": OverlapRegression,
-    "pv": ParagraphVectors,
-    "word_alignment": WordAlignment,
-    "lclr": LCLR,
-}
-ANSWER_MODELS: dict[str, type[AnswerNetwork] | type[AnswerScorer]] = NETWORKS | SCORERS
+
+
+def model_class(name: str) -> "type[AnswerNetwork] | type[AnswerScorer]":
+    check_name(name, ANSWER_MODELS, "model of answers")
+    return ANSWER_MODELS[name].load()

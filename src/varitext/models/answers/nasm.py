@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from varitext.batches.pairs import PairBatch
 from varitext.latent import DiagonalGaussian
 from varitext.layers.attention import LatentAttention
 from varitext.layers.counts import MLP, GaussianHead
@@ -56,15 +55,6 @@ class NASM(RecurrentNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.match(encoding.question_by_pair, self.attention(h, encoding.answers))  # [S, P]
-
-    @torch.no_grad()
-    def attention_weights(self, batch: PairBatch, samples: int = 20) -> Tensor:
-        """alpha on every word of every answer, for every sample of the prior.
-
-        From the same random state as `predict`, both use the same h.
-        """
-        encoding = self.encode(batch)
-        return self.attention_given(self.prior_samples(encoding, samples), encoding)  # [S, P, T]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.attention.weights(h, encoding.answers)  # [S, P, T]

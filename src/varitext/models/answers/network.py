@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
@@ -73,8 +72,6 @@ class AnswerNetwork(nn.Module):
         drawn = self.prior_by_question(encoding).rsample(samples)  # [S, Q, K]
         return drawn.index_select(1, encoding.question_of)  # [S, P, K]
 
-    @torch.no_grad()
-    def predict(self, batch: PairBatch, samples: int = 20) -> Tensor:
-        """The probability that each answer is right, for every sample of the prior; labels are not looked at."""
-        encoding = self.encode(batch)
-        return torch.sigmoid(self.logits(self.prior_samples(encoding, samples), encoding))  # [S, P]
+    def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor | None:
+        """alpha on every word of every answer, [S, P, T]; None for a network without attention."""
+        return None

@@ -1,6 +1,5 @@
 """What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4)."""
 
-import torch
 from torch import Tensor
 
 from varitext.batches.pairs import PairBatch
@@ -59,12 +58,6 @@ class LSTMAttention(RecurrentNetwork):
         question = encoding.question_by_pair  # [P, H]
         logits = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
         return logits.expand(len(h), -1)  # [S, P]
-
-    @torch.no_grad()
-    def attention_weights(self, batch: PairBatch, samples: int = 1) -> Tensor:
-        """alpha on every word of every answer; the same in all samples."""
-        encoding = self.encode(batch)
-        return self.attention_given(self.prior_samples(encoding, samples), encoding)  # [S, P, T]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         weights = self.attention.weights(encoding.question_by_pair[None], encoding.answers)

@@ -1,23 +1,53 @@
-"""One model per file. To add one, write its file and name it here."""
+"""The models of documents by name. To add one, write its file and name it here: docs/add-a-model.md."""
 
-from varitext.models.documents.docnade import DocNADE
-from varitext.models.documents.fdarn import FDARN
-from varitext.models.documents.lda import LDA
-from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.nvdm_categorical import NVDMCategorical
-from varitext.models.documents.nvdm_softmax import NVDMSoftmax
-from varitext.models.documents.rsm import RSM
-from varitext.models.documents.sbn import SBN
-from varitext.models.documents.swv import SWV
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-MODELS = {
-    "nvdm": NVDM,
-    "nvdm_categorical": NVDMCategorical,
-    "nvdm_softmax": NVDMSoftmax,
-    "sbn": SBN,
-    "fdarn": FDARN,
-    "docnade": DocNADE,
-    "rsm": RSM,
-    "lda": LDA,
-    "swv": SWV,
+from varitext.models.registry import ModelEntry, check_name
+
+if TYPE_CHECKING:
+    from varitext.models.documents.base import DocumentNetwork
+
+ROOM = "varitext.models.documents"
+BERNOULLI = ("local_expectation", "leave_one_out", "nvil", "exact")
+
+
+@dataclass(frozen=True)
+class DocumentEntry(ModelEntry):
+    presets: tuple[str, ...] = ("recommended",)
+    """Names that the class's `recipe` knows."""
+    estimators: tuple[str, ...] = ()
+    """Gradient estimators to choose from, by their names in `latent.ESTIMATORS`; none where there is no choice."""
+
+    def load(self) -> "type[DocumentNetwork]":
+        kind: type[DocumentNetwork] = self.imported()
+        return kind
+
+
+DOCUMENT_MODELS = {
+    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper")),
+    "nvdm_categorical": DocumentEntry(
+        "NVDM of choices",
+        f"{ROOM}.nvdm_categorical:NVDMCategorical",
+        estimators=("leave_one_out", "nvil", "exact"),
+    ),
+    "nvdm_softmax": DocumentEntry("NVDM of topic shares", f"{ROOM}.nvdm_softmax:NVDMSoftmax"),
+    "sbn": DocumentEntry("SBN", f"{ROOM}.sbn:SBN", ("recommended", "paper"), BERNOULLI),
+    "fdarn": DocumentEntry("fDARN", f"{ROOM}.fdarn:FDARN", ("recommended", "paper"), BERNOULLI),
+    "docnade": DocumentEntry(
+        "docNADE", f"{ROOM}.docnade:DocNADE", presets=("recommended", "balanced-tree", "huffman-tree")
+    ),
+    "rsm": DocumentEntry("RSM", f"{ROOM}.rsm:RSM"),
+    "lda": DocumentEntry("LDA", f"{ROOM}.lda:LDA"),
+    "swv": DocumentEntry("SWV", f"{ROOM}.swv:SWV"),
 }
+
+
+def model_class(name: str) -> "type[DocumentNetwork]":
+    check_name(name, DOCUMENT_MODELS, "model")
+    return DOCUMENT_MODELS[name].load()
+
+
+def check_preset(name: str, preset: str) -> None:
+    check_name(name, DOCUMENT_MODELS, "model")
+    check_name(preset, DOCUMENT_MODELS[name].presets, "preset")

@@ -5,23 +5,24 @@
     estimate_kind     what that is: a bound, exact or an estimate     default: a bound
     document_vectors  one vector per document, and how sure that is   default: mean and std of q(h | X)
     kl_per_unit       the information in each dimension of those      default: its KL
-    word_directions   one vector per word, for topics and neighbours  none: every model has its own
+    linear_decoder    the layer of softmax(h R + b), if there is one  none
+    word_directions   one vector per word, for topics and neighbours  default: R
     recipe            how to fit a corpus of some size, by preset     none
 
 A model with a latent h gives `encode`, `prior`, `posterior` and `log_likelihood` (`latent.bound.LatentModel`), and may
 keep all defaults if h is Gaussian. One whose likelihood is exact needs none of these four: it overrides the first five
-rows. A model may also have
+rows. What a model may also have are protocols, here and where they are used:
 
-    inference_parameters()           which parameters are phi, for alternating updates
-    baseline_input(encoding)         what the baseline of `nvil` reads
-    fit_directly(train, settings)    its own way of learning in place of gradients: see `documents/direct.py`
-    word_log_probabilities(h), or completion_log_likelihood(observed, hidden, samples)
-                                     what completing documents needs: see `evaluation/completion.py`
+    HasInferenceParameters   which parameters are phi, for alternating updates        training/settings.py
+    HasBaselineInput         what the baseline of `nvil` reads                        latent/estimators.py
+    HasLocalLogOdds          what `local_expectation` needs                           latent/local_expectation.py
+    LearnsDirectly           its own way of learning in place of gradients            here; see documents/direct.py
+    HasWordProbabilities, CompletesDocuments      what completing documents needs     here; see documents/completion.py
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse
@@ -29,10 +30,12 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.latent import DiagonalGaussian, Estimate, choose_estimator
+from varitext.latent import DiagonalGaussian, Distribution, Estimate, choose_estimator
 from varitext.models.documents.axes import readable_axes
 from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, EstimateKind, document_bounds
 from varitext.models.documents.information import gaussian_kl_per_unit
+from varitext.models.documents.recipe import Recipe
+from varitext.training.settings import TrainingSettings
 
 
 class DocumentVectors(NamedTuple):
@@ -42,9 +45,29 @@ class DocumentVectors(NamedTuple):
     std: Tensor  # [B, K]
 
 
+@runtime_checkable
+class LearnsDirectly(Protocol):
+    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
+        """A generator: learns a round, then yields the share of the work that is done."""
+
+
+@runtime_checkable
+class HasWordProbabilities(Protocol):
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word, [S, B, V]."""
+
+
+@runtime_checkable
+class CompletesDocuments(Protocol):
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """log p(hidden | observed) of each document, [B]."""
+
+
 class DocumentNetwork(nn.Module):
     """The base of document models."""
 
+    word_log_frequencies: Tensor  # [V]   the unigram model
+    axes: Tensor  # [K, K]   how users see h, with `free_axes`: see axes.py
     estimate_kind: EstimateKind = LOWER_BOUND
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
     rows_draw_alone = True  # false if the noise of one document depends on the others, so that processes cannot share
@@ -58,9 +81,9 @@ class DocumentNetwork(nn.Module):
         super().__init__()
         self.latent_dim = latent_dim
         self.estimator = choose_estimator(estimator, baseline_dim)
-        self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))  # [V]   the unigram model
+        self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))
         if self.free_axes:
-            self.register_buffer("axes", torch.eye(latent_dim))  # [K, K]   how users see h: see axes.py
+            self.register_buffer("axes", torch.eye(latent_dim))
 
     @contextmanager
     def refining(self, refine: bool) -> Iterator[None]:
@@ -72,7 +95,26 @@ class DocumentNetwork(nn.Module):
         finally:
             self.refinement_steps = steps
 
+    # The four methods of the framework, for a model with a latent h
+
+    def encode(self, batch: CountBatch) -> Any:
+        raise NotImplementedError
+
+    def prior(self, encoding: Any) -> Distribution:
+        raise NotImplementedError
+
+    def posterior(self, encoding: Any) -> Distribution:
+        raise NotImplementedError
+
+    def log_likelihood(self, h: Tensor, encoding: Any) -> Tensor:
+        raise NotImplementedError
+
     # Before training
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """How to fit a corpus of this size; the presets are those of the registry."""
+        raise NotImplementedError
 
     def learn_frequencies(self, word_counts: Tensor) -> None:
         """The unigram model of the training documents, add-one; called once, before training."""
@@ -81,20 +123,24 @@ class DocumentNetwork(nn.Module):
         self.start_from_frequencies()
 
     def start_from_frequencies(self) -> None:
-        """A place for a model to start its bias at the unigram model; by default it starts where it stands."""
+        """A place for a model to start at the unigram model: by default the bias of its `linear_decoder`."""
+        if (decoder := self.linear_decoder()) is not None:
+            with torch.no_grad():
+                decoder.bias.copy_(self.word_log_frequencies)
 
     # In training and evaluation
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """Per document: a `surrogate` that goes up in training, and the `bound` that the progress line shows."""
-        return self.estimator(self, batch, samples, kl_weight)
+        estimate: Estimate = self.estimator(self, batch, samples, kl_weight)
+        return estimate
 
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """log p(X) of every document, as `figure` says; the same seed gives the same values.
 
         Where it is exact there are no draws and no KL: `exact_bounds` makes the record.
         """
-        return document_bounds(self, counts, samples, seed, self.word_log_frequencies.device)
+        return document_bounds(self, counts, samples, seed, self.device)
 
     # What users look at
 
@@ -109,7 +155,10 @@ class DocumentNetwork(nn.Module):
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Here: of the Gaussian q(h | X), on the readable axes. A document of no words gets the prior."""
-        q = self.on_axes(self.posterior(self.encode(batch)))
+        posterior = self.posterior(self.encode(batch))
+        if not isinstance(posterior, DiagonalGaussian):
+            raise NotImplementedError("a model whose h is not Gaussian has document_vectors of its own")
+        q = self.on_axes(posterior)
         known = (batch.lengths > 0)[:, None]
         return DocumentVectors(torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0))
 
@@ -119,7 +168,13 @@ class DocumentNetwork(nn.Module):
 
     def word_directions(self) -> Tensor:
         """One vector per word in the space of h, [V, K]: what moving h that way does to the word."""
-        raise NotImplementedError
+        if (decoder := self.linear_decoder()) is None:
+            raise NotImplementedError("a model without a linear decoder has word_directions of its own")
+        return decoder.weight
+
+    def linear_decoder(self) -> nn.Linear | None:
+        """The layer of softmax(h R + b), weight R^T and bias b, if words come from one."""
+        return None
 
     @property
     def word_vectors(self) -> Tensor:

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.errors import InputError
-from varitext.latent import BaselineInput, Bernoullis, Distribution
+from varitext.latent import AutoregressiveBernoullis, BaselineInput, Bernoullis
 from varitext.latent.local_expectation import LocalLogOdds
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood, sparse_times_dense
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
@@ -60,10 +59,6 @@ class BernoulliNetwork(DocumentNetwork):
         """Make the parameters of p(h)."""
         raise NotImplementedError
 
-    def start_from_frequencies(self) -> None:
-        with torch.no_grad():
-            self.decoder.bias.copy_(self.word_log_frequencies)
-
     # Three of the four methods of the framework
 
     def encode(self, batch: CountBatch) -> Encoding:
@@ -100,7 +95,7 @@ class BernoulliNetwork(DocumentNetwork):
             logits = logits + STEP * (best - logits)
         return Bernoullis(logits)
 
-    def prior(self, encoding: Encoding) -> Distribution:
+    def prior(self, encoding: Encoding) -> Bernoullis | AutoregressiveBernoullis:
         raise NotImplementedError
 
     def prior_probabilities(self) -> Tensor:
@@ -142,8 +137,8 @@ class BernoulliNetwork(DocumentNetwork):
     def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return bernoulli_kl_per_unit(vectors.mean)
 
-    def word_directions(self) -> Tensor:
-        return self.decoder.weight  # [V, K]
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         yield from self.encoder.parameters()
@@ -155,8 +150,5 @@ class BernoulliNetwork(DocumentNetwork):
         """Both presets fit the same model; docs/discrete-models.md says what each choice is worth."""
         if preset == "paper":  # that of Mnih and Gregor; rates and regularisation are ours
             return Recipe({"estimator": "nvil"}, schedule_for(documents, 1e-3), DocumentObjective(length_exponent=0.7))
-        if preset == "recommended":
-            settings = schedule_for(documents, 5e-3)
-            architecture = {"estimator": "local_expectation", "refinement_steps": 10}
-            return Recipe(architecture, settings, DocumentObjective(length_exponent=0.7))
-        raise InputError(f"no preset is called {preset!r}; there are: recommended, paper")
+        architecture = {"estimator": "local_expectation", "refinement_steps": 10}
+        return Recipe(architecture, schedule_for(documents, 5e-3), DocumentObjective(length_exponent=0.7))

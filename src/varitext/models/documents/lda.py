@@ -98,8 +98,6 @@ class LDA(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        if preset != "recommended":
-            raise InputError(f"no preset of lda is called {preset!r}; there is: recommended")
         return Recipe({"alpha": 0.1, "eta": 0.6}, TrainingSettings(epochs=1000), DocumentObjective())
 
 

@@ -77,11 +77,6 @@ class NVDM(DocumentNetwork):
             self.encoder = MLP(latent_dim + 1, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
 
-    def start_from_frequencies(self) -> None:
-        """h then only has to learn what differs between documents."""
-        with torch.no_grad():
-            self.decoder.bias.copy_(self.word_log_frequencies)
-
     # The four methods of the framework
 
     def encode(self, batch: CountBatch) -> Encoding:
@@ -127,8 +122,8 @@ class NVDM(DocumentNetwork):
 
     # What users and training look at
 
-    def word_directions(self) -> Tensor:
-        return self.decoder.weight  # R^T of the paper
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         yield from self.encoder.parameters()
@@ -137,11 +132,7 @@ class NVDM(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """How to fit a corpus of this size; docs/nvdm.md says what each choice is worth."""
-        if preset == "paper":
-            return _paper_recipe()
-        if preset == "recommended":
-            return _recommended_recipe(documents, words_per_document)
-        raise InputError(f"no preset is called {preset!r}; there are: recommended, paper")
+        return _paper_recipe() if preset == "paper" else _recommended_recipe(documents, words_per_document)
 
 
 def _paper_recipe() -> Recipe:

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.errors import InputError
 from varitext.latent import Categoricals
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
@@ -56,10 +55,6 @@ class NVDMCategorical(DocumentNetwork):
     def vector_dim(self) -> int:
         return self.latent_dim * self.values
 
-    def start_from_frequencies(self) -> None:
-        with torch.no_grad():
-            self.decoder.bias.copy_(self.word_log_frequencies)
-
     # The four methods of the framework
 
     def encode(self, batch: CountBatch) -> Encoding:
@@ -92,8 +87,8 @@ class NVDMCategorical(DocumentNetwork):
         """Each value as a Bernoulli unit: taken or not."""
         return bernoulli_kl_per_unit(vectors.mean)
 
-    def word_directions(self) -> Tensor:
-        return self.decoder.weight  # [V, K C]
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         yield from self.encoder.parameters()
@@ -103,7 +98,5 @@ class NVDMCategorical(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """One way to fit; the paper has no such model."""
-        if preset != "recommended":
-            raise InputError(f"no preset is called {preset!r}; there is: recommended")
         settings = schedule_for(documents, 3e-3, samples=4)
         return Recipe({"estimator": "leave_one_out"}, settings, DocumentObjective(length_exponent=0.7))

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian
 from varitext.layers.counts import CountEncoder, GaussianHead, multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
@@ -99,6 +98,4 @@ class NVDMSoftmax(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """One way to fit; the paper has no such model."""
-        if preset != "recommended":
-            raise InputError(f"no preset is called {preset!r}; there is: recommended")
         return Recipe({}, schedule_for(documents, 3e-3), DocumentObjective(length_exponent=0.7))

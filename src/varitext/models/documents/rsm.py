@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from varitext.batches.counts import CountBatch, CountBatches
-from varitext.errors import InputError
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
 from varitext.models.documents.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
@@ -165,8 +164,6 @@ class RSM(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        if preset != "recommended":
-            raise InputError(f"no preset of rsm is called {preset!r}; there is: recommended")
         epochs = round(min(100, max(8, 3000 / math.sqrt(documents))))
         batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
         updates = epochs * math.ceil(documents / batch_size)

@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.errors import InputError
 from varitext.latent import Bound, DiagonalGaussian, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
@@ -60,10 +59,6 @@ class SWV(DocumentNetwork):
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
 
-    def start_from_frequencies(self) -> None:
-        with torch.no_grad():
-            self.decoder.bias.copy_(self.word_log_frequencies)
-
     # The four methods of the framework, for the bound
 
     def encode(self, batch: CountBatch) -> Encoding:
@@ -94,13 +89,11 @@ class SWV(DocumentNetwork):
         bound = Bound(self.log_likelihood(h[None], encoding)[0], 0.5 * h.square())
         return Estimate(bound.elbo - self.frobenius * self.decoder.weight.square().sum(), bound)
 
-    def word_directions(self) -> Tensor:
-        return self.decoder.weight
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        if preset != "recommended":
-            raise InputError(f"no preset of swv is called {preset!r}; there is: recommended")
         return Recipe(
             architecture={"frobenius": 30 / documents},
             training=TrainingSettings(epochs=30, batch_size=128, learning_rate=5e-3, patience=8, kl_warm_up=0),
