@@ -30,7 +30,7 @@ QUESTION = "who discovered penicillin ?"
 CANDIDATES = ["penicillin was discovered in 1928 by the scottish scientist alexander fleming ."] * 15
 SINGLE = 50  # requests, one after the other
 SLOW = {"texts": [PAGE] * 4}  # so that answers are in flight when the server is stopped
-IN_FLIGHT = re.compile(r"^varitext_requests_in_flight (\d+)$", re.MULTILINE)
+IN_FLIGHT = re.compile(r"^varitext_requests_in_flight (\d+)\.0$", re.MULTILINE)
 
 
 class Call(NamedTuple):

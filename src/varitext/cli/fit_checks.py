@@ -11,6 +11,9 @@ from varitext.cli.printing import say
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.loading import load_any
+from varitext.models.answers import ANSWER_MODELS, model_class
+from varitext.models.documents import DOCUMENT_MODELS, check_preset
+from varitext.models.registry import check_name
 
 ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
 ON_RAY = ("ray_workers", "ray_address")
@@ -25,9 +28,6 @@ def refuse_typed(typed: dict[str, Any], names: Collection[str], reason: str) -> 
 
 def is_answer_model(name: str) -> bool:
     """Whether that is the name of a model of answers, or else of documents; refused if it is neither."""
-    from varitext.models.answers import ANSWER_MODELS
-    from varitext.models.documents import DOCUMENT_MODELS
-
     if name not in DOCUMENT_MODELS and name not in ANSWER_MODELS:
         raise InputError(
             f"no model is called {name!r}; there are: {', '.join(DOCUMENT_MODELS)} for documents, "
@@ -37,43 +37,32 @@ def is_answer_model(name: str) -> bool:
 
 
 def check_document_options(request: FitRequest) -> None:
-    from varitext.models.documents import check_preset
-
     model, typed = request.model, request.typed
     refuse_typed(typed, ONLY_ANSWERS, f"{model} is a model of documents")
     check_preset(model, typed.get("preset", DocumentSettings.preset))
     if "estimator" in typed:
-        _check_estimator(model, typed["estimator"])
-
-
-def _check_estimator(model: str, estimator: str) -> None:
-    from varitext.latent import ESTIMATORS
-    from varitext.models.documents import DOCUMENT_MODELS
-
-    if estimator not in ESTIMATORS:
-        raise InputError(f"no estimator is called {estimator!r}; there are: {', '.join(ESTIMATORS)}")
-    if not DOCUMENT_MODELS[model].estimators:
-        raise InputError(f"--estimator does not apply: {model} has no choice of estimator; sbn and fdarn have")
+        if not DOCUMENT_MODELS[model].estimators:
+            others = ", ".join(name for name, other in DOCUMENT_MODELS.items() if other.estimators)
+            refuse_typed(typed, ["estimator"], f"{model} has no choice of estimator; {others} have")
+        check_name(typed["estimator"], DOCUMENT_MODELS[model].estimators, "estimator")
 
 
 def check_answer_options(request: FitRequest) -> None:
     """Refuse what the model cannot take, and say what has no effect."""
-    from varitext.models.answers import ANSWER_MODELS, model_class
-
     model, typed = request.model, request.typed
     refuse_many_processes(model)
     refuse_typed(typed, ONLY_DOCUMENTS, f"{model} is a model of answers")
-    kind = model_class(model)
-    if not kind.has_latent:
+    entry, kind = ANSWER_MODELS[model], model_class(model)
+    if not entry.has_latent:
         refuse_typed(typed, OF_LATENT, f"{model} has no latent variable; nasm has")
-    if not kind.feature_names:
+    if not entry.has_features:
         others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
         refuse_typed(typed, ["features"], f"{model} has no features to choose from; {others} have")
     if not kind.joins_columns:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
     if "tune_vectors" in typed:
         refuse_typed(typed, ["unseen_words"], "--tune-vectors leaves out words that training lacks")
-    if not kind.trained_by_gradient:
+    if not entry.trained_by_gradient:
         refuse_typed(typed, ["tune_vectors"], f"{model} does not learn word vectors")
         _say_what_has_no_effect(model, [name for name in OF_STEPS if name in typed], request.resume)
 

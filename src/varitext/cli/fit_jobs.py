@@ -9,6 +9,7 @@ from varitext.cli.answer_input import training_questions, vector_source
 from varitext.cli.inputs import load_documents
 from varitext.cli.running_fit import FitJob, answers_learned, documents_learned
 from varitext.documents.settings import DocumentSettings
+from varitext.models.answers import ANSWER_MODELS
 from varitext.records import record_from_options
 
 
@@ -50,7 +51,6 @@ def document_job(request: FitRequest) -> FitJob:
 
 def answer_job(request: FitRequest) -> FitJob:
     from varitext.answers.ranker import AnswerRanker
-    from varitext.models.answers import ANSWER_MODELS
 
     train, dev = training_questions(request.corpus, request.part, request.data_dir)
     settings = record_from_options(AnswerSettings, request.typed)

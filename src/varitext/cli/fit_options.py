@@ -17,6 +17,8 @@ from typer.core import TyperCommand
 
 from varitext.answers.settings import AnswerSettings
 from varitext.documents.settings import DocumentSettings
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import DATA, GROUPS, MODEL, TRAINING, WHERE_IT_RUNS, Option, options_of
 
 OF_DOCUMENTS, OF_ANSWERS = options_of(DocumentSettings), options_of(AnswerSettings)
@@ -26,7 +28,14 @@ OutFolder = Annotated[
     typer.Option(metavar="DIR", help="Where the model folder goes; must not exist yet.", rich_help_panel=MODEL),
 ]
 ModelName = Annotated[
-    str | None, typer.Option("--model", metavar="NAME", help="{models} nvdm if left out.", rich_help_panel=MODEL)
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help=f"Documents: {', '.join(DOCUMENT_MODELS)}. Answers: {', '.join(ANSWER_MODELS)}. "
+        f"{DocumentSettings.model} if left out.",
+        rich_help_panel=MODEL,
+    ),
 ]
 Continued = Annotated[
     Path | None,
@@ -76,27 +85,18 @@ RayWorkers = Annotated[
 
 
 class FitCommand(TyperCommand):
-    """Help in groups; the models are those of the registries, which are not loaded before somebody asks."""
+    """A command whose help has the options in groups."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}, "Options": []}
         for parameter in self.get_params(ctx):
             if shown := parameter.get_help_record(ctx):
-                option, text = shown
                 without_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                group = getattr(parameter, "rich_help_panel", None) or without_group
-                groups[group].append((option, text.replace("{models}", _models()) if "{models}" in text else text))
+                groups[getattr(parameter, "rich_help_panel", None) or without_group].append(shown)
         for group, entries in groups.items():
             if entries:
                 with formatter.section(group):
                     formatter.write_dl(entries)
-
-
-def _models() -> str:
-    from varitext.models.answers import ANSWER_MODELS
-    from varitext.models.documents import DOCUMENT_MODELS
-
-    return f"Documents: {', '.join(DOCUMENT_MODELS)}. Answers: {', '.join(ANSWER_MODELS)}."
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
