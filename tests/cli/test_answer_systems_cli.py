@@ -85,9 +85,7 @@ def test_every_system_is_fitted_evaluated_and_ranks(model, options, asked, tmp_p
     assert sorted(contents(tmp_path / "model")) == MODEL_FILES
     record = json.loads(varitext("evaluate", tmp_path / "model", "--json").out)
     assert record["n_questions"] == 12 and record["n_samples"] == 1
-    assert (
-        record["map"] == 1 or ANSWER_MODELS[model].trained_by_gradient or model == "pv"
-    )  # new names
+    assert record["map"] == 1 or ANSWER_MODELS[model].trained_by_gradient or model == "pv"  # new names
     assert "samples" not in varitext("evaluate", tmp_path / "model", "--samples", 7).out
     (tmp_path / "sentences.txt").write_text("a long walk\nanna sang a song\n")
     typed = ("rank", tmp_path / "model", "--question", "what did anna do", "--candidates", tmp_path / "sentences.txt")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
 from varitext.layers.attention import LatentAttention
-from varitext.layers.counts import MLP, GaussianHead
+from varitext.layers.dense import MLP, GaussianHead
 from varitext.models.answers.network import Encoding
 from varitext.models.answers.recurrent import RecurrentNetwork
 

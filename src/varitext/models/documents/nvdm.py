@@ -30,7 +30,8 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian
-from varitext.layers.counts import MLP, CountEncoder, GaussianHead, centred_log_length, multinomial_log_likelihood
+from varitext.layers.counts import CountEncoder, centred_log_length, multinomial_log_likelihood
+from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.sampled_softmax import sample_words, sampled_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.log_linear import gradient_ascent, newton_step

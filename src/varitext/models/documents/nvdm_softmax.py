@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian
-from varitext.layers.counts import CountEncoder, GaussianHead, multinomial_log_likelihood
+from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
+from varitext.layers.dense import GaussianHead
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.information import proportion_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
