@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.regression import Regression, Standardisation
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
@@ -65,8 +65,8 @@ class AnswerScorer(nn.Module):
 
     def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The log odds of every pair that the answer is right; labels are not looked at."""
-        standardised = self._standardised(self.features(question_answers))
-        return standardised @ self.coefficients.numpy() + self.intercept.item()  # [P]
+        regression = Regression(self.coefficients.numpy(), self.intercept.item())
+        return regression.log_odds(self._standardised(self.features(question_answers)))  # [P]
 
     @property
     def overlap(self) -> Overlap:
@@ -74,22 +74,18 @@ class AnswerScorer(nn.Module):
         return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
 
     def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:
-        known = np.isfinite(values)
-        count = np.maximum(known.sum(0), 1)
-        mean = np.where(known, values, 0).sum(0) / count
-        scale = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+        mean, scale = Standardisation.learn(values, np.isfinite(values))
         self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(np.where(scale > 0, scale, 1)))
-        regression = LogisticRegression(C=1.0, max_iter=1000).fit(self._standardised(values), labels)
-        coefficients = regression.coef_[0]
+        self.scale.copy_(torch.from_numpy(scale))
+        coefficients, intercept = Regression.fit(self._standardised(values), labels)
         if len(coefficients) == 1:
             coefficients = np.maximum(coefficients, SMALLEST_COEFFICIENT)
         self.coefficients.copy_(torch.from_numpy(coefficients))
-        self.intercept.fill_(float(regression.intercept_[0]))
+        self.intercept.fill_(intercept)
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         """What is unknown says nothing: it stands at the mean."""
-        return np.nan_to_num((values - self.mean.numpy()) / self.scale.numpy(), nan=0.0)  # [P, F]
+        return np.nan_to_num(Standardisation(self.mean.numpy(), self.scale.numpy())(values), nan=0.0)  # [P, F]
 
 
 def chosen(names: Sequence[str] | str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
