@@ -43,7 +43,8 @@ class _SparseTimesDense(torch.autograd.Function):
 
 def sparse_times_dense(batch: CountBatch, values: Tensor, weight: Tensor) -> Tensor:
     """X @ weight, where `values` are the entries of X; differentiable in `weight`."""
-    return _SparseTimesDense.apply(weight, values, batch)
+    product: Tensor = _SparseTimesDense.apply(weight, values, batch)  # type: ignore[no-untyped-call]  # torch has no types there
+    return product  # [B, H]
 
 
 class _MultinomialLogLikelihood(torch.autograd.Function):
@@ -78,7 +79,8 @@ def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
 
     That of one order of the words, as in the paper: without the multinomial coefficient.
     """
-    return _MultinomialLogLikelihood.apply(logits, batch)
+    log_likelihood: Tensor = _MultinomialLogLikelihood.apply(logits, batch)  # type: ignore[no-untyped-call]  # torch has no types there
+    return log_likelihood
 
 
 def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
@@ -106,7 +108,9 @@ class CountEncoder(nn.Module):
 
     def forward(self, batch: CountBatch) -> Tensor:
         hidden = sparse_times_dense(batch, scaled_log_counts(batch), self.word_weights) + self.bias
-        return self.mlp(self.activation(hidden + centred_log_length(batch)[:, None] * self.length_weights))  # [B, H]
+        hidden = hidden + centred_log_length(batch)[:, None] * self.length_weights
+        encoded: Tensor = self.mlp(self.activation(hidden))
+        return encoded  # [B, H]
 
 
 def centred_log_length(batch: CountBatch) -> Tensor:

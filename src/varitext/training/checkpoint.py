@@ -1,6 +1,7 @@
 """A moment of training: what it holds, and how it is kept in one safetensors file, replaced atomically. No pickle."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +39,7 @@ class Learner(NamedTuple):
     """All that steps of training change, besides plain values: weights, their average, moments, random states."""
 
     model: nn.Module
-    optimizers: list[Optimizer]
+    optimizers: Sequence[Optimizer]
     average: WeightAverage | None
     device: torch.device
 

@@ -46,15 +46,18 @@ class NASM(RecurrentNetwork):
         self.posterior_head = GaussianHead(posterior_dim, latent_dim)  # W_8, W_9
 
     def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
-        return self.prior_head(self.prior_mlp(encoding.question))  # [Q, K]
+        p: DiagonalGaussian = self.prior_head(self.prior_mlp(encoding.question))
+        return p  # [Q, K]
 
     def posterior(self, encoding: Encoding) -> DiagonalGaussian:
         label = self.read_label(encoding.labels[:, None])  # [P, H]
         joint = torch.cat([encoding.question_by_pair, encoding.answers.last, label], 1)  # [P, 3H]
-        return self.posterior_head(self.posterior_mlp(joint))  # [P, K]
+        q: DiagonalGaussian = self.posterior_head(self.posterior_mlp(joint))
+        return q  # [P, K]
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        return self.match(encoding.question_by_pair, self.attention(h, encoding.answers))  # [S, P]
+        logits: Tensor = self.match(encoding.question_by_pair, self.attention(h, encoding.answers))
+        return logits  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.attention.weights(h, encoding.answers)  # [S, P, T]

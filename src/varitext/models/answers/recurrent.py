@@ -35,7 +35,7 @@ class LSTM(RecurrentNetwork):
     """p(y = 1 | q, a) = sigmoid(s_q(|q|)^T M s_a(|a|) + b)."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        logits = self.match(encoding.question_by_pair, encoding.answers.last)
+        logits: Tensor = self.match(encoding.question_by_pair, encoding.answers.last)
         return logits.expand(len(h), -1)  # [S, P]
 
 
@@ -56,7 +56,7 @@ class LSTMAttention(RecurrentNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question = encoding.question_by_pair  # [P, H]
-        logits = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
+        logits: Tensor = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
         return logits.expand(len(h), -1)  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:

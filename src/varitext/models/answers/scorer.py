@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
@@ -35,6 +35,13 @@ class AnswerScorer(nn.Module):
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
+
+    mean: Tensor  # [F]
+    scale: Tensor  # [F]
+    coefficients: Tensor  # [F]
+    intercept: Tensor
+    document_frequencies: Tensor  # [V]
+    n_answers: Tensor
 
     def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):
         super().__init__()
@@ -85,7 +92,8 @@ class AnswerScorer(nn.Module):
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         """What is unknown says nothing: it stands at the mean."""
-        return np.nan_to_num(Standardisation(self.mean.numpy(), self.scale.numpy())(values), nan=0.0)  # [P, F]
+        standardise = Standardisation(self.mean.numpy(), self.scale.numpy())
+        return np.asarray(np.nan_to_num(standardise(values), nan=0.0))  # [P, F]
 
 
 def chosen(names: Sequence[str] | str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:

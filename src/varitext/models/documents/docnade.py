@@ -72,6 +72,7 @@ class DocNADE(DocumentNetwork):
         self.embedding = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W^T
         self.bias = nn.Parameter(torch.zeros(latent_dim))  # c
         self.dropout = nn.Dropout(dropout)
+        self.output: FullSoftmax | WordTree
         if output == "softmax":
             self.output = FullSoftmax(vocabulary_size, latent_dim)
         else:
@@ -118,7 +119,8 @@ class DocNADE(DocumentNetwork):
         sums = sums - self.embedding[words]  # up to the word before
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
-        blocks = torch.arange(len(words), device=words.device).split(LARGEST_LOGITS // len(self.embedding) + 1)
+        size_of_block = LARGEST_LOGITS // len(self.embedding) + 1
+        blocks = torch.split(torch.arange(len(words), device=words.device), size_of_block)
         values = [
             self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
             for i in blocks
@@ -130,7 +132,8 @@ class DocNADE(DocumentNetwork):
         return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
 
     def _activated(self, sums: Tensor) -> Tensor:
-        return self.dropout(self.activation(self.bias + sums))
+        hidden: Tensor = self.dropout(self.activation(self.bias + sums))
+        return hidden
 
     # What users look at
 

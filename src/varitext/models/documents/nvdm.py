@@ -72,6 +72,7 @@ class NVDM(DocumentNetwork):
         self.refinement_steps = refinement_steps
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
+        self.encoder: CountEncoder | MLP
         if inference == "words":
             self.encoder = CountEncoder(vocabulary_size, hidden_dim, hidden_layers, activation)
         else:

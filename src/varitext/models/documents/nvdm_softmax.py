@@ -50,7 +50,7 @@ class NVDMSoftmax(DocumentNetwork):
 
     def start_from_frequencies(self) -> None:
         with torch.no_grad():
-            self.topic_logits += self.word_log_frequencies
+            self.topic_logits.add_(self.word_log_frequencies)
 
     # The four methods of the framework
 
@@ -61,7 +61,8 @@ class NVDMSoftmax(DocumentNetwork):
         return DiagonalGaussian.standard(encoding.hidden.new_empty(len(encoding.hidden), self.latent_dim))
 
     def posterior(self, encoding: Encoding) -> DiagonalGaussian:
-        return self.head(encoding.hidden)
+        q: DiagonalGaussian = self.head(encoding.hidden)
+        return q
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         # log probabilities are logits that sum to one already
