@@ -1,4 +1,7 @@
-"""What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4)."""
+"""What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4).
+
+LSTM and LSTM + Att have no latent: the bound is the log likelihood (`network.py`). NASM (`nasm.py`) adds one.
+"""
 
 from torch import Tensor
 

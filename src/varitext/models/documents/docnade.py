@@ -3,8 +3,8 @@
     p(X) = prod_i p(x_i | x_1 .. x_{i-1}),   p(x_i = w | before) = softmax(U h_i + b)_w,
     h_i = activation(c + sum_{j<i} W_{x_j})
 
-Nothing is latent, so log p is exact for a given order of the words. A bag of words has no order: one model serves all,
-trained on random ones. Two estimates follow from the orders o of one document, and both are reported:
+Nothing is latent, so there is no KL, and log p is exact for a given order of the words. A bag of words has no order:
+one model serves all, trained on random ones. Two estimates follow from the orders o of one document, both reported:
 
     mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
     log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other

@@ -1,6 +1,9 @@
 """LDA, latent Dirichlet allocation (Blei, Ng, Jordan 2003), fitted by tomotopy's collapsed Gibbs sampler.
 
-    theta ~ Dirichlet(alpha),    p(w | theta) = sum_k theta_k topic_k(w)
+    prior               p(theta) = Dirichlet(alpha)
+    generative model    p(w | theta) = sum_k theta_k topic_k(w)
+    posterior           q(theta | X) = Dirichlet(gamma), gamma run to convergence; the KL is that of two Dirichlets:
+                        `lda_bound.py::lda_bounds`
 
 tomotopy (extra `lda`) is needed to fit only. What is kept are the topics and alpha, as plain tensors; documents are
 inferred and evaluated by our own variational bound with the topics fixed (`lda_bound.py`).

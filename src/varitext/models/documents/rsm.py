@@ -2,6 +2,8 @@
 
     p(X) = 1/Z_N sum_h exp( sum_w x_w b_w + sum_k h_k (N a_k + sum_w x_w W_wk) )
 
+There is no q and no KL: given the words the hidden units are independent, and p(h = 1 | X) is exact.
+
 N, the document's length, multiplies the hidden bias a, and Z_N is its own for every length. Learning is by contrastive
 divergence: up at the document, down at what some Gibbs steps make of it; one step at first, more as training goes on.
 That never looks far from the documents, and lets probability pile up in places where no document is. So a part of the
