@@ -39,12 +39,12 @@ class PairBatch:
 
     def to(self, device: torch.device | str) -> "PairBatch":
         return PairBatch(
-            TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device)),
-            TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device)),
-            self.question_of.to(device),
-            self.labels.to(device),
-            self.weights.to(device),
-            None if self.features is None else self.features.to(device),
+            questions=self.questions.to(device),
+            answers=self.answers.to(device),
+            question_of=self.question_of.to(device),
+            labels=self.labels.to(device),
+            weights=self.weights.to(device),
+            features=None if self.features is None else self.features.to(device),
         )
 
 
