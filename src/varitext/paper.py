@@ -78,7 +78,10 @@ ANSWER_SYSTEMS = {  # our model: its name in Table 4
     "lstm_attention": "LSTM + Att",
     "nasm": "NASM",
 }
-ANSWER_SCALE = {"wikiqa": 1.0, "qasent": 68 / 72}  # ours times this: 4 of the paper's 72 questions always count as wrong
+ANSWER_SCALE = {
+    "wikiqa": 1.0,
+    "qasent": 68 / 72,
+}  # ours times this: 4 of the paper's 72 questions always count as wrong
 ANSWER_PROTOCOLS = {"wikiqa": ("answerable",), "qasent": ("both", "clean", "paper-qasent")}  # of the same questions
 
 
