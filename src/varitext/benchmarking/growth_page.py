@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from varitext.benchmarking.growth import FULL, SAMPLED, Curve
 from varitext.experiments.runs import markdown_table
-from varitext.report.drawing.canvas import INCH, drawing_style
+from varitext.report.drawing.canvas import INCH, Figure, drawing_style
 from varitext.report.drawing.saving import svg_text
 
 AXES = {"documents": "documents", "words": "words", "latent": "latent dimensions"}

@@ -7,7 +7,6 @@ imported only when it is asked for.
 """
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_text
 from varitext.report.answers.evaluated import evaluate_answers
 from varitext.report.documents.sample import choose_documents
+from varitext.report.extra import check_drawing_packages
 
 __all__ = [
     "check_drawing_packages",
@@ -29,9 +29,6 @@ __all__ = [
     "write_corpus_report",
     "write_document_report",
 ]
-
-PACKAGES = ("jinja2", "matplotlib", "openTSNE", "plotly")
-
 
 # Documents
 
@@ -149,12 +146,6 @@ def check_figure_names(model: DocumentModel | AnswerRanker, names: Sequence[str]
     from varitext.report.drawing.saving import check_figures
 
     check_figures(names, [*(DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES)], file_format)
-
-
-def check_drawing_packages() -> None:
-    missing = [name for name in PACKAGES if find_spec(name) is None]
-    if missing:
-        raise InputError(f"a report needs {' and '.join(missing)}: pip install 'varitext[report]'")
 
 
 def _checked(path: Path) -> Path:

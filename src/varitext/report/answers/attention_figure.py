@@ -2,12 +2,8 @@
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-
 from varitext.report.answers.attention import QuestionHeat, WordHeat
-from varitext.report.drawing.canvas import canvas, drawing_style, rectangles, shortened, text_width
+from varitext.report.drawing.canvas import Axes, Figure, canvas, drawing_style, rectangles, shortened, text_width
 from varitext.report.drawing.style import INK, MIDDLE_INK
 from varitext.report.escaping import printable
 
@@ -46,7 +42,7 @@ def draw_words(axes: Axes, words: Sequence[WordHeat], left: float, top: float) -
     bars = []
     for one in words:
         width = _width(one)
-        axes.add_patch(Rectangle((left, top), width, 24, facecolor=GROUND, alpha=0.75 * one.heat, linewidth=0))
+        rectangles(axes, [(left, top, width, 24)], GROUND, 0.75 * one.heat)
         axes.text(left + PADDING, top + 17, printable(one.word), fontsize=SIZE, color=INK)
         if one.spread > 0:
             bars.append((left, top + 26, width * one.spread, 4.0))

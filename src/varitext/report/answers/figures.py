@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from matplotlib.figure import Figure
-
 from varitext.report.answers.attention import attention_heat
 from varitext.report.answers.attention_figure import heat_figure
 from varitext.report.answers.calibration import calibration_charts, risk_curve
@@ -11,6 +9,7 @@ from varitext.report.answers.comparison import MEASURES, compared, comparison
 from varitext.report.answers.evaluated import EvaluatedAnswers
 from varitext.report.answers.hinton import first_log_std, hinton_figure
 from varitext.report.answers.question_words import question_word_chart, results_by_word
+from varitext.report.drawing.canvas import Figure
 from varitext.report.drawing.static import chart_figure
 from varitext.report.drawing.training_curves import answer_measures, training_curves
 

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.question_words import question_words
-from varitext.report.drawing.canvas import canvas, drawing_style, rectangles
+from varitext.report.drawing.canvas import Figure, canvas, drawing_style, rectangles
 
 GROUPS = ("how", "what", "who", "when", "where")
 PER_GROUP = 10  # questions of each, as in the paper: 50 distributions

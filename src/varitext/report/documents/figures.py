@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from matplotlib.figure import Figure
-
 from varitext.documents.model import DocumentModel
 from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
 from varitext.report.documents.latent_units import active_units, latent_units
 from varitext.report.documents.map import document_map
 from varitext.report.documents.sample import DocumentSample
 from varitext.report.documents.topics import topic_figure
+from varitext.report.drawing.canvas import Figure
 from varitext.report.drawing.static import chart_figure
 from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
 

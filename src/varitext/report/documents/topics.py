@@ -2,11 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from varitext.evaluation.topics import Topic
-from varitext.report.drawing.canvas import INCH, drawing_style, shortened
+from varitext.report.drawing.canvas import INCH, Axes, Figure, drawing_style, shortened
 from varitext.report.drawing.style import ACCENT, MIDDLE_INK
 from varitext.report.escaping import printable
 

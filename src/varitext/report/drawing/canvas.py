@@ -7,20 +7,17 @@ from functools import cache
 from unicodedata import east_asian_width
 
 import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.textpath import text_to_path
 
-from varitext.errors import InputError
 from varitext.report.drawing.style import INK, MIDDLE_INK
 
-try:
-    from matplotlib import style
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Outline
-    from matplotlib.textpath import text_to_path
-except ImportError as error:
-    raise InputError("figures need matplotlib: pip install 'varitext[report]'") from error
+__all__ = ["INCH", "Axes", "Figure", "canvas", "dots", "drawing_style", "rectangles", "shortened", "text_width"]
 
 INCH = 72  # pixels of a figure: a point of type is a pixel
 SCALE = 2  # pixels of a PNG for each: sharp on today's screens
@@ -78,16 +75,18 @@ def dots(axes: Axes, places: np.ndarray, diameter: float, colour: str, opacity: 
     path = Outline(ends, np.tile([Outline.MOVETO, Outline.LINETO], len(places)))
     path.should_simplify = False
     look = {"edgecolor": colour, "linewidth": diameter, "alpha": opacity, "capstyle": "round"}
-    axes.add_patch(PathPatch(path, facecolor="none", snap=False, **look))
+    axes.add_patch(PathPatch(path, facecolor="none", snap=False, clip_on=False, **look))
 
 
-def rectangles(axes: Axes, boxes: Sequence[tuple[float, float, float, float]], colour: str) -> None:
+def rectangles(
+    axes: Axes, boxes: Sequence[tuple[float, float, float, float]], colour: str, opacity: float = 1.0
+) -> None:
     """Left, top, width, height each; as one path."""
     outlines = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
     codes = [Outline.MOVETO, *[Outline.LINETO] * 3, Outline.CLOSEPOLY]
     if outlines:
         path = Outline(np.concatenate(outlines), np.tile(codes, len(outlines)))
-        axes.add_patch(PathPatch(path, facecolor=colour, linewidth=0))
+        axes.add_patch(PathPatch(path, facecolor=colour, alpha=opacity, linewidth=0, clip_on=False))
 
 
 @cache
