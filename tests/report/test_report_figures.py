@@ -187,7 +187,7 @@ def panel(chart):
 def test_points_lie_where_their_values_are():
     axis = Axis("value", (0, 10))
     values = np.array([1.0, 5.0, 9.0])
-    drawn = panel(Intervals("abc", values, values - 1, values + [1, 2, 0], ["#ff0000"] * 3, [""] * 3, axis))
+    drawn = panel(Intervals("abc", values, values - 1, values + np.array([1, 2, 0]), ["#ff0000"] * 3, [""] * 3, axis))
     assert [tuple(line.get_xydata()[0]) for line in drawn.lines] == [(1, 0), (5, 1), (9, 2)]
     assert [segment[:, 0].tolist() for segment in drawn.collections[0].get_segments()] == [[0, 2], [4, 7], [8, 9]]
     assert drawn.yaxis_inverted() and drawn.get_xlim() == (0, 10)  # the first row is on top
