@@ -19,7 +19,7 @@ FETCHING = {"src", "href", "srcset", "action", "formaction", "data", "poster", "
 OUR_TAGS = {
     *("html", "head", "meta", "title", "style", "script", "body", "main", "header", "section", "footer", "div", "span"),
     *("figure", "figcaption", "h1", "h2", "h3", "p", "i", "b", "dl", "dt", "dd", "ol", "li", "button"),
-    *("details", "summary", "table", "tr", "th", "td", "svg", "rect", "text"),
+    *("details", "summary", "table", "tr", "th", "td", "svg", "g", "path", "text"),
 }
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-import typer
 from command_line import MODEL_FILES, contents, refused, varitext
 
 from varitext.answers.ranker import AnswerRanker

@@ -113,7 +113,7 @@ def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     assert len(rows) > 3 and "nan" not in table
     if experiment_named(name).figure:
         drawn = ElementTree.parse(tmp_path / f"{name}-quick" / f"{name}.svg").getroot()
-        assert len(drawn) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
+        assert len(list(drawn.iter())) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
     assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
 
 

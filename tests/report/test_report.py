@@ -18,20 +18,18 @@ from report_page import (
 pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 
-import varitext.report
-from varitext.corpora.documents import Documents
-from varitext.corpora.sources import SourceFile
+from varitext.corpora.documents import Documents, SourceFile
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import write_document_report
 from varitext.report.documents.examples import choose_examples
-from varitext.report.documents.headline import document_headline, paper_perplexity
+from varitext.report.documents.headline import document_tiles, paper_perplexity
 from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups
 from varitext.report.documents.sample import choose_documents
 from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
-from varitext.report.escaping import for_html, for_plotly, for_script, one_line
+from varitext.report.escaping import for_plotly, for_script, one_line
 from varitext.text.vocabulary import Vocabulary
 
 
@@ -120,7 +118,8 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert paper_perplexity(like_the_papers, dataclasses.replace(documents, part="train")) is None
     assert paper_perplexity(like_the_papers, dataclasses.replace(documents, name="mine")) is None
     record = model.perplexity_record(documents, samples=2)
-    assert "836" in Page(document_headline(record, 836)).text and "paper" not in document_headline(record)
+    assert "836" in [tile.value for tile in document_tiles(record, 836) if tile.name == "the paper"]
+    assert "the paper" not in [tile.name for tile in document_tiles(record)]
 
 
 @pytest.mark.parametrize("name", DOCUMENT_MODELS)
@@ -168,7 +167,7 @@ def test_a_picture_that_fails_leaves_no_file(model, tmp_path, monkeypatch):
 
 
 def test_without_the_extra_one_line_says_what_to_install(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(varitext.report, "find_spec", lambda name: None)
+    monkeypatch.setattr("varitext.report.extra.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'varitext\[report\]'"):
         write_document_report(model, counts_of(12), tmp_path / "report.html", record=None, corpus_name="toy")
 
@@ -197,12 +196,12 @@ def test_many_labels_share_the_last_colour():
 
 def test_large_corpora_are_sampled_the_same_way_each_time(model):
     counts = counts_of(50)
-    shown = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
+    sample = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
     again = choose_documents(model, counts, labels=list(map(str, range(50))), most=20)
-    assert len(shown) == 20 and shown.of == 50 and shown.labels == again.labels
-    rows = [int(label) for label in shown.labels]
-    assert np.array_equal(shown.mean, model.posterior(counts[rows]).mean)
-    assert [example.words for example in choose_examples(shown)] == sorted(e.words for e in choose_examples(shown))
+    assert len(sample) == 20 and sample.of == 50 and sample.labels == again.labels
+    rows = [int(label) for label in sample.labels]
+    assert np.array_equal(sample.mean, model.posterior(counts[rows]).mean)
+    assert [example.words for example in choose_examples(sample)] == sorted(e.words for e in choose_examples(sample))
 
 
 def test_curves_go_on_after_partial_fit():
@@ -210,13 +209,12 @@ def test_curves_go_on_after_partial_fit():
         {"epoch": epoch, "dev_perplexity": 9.0 - epoch, "dev_kl": epoch, "kl_weight": 1} for epoch in (0, 1, 2, 1)
     ]
     perplexity, kl = training_curves(history, OF_DOCUMENTS)
-    assert list(perplexity.data[0].x) == list(kl.data[0].x) == [0, 1, 2, 3]
+    assert list(perplexity.x) == list(kl.x) == [0, 1, 2, 3]
     assert training_curves([], OF_DOCUMENTS) == training_curves(history[:1], OF_DOCUMENTS) == []
 
 
 def test_text_is_made_plain():
     assert one_line("a\x00b\n\tc\u202ed \ud800 e") == "a b c d e"
     assert one_line("one two three", 9) == "one two…" and one_line("x" * 20, 5) == "xxxx…"
-    assert for_html('<b a="1">') == "&lt;b a=&quot;1&quot;&gt;"
     assert for_plotly('"<b>" & c') == '"&lt;b&gt;" &amp; c'
     assert json.loads(for_script(json.dumps("</script>&<!--"))) == "</script>&<!--"

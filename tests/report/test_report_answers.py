@@ -23,11 +23,18 @@ from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.report import write_answer_report
 from varitext.report.answers.attention import FIRST_ANSWERS, attention_heat
-from varitext.report.answers.calibration import reliability_of_best, reliability_of_right, risk_curve, wilson_interval
+from varitext.report.answers.calibration import (
+    calibration_charts,
+    reliability_of_best,
+    reliability_of_right,
+    risk_curve,
+    wilson_interval,
+)
 from varitext.report.answers.comparison import compared, comparison, paper_rows
-from varitext.report.answers.evaluated import JudgedAnswers, floors, is_best, judge_answers
-from varitext.report.answers.hinton import prior_log_std, shown_log_std
+from varitext.report.answers.evaluated import EvaluatedAnswers, evaluate_answers, floors, is_best
+from varitext.report.answers.hinton import first_log_std, prior_log_std
 from varitext.report.answers.question_words import results_by_word
+from varitext.report.drawing.interactive import plotly_figure
 from varitext.report.drawing.training_curves import answer_measures, training_curves
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
@@ -72,8 +79,8 @@ def test_part() -> QuestionAnswers:
 
 
 @pytest.fixture(scope="module")
-def judged(ranker, test_part) -> JudgedAnswers:
-    return judge_answers(ranker, test_part, "answerable")
+def evaluated(ranker, test_part) -> EvaluatedAnswers:
+    return evaluate_answers(ranker, test_part, "answerable")
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +100,9 @@ def test_nothing_is_fetched_and_hostile_text_stays_text(hostile_page):
     assert HOSTILE[0] in text and sum(one in text for one in HOSTILE) >= 3
 
 
-def test_the_figures_are_those_of_evaluate(ranker, test_part, judged, hostile_page):
+def test_the_figures_are_those_of_evaluate(ranker, test_part, evaluated, hostile_page):
     evaluation = ranker.evaluate(test_part)
-    assert judged.evaluation.as_dict() == evaluation.as_dict()
+    assert evaluated.evaluation.as_dict() == evaluation.as_dict()
     text = Page(hostile_page).text
     for value in (*evaluation.ranking.map_interval_95, *evaluation.ranking.mrr_interval_95):
         assert f"{value:.3f}" in text
@@ -105,14 +112,16 @@ def test_the_figures_are_those_of_evaluate(ranker, test_part, judged, hostile_pa
         assert fact in text
 
 
-def test_floors_are_measured_on_the_same_questions(judged):
-    found = {floor.name: floor.ranking for floor in floors(judged)}
+def test_floors_are_measured_on_the_same_questions(evaluated):
+    found = {floor.name: floor.ranking for floor in floors(evaluated)}
     one_of_four = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
     assert found["random order"].map == pytest.approx(one_of_four)
     assert set(found) == {"random order", "word count", "word count weighed by idf", "place in its document"}
-    first = np.mean([1 / (1 + next(c.position for c in q.candidates if c.label)) for q in judged.questions.questions])
+    first = np.mean(
+        [1 / (1 + next(c.position for c in q.candidates if c.label)) for q in evaluated.questions.questions]
+    )
     assert found["place in its document"].map == pytest.approx(first)
-    assert all(one.n_questions == judged.evaluation.ranking.n_questions for one in found.values())
+    assert all(one.n_questions == evaluated.evaluation.ranking.n_questions for one in found.values())
 
 
 def test_without_positions_there_is_no_floor_by_place(ranker, test_part):
@@ -120,31 +129,33 @@ def test_without_positions_there_is_no_floor_by_place(ranker, test_part):
         question._replace(candidates=tuple(one._replace(position=None) for one in question.candidates))
         for question in test_part.questions
     )
-    judged = judge_answers(ranker, dataclasses.replace(test_part, questions=without), "answerable")
-    assert "place in its document" not in {floor.name for floor in floors(judged)}
+    evaluated = evaluate_answers(ranker, dataclasses.replace(test_part, questions=without), "answerable")
+    assert "place in its document" not in {floor.name for floor in floors(evaluated)}
 
 
-def test_the_paper_stands_beside_on_its_own_questions_alone(judged):
+def test_the_paper_stands_beside_on_its_own_questions_alone(evaluated):
     def on(corpus: str, part: str = "test", protocol: str = "answerable") -> dict:
-        ranking = dataclasses.replace(judged.evaluation.ranking, protocol=protocol)
-        evaluation = dataclasses.replace(judged.evaluation, corpus=corpus, part=part, ranking=ranking)
-        return paper_rows(dataclasses.replace(judged, evaluation=evaluation))
+        ranking = dataclasses.replace(evaluated.evaluation.ranking, protocol=protocol)
+        evaluation = dataclasses.replace(evaluated.evaluation, corpus=corpus, part=part, ranking=ranking)
+        return paper_rows(dataclasses.replace(evaluated, evaluation=evaluation))
 
     assert on("wikiqa") == {"NASM": (0.6705, 0.6914), "NASM + Cnt": (0.6886, 0.7069)}
     assert on("wikiqa", "dev") == on("wikiqa", protocol="all") == on("asked") == {}
     assert on("qasent", protocol="paper-qasent")["NASM"] == (0.6501, 0.7324)
     assert on("qasent", protocol="clean")["NASM"] == pytest.approx((0.6501 * 72 / 68, 0.7324 * 72 / 68))
-    assert [row.name for row in compared(judged)][-1] == "NASM"
+    assert [row.name for row in compared(evaluated)][-1] == "NASM"
 
 
-def test_intervals_are_drawn_where_they_are(judged):
-    rows = compared(judged)
-    figure = comparison(rows, "MRR")
-    for row, trace in zip(reversed(rows), figure.data, strict=True):
-        low, high = row.intervals[1]
-        assert trace.x[0] == row.values[1]
-        assert trace.x[0] + trace.error_x.array[0] == pytest.approx(high)
-        assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(low)
+def test_intervals_are_drawn_where_they_are(evaluated):
+    rows = compared(evaluated)
+    chart = comparison(rows, "MRR")
+    *lines, points = plotly_figure(chart).data
+    assert list(points.x) == [row.values[1] for row in rows] and list(points.y) == [*range(len(rows))][::-1]
+    ends = [row.intervals[1] for row in rows]
+    assert np.array_equal(np.stack([chart.low, chart.high], 1), ends)
+    drawn = {line.y: tuple(line.x) for line in lines}
+    wide = {(y, y): end for y, end in zip(points.y, ends, strict=True) if end[0] < end[1]}
+    assert drawn == wide and len(wide) >= 3
 
 
 def test_the_best_is_the_most_probable_right_one():
@@ -156,19 +167,20 @@ def test_the_best_is_the_most_probable_right_one():
     )
     corpus = QuestionAnswers("asked", "test", (), made)
     probability = np.array([0.2, 0.6, 0.9, 0.9, 0.3, 0.3, 0.5, 0.1])
-    judged = JudgedAnswers(None, corpus, None, corpus.groups, probability, probability)
-    assert is_best(judged).tolist() == [0, 1, 0, 0, 1, 0, 0, 0]
-    counted = reliability_of_best(judged).data[1].customdata
-    assert sum(counted) == 6  # the question without a right answer says nothing of the best one
+    evaluated = EvaluatedAnswers(None, corpus, None, corpus.groups, probability, probability)
+    assert is_best(evaluated).tolist() == [0, 1, 0, 0, 1, 0, 0, 0]
+    assert (
+        reliability_of_best(evaluated).count.sum() == 6
+    )  # the question without a right answer says nothing of the best one
 
 
-def test_calibration_plots_hold_every_pair_once(judged):
-    for figure, share in ((reliability_of_right(judged), 0.25), (reliability_of_best(judged), 0.25)):
-        points = figure.data[1]
-        count = np.array(points.customdata)
-        assert count.sum() == judged.questions.n_pairs
-        assert count @ np.array(points.y) / count.sum() == pytest.approx(share)
-    assert np.bincount(judged.questions.groups, judged.best) == pytest.approx(np.ones(24))
+def test_calibration_plots_hold_every_pair_once(evaluated):
+    curves = (reliability_of_right(evaluated), reliability_of_best(evaluated))
+    for curve, chart in zip(curves, calibration_charts(evaluated), strict=True):
+        (points,) = plotly_figure(chart).data
+        assert curve.count.sum() == evaluated.questions.n_pairs
+        assert curve.count @ np.array(points.y) / curve.count.sum() == pytest.approx(0.25)
+    assert np.bincount(evaluated.questions.groups, evaluated.best) == pytest.approx(np.ones(24))
 
 
 @pytest.mark.parametrize("right, number", [(0, 5), (3, 7), (40, 40), (1, 1000)])
@@ -178,24 +190,24 @@ def test_wilson_interval_is_scipys(right, number):
     assert (low[0], high[0]) == pytest.approx((expected.low, expected.high), abs=1e-4)
 
 
-def test_risk_ends_at_the_share_of_wrong_first_answers(judged):
-    line = risk_curve(judged).data[0]
-    assert line.x[-1] == 1 and line.y[-1] == pytest.approx(judged.evaluation.calibration.risk)
+def test_risk_ends_at_the_share_of_wrong_first_answers(evaluated):
+    line = risk_curve(evaluated)
+    assert line.x[-1] == 1 and line.y[-1] == pytest.approx(evaluated.evaluation.calibration.risk)
     assert line.x[0] == pytest.approx(10 / 24)  # below ten answers a single one decides
 
 
-def test_results_by_word_are_those_of_evaluate(judged):
-    found = {one.question_word: one for one in results_by_word(judged)}
-    for group in judged.evaluation.by_question_word:
+def test_results_by_word_are_those_of_evaluate(evaluated):
+    found = {one.question_word: one for one in results_by_word(evaluated)}
+    for group in evaluated.evaluation.by_question_word:
         one = found[group.question_word]
         assert (one.n_questions, one.average_precision.mean) == (group.n_questions, pytest.approx(group.map))
         assert one.average_precision.low <= group.map <= one.average_precision.high
     assert sum(one.n_questions for one in found.values()) == 24
 
 
-def test_questions_are_chosen_by_the_rule(judged):
-    heats = attention_heat(judged, number=3)
-    confidence = {judged.question_by_id[i].text: c for i, c in zip(*judged.top[:2], strict=True)}
+def test_questions_are_chosen_by_the_rule(evaluated):
+    heats = attention_heat(evaluated, number=3)
+    confidence = {evaluated.question_by_id[i].text: c for i, c in zip(*evaluated.top[:2], strict=True)}
     shown = [confidence[heat.question] for heat in heats]
     assert shown == sorted(shown, reverse=True)
     assert shown[0] == max(confidence.values()) and shown[-1] == min(confidence.values())
@@ -210,24 +222,24 @@ def test_questions_are_chosen_by_the_rule(judged):
 def test_questions_of_unknown_words_have_no_attention(ranker):
     strange = Question("q", ("zzz",), "zzz", tuple(Candidate(str(n), ("qqq",), "qqq", n) for n in range(2)))
     corpus = dataclasses.replace(questions(3, 5, "test"), questions=(strange, *questions(3, 5, "test").questions))
-    assert len(attention_heat(judge_answers(ranker, corpus, "answerable"))) == 3
+    assert len(attention_heat(evaluate_answers(ranker, corpus, "answerable"))) == 3
 
 
 def test_hinton_rows_are_the_first_questions_of_each_word(ranker, test_part):
     log_std = prior_log_std(ranker, test_part)
     assert log_std.shape == (24, 3)
     first_word = [question.text.split()[0] for question in test_part.questions]
-    for group, values in shown_log_std(ranker, test_part).items():
+    for group, values in first_log_std(ranker, test_part).items():
         rows = [row for row, word in enumerate(first_word) if word == group][:10]
         assert np.array_equal(values, log_std[rows])
 
 
 def test_curves_are_those_of_the_history(ranker):
     curves = training_curves(ranker.history_, answer_measures(has_latent=True))
-    assert [list(curve.data[0].y) for curve in curves] == [
+    assert [list(curve.y) for curve in curves] == [
         [record[name] for record in ranker.history_] for name in ("dev_map", "dev_log_loss", "dev_kl", "leak")
     ]
-    kept = curves[0].layout.annotations[0]
+    kept = curves[0].note
     assert kept.y == max(record["dev_map"] for record in ranker.history_) == ranker.dev_map_
 
 
@@ -236,7 +248,7 @@ def test_curves_are_those_of_the_history(ranker):
     [
         ("lstm_attention", ["Where it looks"], 8),
         ("lstm", ["lstm has no attention"], 8),
-        ("overlap", ["overlap has no attention", "learns in one go"], 6),
+        ("overlap", ["overlap has no attention", "is fitted without epochs"], 6),
     ],
 )
 def test_models_without_a_latent_show_what_they_have(model, said, figures, tmp_path):

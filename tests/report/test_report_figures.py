@@ -1,6 +1,5 @@
 """Saved figures: the same data as on the page, text as text, no browser and no network."""
 
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,25 +14,24 @@ pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 pytest.importorskip("matplotlib")
 
-import plotly.graph_objects as go
 import test_report
 import test_report_answers
 from PIL import Image
 
-import varitext.report
 from varitext.documents.model import DocumentModel
+from varitext.documents.task import ACTIVE
 from varitext.errors import InputError
 from varitext.report import save_answer_figures, save_document_figures
 from varitext.report.answers.figures import ANSWER_FIGURES
 from varitext.report.documents.figures import DOCUMENT_FIGURES
-from varitext.report.drawing.axes import round_ticks
-from varitext.report.drawing.painting import write_png
-from varitext.report.drawing.plotting import plot
-from varitext.report.drawing.shapes import Dots, Drawing, Rectangle, Text
-from varitext.report.drawing.style import quiet_figure
+from varitext.report.drawing.canvas import canvas, drawing_style, shortened, text_width
+from varitext.report.drawing.charts import Axis, Bars, Curve, Group, Intervals, Map
+from varitext.report.drawing.saving import save_figure, svg_text
+from varitext.report.drawing.static import chart_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
-OUR_SHAPES = {f"{SVG}{name}" for name in ("svg", "title", "rect", "text", "path", "polyline")}
+LINK = "{http://www.w3.org/1999/xlink}href"
+SHAPES = {f"{SVG}{name}" for name in ("svg", "title", "g", "defs", "clipPath", "rect", "path", "use", "text")}
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +44,9 @@ def read(path) -> ElementTree.Element:
     """The root; only shapes that show something, and none that fetches or runs."""
     root = ElementTree.parse(path).getroot()
     for element in root.iter():
-        assert element.tag in OUR_SHAPES
-        assert not [name for name in element.attrib if name.startswith("on") or "href" in name]
+        assert element.tag in SHAPES
+        assert not [name for name in element.attrib if name.startswith("on") or name == "href"]
+        assert element.get(LINK, "#").startswith("#")  # a shape of this file
     assert "nan" not in path.read_text(encoding="utf-8")
     return root
 
@@ -71,9 +70,11 @@ def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
     assert paths == [tmp_path / f"{name}.svg" for name in DOCUMENT_FIGURES]
     found = {path.stem: read(path) for path in paths}
     assert set(HOSTILE[:3]) <= set(texts(found["map"]))
-    dots = "".join(path.attrib["d"] for path in found["map"].iter(f"{SVG}path"))
-    assert dots.count("M") == 40 + 3  # each document once, and the legend
-    assert len(list(found["units"].iter(f"{SVG}rect"))) == 1 + 4  # paper and a bar each
+    dots = [path.attrib["d"] for path in found["map"].iter(f"{SVG}path") if "linecap: round" in path.get("style", "")]
+    assert "".join(dots).count("M") == 40  # each document once
+    assert len(list(found["map"].iter(f"{SVG}use"))) == 3  # the legend
+    bars = [path for path in found["units"].iter(f"{SVG}path") if path.get("style") == "fill: #3f7cd6"]
+    assert len(bars) == sum(topic.kl > ACTIVE for topic in model.topics())
     for topic in model.topics():
         assert f"Topic {topic.number}" in texts(found["topics"])
 
@@ -100,7 +101,7 @@ def test_what_a_model_does_not_have_is_left_out_or_refused(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_png_is_painted_from_the_same_drawing_and_repeats(model, tmp_path):
+def test_png_is_drawn_as_the_svg_is_and_repeats(model, tmp_path):
     documents = test_report.corpus(20, model.vocabulary_.words)
     for folder in ("one", "two"):
         save_document_figures(model, documents, tmp_path / folder, ["units"], "png")
@@ -112,22 +113,43 @@ def test_png_is_painted_from_the_same_drawing_and_repeats(model, tmp_path):
     assert (tmp_path / "one" / "units.png").read_bytes() == (tmp_path / "two" / "units.png").read_bytes()
 
 
-def test_without_matplotlib_one_line_says_what_to_install(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(varitext.report, "find_spec", lambda name: None if name == "matplotlib" else name)
+def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
+    documents = test_report.corpus(20, model.vocabulary_.words)
+    for folder in ("one", "two"):
+        save_document_figures(model, documents, tmp_path / folder)
+    for name in DOCUMENT_FIGURES:
+        written = (tmp_path / "one" / f"{name}.svg").read_bytes()
+        assert written == (tmp_path / "two" / f"{name}.svg").read_bytes() and b"matplotlib" not in written
+    many = np.random.default_rng(0).normal(size=(1000, 2))
+    assert len(svg_text(chart_figure("dots", [Map(many, [Group("all", np.arange(1000), "#ff0000")])]))) < 20_000
+
+
+@pytest.mark.parametrize("package", ["matplotlib", "plotly", "jinja2"])
+def test_without_a_package_one_line_says_what_to_install(package, model, tmp_path, monkeypatch):
+    monkeypatch.setattr("varitext.report.extra.find_spec", lambda name: None if name == package else name)
     documents = test_report.corpus(12, model.vocabulary_.words)
-    with pytest.raises(InputError, match=r"needs matplotlib: pip install 'varitext\[report\]'"):
-        save_document_figures(model, documents, tmp_path, file_format="png")
-    assert save_document_figures(model, documents, tmp_path, ["units"])
+    with pytest.raises(InputError, match=rf"needs {package}: pip install 'varitext\[report\]'"):
+        save_document_figures(model, documents, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
-def test_painted_text_is_no_formula_and_any_script_is_taken(tmp_path):
-    drawing = Drawing(200, 60, "text")
-    for place, words in enumerate(("$x^2$ and $", "漢字 \u0000 \ud800", "a" * 400)):
-        drawing.text(5, 15 + 15 * place, words, turned=place == 2, anchor="middle")
-    write_png(drawing, tmp_path / "text.png")
+def test_text_is_no_formula_and_any_script_is_taken(tmp_path):
+    with drawing_style():
+        figure, axes = canvas(200, 60, "漢字 <b>")
+        for place, words in enumerate(("$x^2$ and $", "漢字", "_a" * 200)):
+            axes.text(5, 15 + 15 * place, words)
+    for ending in ("png", "svg"):
+        save_figure(figure, tmp_path / f"text.{ending}")
     assert painted(tmp_path / "text.png").size == (400, 120)
-    (tmp_path / "text.svg").write_text(drawing.svg(), encoding="utf-8")
-    assert texts(read(tmp_path / "text.svg"))[0] == "$x^2$ and $"
+    assert texts(read(tmp_path / "text.svg")) == ["$x^2$ and $", "漢字", "_a" * 200]
+    assert read(tmp_path / "text.svg").find(f"{SVG}title").text == "漢字 <b>"
+
+
+def test_names_that_matplotlib_would_hide_or_read_as_formulas_are_shown(tmp_path):
+    names = ["_hidden", "$x$", "\u202eturned \x00"]
+    groups = [Group(name, np.array([place]), "#ff0000") for place, name in enumerate(names)]
+    save_figure(chart_figure("names", [Map(np.eye(3)[:, :2], groups)]), tmp_path / "names.svg")
+    assert texts(read(tmp_path / "names.svg"))[-3:] == ["_hidden", "$x$", " turned  "]
 
 
 # The command
@@ -155,34 +177,43 @@ def test_the_command_saves_what_is_named(tmp_path):
     assert "no document has a word that the model knows" in unknown
 
 
-# Plots
+# Charts
+
+
+def panel(chart):
+    return chart_figure("one panel", [chart]).axes[0]
 
 
 def test_points_lie_where_their_values_are():
-    figure = quiet_figure([go.Scatter(x=[0, 5, 10], y=[1, 3, 2], mode="markers", marker={"color": "#ff0000"})], 300)
-    figure.update_layout(xaxis={"range": [0, 10]}, yaxis={"range": [1, 3]})
-    drawing = plot("three points", [figure])
-    ((x0, y0), (x1, y1), (x2, y2)) = next(shape for shape in drawing.shapes if isinstance(shape, Dots)).points
-    assert x1 - x0 == pytest.approx(x2 - x1) and x1 > x0
-    assert y0 - y1 == pytest.approx(2 * (y0 - y2)) and y1 < y0  # up is less, in pixels
-    labels = {shape.words: shape.x for shape in drawing.shapes if isinstance(shape, Text) and shape.anchor == "middle"}
-    assert labels["10"] == pytest.approx(x2) and labels["0"] == pytest.approx(x0)
+    axis = Axis("value", (0, 10))
+    values = np.array([1.0, 5.0, 9.0])
+    drawn = panel(Intervals("abc", values, values - 1, values + np.array([1, 2, 0]), ["#ff0000"] * 3, [""] * 3, axis))
+    assert [tuple(line.get_xydata()[0]) for line in drawn.lines] == [(1, 0), (5, 1), (9, 2)]
+    assert [segment[:, 0].tolist() for segment in drawn.collections[0].get_segments()] == [[0, 2], [4, 7], [8, 9]]
+    assert drawn.yaxis_inverted() and drawn.get_xlim() == (0, 10)  # the first row is on top
+    assert [label.get_text() for label in drawn.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_curves_have_their_limits_and_references():
+    x, y = np.array([0.0, 1, 2]), np.array([3.0, 1, 2])
+    axes = (Axis("epoch"), Axis("KL", from_zero=True))
+    drawn = panel(Curve(x, y, axes, [""] * 3, interval=(y - 0.5, y + 1), reference=((0, 2), (2, 2)), shaded_until=1))
+    reference, line = drawn.lines
+    assert np.array_equal(line.get_xydata(), np.stack([x, y], 1))
+    assert reference.get_xydata().tolist() == [[0, 2], [2, 2]]
+    assert drawn.get_ylim()[0] == 0 and drawn.get_ylim()[1] > 4
+    below = panel(Curve(x, y - 2, axes, [""] * 3))
+    assert below.get_ylim()[0] < -1  # from zero, unless a value is below
 
 
 def test_bars_are_as_long_as_their_values():
-    figure = quiet_figure([go.Bar(x=[1, 2, 3], y=[2.0, 4.0, 0.0], marker={"color": "#00ff00"})], 300)
-    figure.update_layout(yaxis={"rangemode": "tozero"})
-    bars = [one for one in plot("bars", [figure]).shapes if isinstance(one, Rectangle) and one.fill == "#00ff00"]
-    assert bars[1].height == pytest.approx(2 * bars[0].height) and bars[2].height == 0
-    assert bars[0].y + bars[0].height == pytest.approx(bars[1].y + bars[1].height)
+    drawn = panel(Bars([2.0, 4.0, 0.0], ["#00ff00"] * 3, [""] * 3, (Axis("unit"), Axis("KL"))))
+    assert [bar.get_height() for bar in drawn.patches] == [2, 4, 0]
+    assert {bar.get_y() for bar in drawn.patches} == {0}
 
 
-@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
-def test_ticks_are_round_and_inside(low, length):
-    if low + length == low:
-        return
-    values = np.array([tick.value for tick in round_ticks(low, low + length)])
-    step = max(abs(low), length) * 1e-9
-    assert 1 <= len(values) <= 8 and (values >= low - step).all() and (values <= low + length + step).all()
-    steps = [second - first for first, second in pairwise(values)]
-    assert steps == pytest.approx([steps[0]] * len(steps), rel=1e-3) if steps else True
+@given(st.text(max_size=60), st.floats(20, 300))
+def test_shortened_words_fit(words, width):
+    short = shortened(words, 12, width)
+    assert text_width(short, 12) <= width
+    assert short == words or short.endswith("…")

@@ -1,18 +1,17 @@
 """Growth as Markdown and as a figure."""
 
-import math
 from typing import Any
-
-import numpy as np
 
 from varitext.benchmarking.growth import FULL, SAMPLED, Curve
 from varitext.experiments.runs import markdown_table
-from varitext.report.drawing.shapes import Drawing
+from varitext.report.drawing.canvas import INCH, Figure, drawing_style
+from varitext.report.drawing.saving import svg_text
 
 AXES = {"documents": "documents", "words": "words", "latent": "latent dimensions"}
 COSTS = {"documents": "seconds an epoch", "words": "seconds a document", "latent": "seconds a document"}
 COLOURS = {FULL: "#1f5fa8", SAMPLED: "#c4561d"}
-WIDTH, HEIGHT, LEFT, TOP, GAP = 240, 180, 60, 40, 70
+PANEL, HEIGHT = 320, 270  # pixels
+TITLE = "Growth of the cost of training"
 
 
 def growth_table(curves: list[Curve]) -> str:
@@ -49,28 +48,13 @@ def _cell(point: dict[str, Any], key: str) -> str:
 def growth_figure(curves: list[Curve]) -> str:
     """A panel for each size, both axes logarithmic; the slope stands beside each curve's name."""
     names = [name for name in AXES if any(curve.along == name for curve in curves)]
-    drawing = Drawing(len(names) * (WIDTH + GAP) + LEFT, TOP + HEIGHT + 60, "Growth of the cost of training")
-    for number, name in enumerate(names):
-        _panel(drawing, LEFT + number * (WIDTH + GAP), name, [curve for curve in curves if curve.along == name])
-    return drawing.svg()
-
-
-def _panel(drawing: Drawing, left: float, name: str, curves: list[Curve]) -> None:
-    sizes, seconds = (np.concatenate([getattr(curve, part) for curve in curves]) for part in ("sizes", "seconds"))
-
-    def place(size: float, cost: float) -> tuple[float, float]:
-        across = math.log(size / sizes.min()) / max(math.log(sizes.max() / sizes.min()), 1e-9)
-        up = math.log(cost / seconds.min()) / max(math.log(seconds.max() / seconds.min()), 1e-9)
-        return left + across * WIDTH, TOP + (1 - up) * HEIGHT
-
-    drawing.line([(left, TOP), (left, TOP + HEIGHT), (left + WIDTH, TOP + HEIGHT)], "#888888")
-    drawing.text(left, TOP - 10, COSTS[name], 11, "bold")
-    drawing.text(left, TOP + HEIGHT + 32, f"{AXES[name]}, {sizes.min():,.0f} to {sizes.max():,.0f}", 11)
-    for value in (seconds.min(), seconds.max()):
-        drawing.text(left - 52, place(sizes.min(), value)[1] + 4, f"{value:.2g}", 10)
-    for number, curve in enumerate(curves):
-        points = [place(*pair) for pair in zip(curve.sizes, curve.seconds, strict=True)]
-        colour = COLOURS[curve.softmax]
-        drawing.line(points, colour, 1.5)
-        drawing.dots([*points, (left + 12, TOP + 10 + 16 * number)], 3, colour)
-        drawing.text(left + 20, TOP + 14 + 16 * number, f"{curve.softmax} softmax, slope {curve.slope:.2f}", 11)
+    with drawing_style():
+        figure = Figure((len(names) * PANEL / INCH, HEIGHT / INCH), layout="constrained", label=TITLE)
+        for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+            for curve in (curve for curve in curves if curve.along == name):
+                label = f"{curve.softmax} softmax, slope {curve.slope:.2f}"
+                axes.loglog(curve.sizes, curve.seconds, "o-", color=COLOURS[curve.softmax], markersize=5, label=label)
+            axes.set(title=COSTS[name], xlabel=AXES[name])
+            axes.minorticks_off()
+            axes.legend(fontsize=10, loc="upper left")
+    return svg_text(figure)

@@ -10,8 +10,10 @@ from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.report.answers.attention import draw_words, width_of_words
-from varitext.report.drawing.shapes import Drawing
+from varitext.report.answers.attention import word_heats
+from varitext.report.answers.attention_figure import draw_words, width_of_words
+from varitext.report.drawing.canvas import canvas, drawing_style
+from varitext.report.drawing.saving import svg_text
 
 CORPUS = "wikiqa"
 SEEDS = 10
@@ -81,16 +83,21 @@ def figure(records: list[Record]) -> str:
         if record["settings"] == {"model": model, "seed": 0}
     }
     number = min(map(len, examples.values()), default=0)
-    width = max((width_of_words(one["words"]) for one in examples.get(TWINS[0], [])[:number]), default=0.0)
-    drawing = Drawing(LEFT + width, 20 + number * 110, "Attention of LSTM + Att and NASM")
-    for place in range(number):
-        top = 25 + place * 110
-        drawing.text(10, top, examples[TWINS[0]][place]["question"], 14, "bold")
-        for row, model in enumerate(TWINS):
-            example, line = examples[model][place], top + 14 + row * 38
-            drawing.text(10, line + 17, titles()[model], 11)
-            draw_words(drawing, example["words"], example["mean"], example["std"], LEFT, line)
-    return drawing.svg()
+    heats = {
+        model: [word_heats(one["words"], one["mean"], one["std"]) for one in found[:number]]
+        for model, found in examples.items()
+    }
+    width = max((width_of_words(words) for found in heats.values() for words in found), default=0.0)
+    with drawing_style():
+        drawing, axes = canvas(LEFT + width + 10, 20 + number * 110, "Attention of LSTM + Att and NASM")
+        for place in range(number):
+            top = 25 + place * 110
+            axes.text(10, top, examples[TWINS[0]][place]["question"], fontsize=14, fontweight="bold")
+            for row, model in enumerate(TWINS):
+                line = top + 14 + row * 38
+                axes.text(10, line + 17, titles()[model], fontsize=11)
+                draw_words(axes, heats[model][place], LEFT, line)
+    return svg_text(drawing)
 
 
 EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)

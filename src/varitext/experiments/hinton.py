@@ -9,7 +9,8 @@ import numpy as np
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_drawing, prior_log_std, rows_by_group
+from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
+from varitext.report.drawing.saving import svg_text
 
 CORPUS = "wikiqa"
 SEEDS = 10
@@ -56,7 +57,7 @@ def table(records: list[Record]) -> str:
 def figure(records: list[Record]) -> str:
     shown: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
     values = {group: np.array(shown[group]["log_std"]) for group in GROUPS if "log_std" in shown.get(group, {})}
-    return hinton_drawing(values).svg()
+    return svg_text(hinton_figure(values))
 
 
 EXPERIMENT = Experiment(

@@ -1,26 +1,27 @@
 """Reports: what a model learned, as one HTML file that opens without a network, and its figures as files.
 
-`document_page.py` and `answer_page.py` say what a report has, in which order; one picture per file, each a plain
-function that gives a plotly figure, a `Drawing` or a piece of HTML. `document_figures.py` and `answer_figures.py` name
-the pictures that can be saved. Plotly, openTSNE and matplotlib are the extra `report`, so nothing here imports them
-before they are needed.
+`documents/page.py` and `answers/page.py` collect what a report has, and `templates/` say how it reads. A chart is a
+plain record (`drawing/charts.py`) that plotly draws for the page and matplotlib for files. `documents/figures.py` and
+`answers/figures.py` name the figures that can be saved. The libraries are the extra `report`: what uses them is
+imported only when it is asked for.
 """
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from varitext.answers.ranker import AnswerRanker
+from varitext.corpora import Documents, QuestionAnswers, default_protocol
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
+from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_text
-
-if TYPE_CHECKING:
-    from varitext.answers.ranker import AnswerRanker
-    from varitext.corpora import Documents, QuestionAnswers
-    from varitext.documents.model import DocumentModel
-    from varitext.evaluation.perplexity import PerplexityRecord
+from varitext.report.answers.evaluated import evaluate_answers
+from varitext.report.documents.sample import choose_documents
+from varitext.report.extra import check_drawing_packages
 
 __all__ = [
+    "check_drawing_packages",
     "check_figure_names",
     "save_answer_figures",
     "save_document_figures",
@@ -29,19 +30,15 @@ __all__ = [
     "write_document_report",
 ]
 
-DRAWING_PACKAGES = ("plotly", "openTSNE")
-PAINTING_PACKAGES = (*DRAWING_PACKAGES, "matplotlib")
-
-
 # Documents
 
 
 def write_document_report(
-    model: "DocumentModel",
+    model: DocumentModel,
     documents: Any,
     path: Path,
     *,
-    record: "PerplexityRecord",
+    record: PerplexityRecord,
     corpus_name: str,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
@@ -53,20 +50,18 @@ def write_document_report(
     `labels` colour the map; `titles` name the documents in it. The report names the files of the model's `folder`.
     """
     path = _checked(path)
-    from varitext.corpora.documents import Documents
     from varitext.report.documents.page import document_page
-    from varitext.report.documents.sample import choose_documents
 
-    shown = choose_documents(model, documents, labels, titles)
+    sample = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
-    write_text(path, document_page(model, shown, record, corpus_name, source, folder))
+    write_text(path, document_page(model, sample, record, corpus_name, source, folder))
 
 
 def write_corpus_report(
-    model: "DocumentModel",
-    documents: "Documents",
+    model: DocumentModel,
+    documents: Documents,
     path: Path,
-    record: "PerplexityRecord | None" = None,
+    record: PerplexityRecord | None = None,
     folder: Path | None = None,
 ) -> None:
     """The same for a corpus record, which brings its name, labels and texts."""
@@ -84,7 +79,7 @@ def write_corpus_report(
 
 
 def save_document_figures(
-    model: "DocumentModel",
+    model: DocumentModel,
     documents: Any,
     folder: Path,
     names: Sequence[str] = (),
@@ -95,20 +90,19 @@ def save_document_figures(
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
     check_figure_names(model, names, file_format)
-    from varitext.report.documents.figures import DOCUMENT_FIGURES, JudgedDocuments
-    from varitext.report.documents.sample import choose_documents
+    from varitext.report.documents.figures import DOCUMENT_FIGURES, EvaluatedDocuments
     from varitext.report.drawing.saving import save_figures
 
-    judged = JudgedDocuments(model, choose_documents(model, documents, labels, titles))
-    return save_figures(DOCUMENT_FIGURES, judged, Path(folder), names, file_format)
+    evaluated = EvaluatedDocuments(model, choose_documents(model, documents, labels, titles))
+    return save_figures(DOCUMENT_FIGURES, evaluated, Path(folder), names, file_format)
 
 
 # Answers
 
 
 def write_answer_report(
-    ranker: "AnswerRanker",
-    question_answers: "QuestionAnswers",
+    ranker: AnswerRanker,
+    question_answers: QuestionAnswers,
     path: Path,
     protocol: str | None = None,
     folder: Path | None = None,
@@ -120,13 +114,13 @@ def write_answer_report(
     path = _checked(path)
     from varitext.report.answers.page import answer_page
 
-    judged = _judged_answers(ranker, question_answers, protocol)
-    write_text(path, answer_page(judged, question_answers, folder))
+    evaluated = evaluate_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
+    write_text(path, answer_page(evaluated, question_answers, folder))
 
 
 def save_answer_figures(
-    ranker: "AnswerRanker",
-    question_answers: "QuestionAnswers",
+    ranker: AnswerRanker,
+    question_answers: QuestionAnswers,
     folder: Path,
     names: Sequence[str] = (),
     file_format: str = "svg",
@@ -137,30 +131,21 @@ def save_answer_figures(
     from varitext.report.answers.figures import ANSWER_FIGURES
     from varitext.report.drawing.saving import save_figures
 
-    judged = _judged_answers(ranker, question_answers, protocol)
-    return save_figures(ANSWER_FIGURES, judged, Path(folder), names, file_format)
+    evaluated = evaluate_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
+    return save_figures(ANSWER_FIGURES, evaluated, Path(folder), names, file_format)
 
 
-def check_figure_names(model: "DocumentModel | AnswerRanker", names: Sequence[str], file_format: str) -> None:
+# Checks
+
+
+def check_figure_names(model: DocumentModel | AnswerRanker, names: Sequence[str], file_format: str) -> None:
     """Whether the model has these figures, before documents or questions are looked for."""
-    check_drawing_packages(PAINTING_PACKAGES if file_format == "png" else DRAWING_PACKAGES)
-    from varitext.documents.model import DocumentModel
+    check_drawing_packages()
     from varitext.report.answers.figures import ANSWER_FIGURES
     from varitext.report.documents.figures import DOCUMENT_FIGURES
     from varitext.report.drawing.saving import check_figures
 
-    known = DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES
-    check_figures(names, known, file_format)
-
-
-# Inside
-
-
-def _judged_answers(ranker: "AnswerRanker", question_answers: "QuestionAnswers", protocol: str | None):
-    from varitext.corpora import default_protocol
-    from varitext.report.answers.evaluated import judge_answers
-
-    return judge_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
+    check_figures(names, [*(DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES)], file_format)
 
 
 def _checked(path: Path) -> Path:
@@ -169,9 +154,3 @@ def _checked(path: Path) -> Path:
     if path.is_dir():
         raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
     return path
-
-
-def check_drawing_packages(needed: Sequence[str] = DRAWING_PACKAGES) -> None:
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        raise InputError(f"a report needs {' and '.join(missing)}: pip install 'varitext[report]'")

@@ -1,4 +1,4 @@
-"""Other people's text stays text: words, labels, titles and names on their way into HTML, plotly and scripts."""
+"""Other people's text stays text: what Jinja2 does not see to, for plotly, scripts and files."""
 
 import html
 import re
@@ -20,11 +20,6 @@ def one_line(text: object, longest: int = 160) -> str:
         return line
     start, space, _ = line[:longest].rpartition(" ")
     return (start if space else line[: longest - 1]) + "…"
-
-
-def for_html(text: object, longest: int = 160) -> str:
-    """Safe between tags and inside quoted attributes."""
-    return html.escape(one_line(text, longest))
 
 
 def for_plotly(text: object) -> str:

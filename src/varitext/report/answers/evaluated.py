@@ -1,4 +1,4 @@
-"""What the pictures of an answer model show: every counted pair with what the model says of it, and plain rankings."""
+"""What the charts of an answer model show: every counted pair with what the model says of it, and plain rankings."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_rec
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedAnswers:
+class EvaluatedAnswers:
     """One entry per pair of the questions that count, question after question."""
 
     ranker: AnswerRanker
@@ -47,20 +47,20 @@ class Floor(NamedTuple):
     ranking: RankingRecord
 
 
-def judge_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> JudgedAnswers:
+def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> EvaluatedAnswers:
     """The evaluation is that of `AnswerRanker.evaluate`, to the bit."""
     arranged = arrange(question_answers).question_answers
     probability, sampled = ranker.predict_proba(arranged), ranker.sample_proba(arranged)
     evaluation = answer_evaluation(arranged, probability, sampled, protocol, ranker.seed)
     counted, rows = subset(arranged, protocol), counted_rows(arranged.labels, arranged.groups, protocol)
     best = _by_question(sampled[:, rows], counted.groups)
-    return JudgedAnswers(ranker, counted, evaluation, question_ids(arranged)[rows], probability[rows], best)
+    return EvaluatedAnswers(ranker, counted, evaluation, question_ids(arranged)[rows], probability[rows], best)
 
 
-def floors(judged: JudgedAnswers) -> list[Floor]:
+def floors(evaluated: EvaluatedAnswers) -> list[Floor]:
     """What no ranking should fall below, on the same questions under the same protocol."""
-    questions = judged.questions
-    features = judged.ranker.overlap_.features(questions)
+    questions = evaluated.questions
+    features = evaluated.ranker.overlap_.features(questions)
     column = dict(zip(features.columns, features.values.T, strict=True))
     scores = {
         "random order": np.zeros(questions.n_pairs),
@@ -68,19 +68,19 @@ def floors(judged: JudgedAnswers) -> list[Floor]:
         "word count weighed by idf": column["idf_overlap_all"],
         "place in its document": -column["log_position"],
     }
-    protocol = judged.evaluation.ranking.protocol
+    protocol = evaluated.evaluation.ranking.protocol
     return [
-        Floor(name, ranking_record(values, questions.labels, judged.ids, protocol))
+        Floor(name, ranking_record(values, questions.labels, evaluated.ids, protocol))
         for name, values in scores.items()
         if np.isfinite(values).all()
     ]
 
 
-def is_best(judged: JudgedAnswers) -> np.ndarray:
+def is_best(evaluated: EvaluatedAnswers) -> np.ndarray:
     """Whether each candidate is the most probable of the right ones of its question; of equal ones the first is."""
-    labels, groups = judged.questions.labels, judged.questions.groups
+    labels, groups = evaluated.questions.labels, evaluated.questions.groups
     right = np.flatnonzero(labels)
-    surest_first = right[np.lexsort((right, -judged.probability[right], groups[right]))]
+    surest_first = right[np.lexsort((right, -evaluated.probability[right], groups[right]))]
     best = np.zeros(len(labels), np.int8)
     best[surest_first[np.unique(groups[surest_first], return_index=True)[1]]] = 1
     return best

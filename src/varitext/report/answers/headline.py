@@ -1,49 +1,43 @@
-"""The figures at the top of a report on answers: how good the ranking is, how honest, and where it comes from."""
+"""The numbers at the top of a report on answers: how good the ranking is, how honest, and where it comes from."""
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.report.escaping import for_html
-from varitext.report.facts import Tile, duration, facts, fingerprint, headline, why_stopped
+from varitext.report.facts import Fact, Tile, duration, fingerprint, why_stopped
 
 
-def answer_headline(evaluation: AnswerEvaluation) -> str:
+def answer_tiles(evaluation: AnswerEvaluation) -> list[Tile]:
+    """The first is shown large."""
     ranking, calibration, uncertainty = evaluation.ranking, evaluation.calibration, evaluation.uncertainty
-    hero = Tile("MAP", f"{ranking.map:.4f}", f"{_interval(ranking.map_interval_95)}, over questions; higher is better")
     half = f"{1 - calibration.risk_of_surer_half:.1%} among the surer half"
     right = f"what first answers say of themselves; {uncertainty.top_is_right:.1%} are right"
     left_out = f"{ranking.n_questions_left_out:,} do not count" if ranking.n_questions_left_out else "all count"
-    tiles = (
+    return [
+        Tile("MAP", f"{ranking.map:.4f}", f"{_interval(ranking.map_interval_95)}, over questions; higher is better"),
         Tile("MRR", f"{ranking.mrr:.4f}", _interval(ranking.mrr_interval_95)),
         Tile("first answer is right", f"{1 - calibration.risk:.1%}", half),
         Tile("probability of being best", f"{uncertainty.top_probability_best:.1%}", right),
         Tile("rank intervals hold", f"{uncertainty.rank_interval_coverage:.1%}", "of true ranks; meant for 90 %"),
         Tile("log loss", f"{calibration.log_loss:.4f}", "nats per pair; lower is better"),
-        Tile("calibration error", f"{calibration.ece:.4f}", f"expected, over {for_html(calibration.ece_binning)} bins"),
+        Tile("calibration error", f"{calibration.ece:.4f}", f"expected, over {calibration.ece_binning} bins"),
         Tile("questions", f"{ranking.n_questions:,}", left_out),
         Tile("pairs", f"{ranking.n_pairs:,}", f"{calibration.share_right:.1%} are right"),
-    )
-    return headline(hero, tiles)
+    ]
 
 
-def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: QuestionAnswers) -> str:
+def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: QuestionAnswers) -> list[Fact]:
     """What was fitted on what, and which questions count."""
     ranking = evaluation.ranking
-    samples = [("samples", f"{evaluation.n_samples:,} of h per question")] if ranker.network_.has_latent else []
-    return facts(
-        [
-            ("corpus", for_html(f"{evaluation.corpus} ({evaluation.part})")),
-            *fingerprint(source),
-            (
-                "protocol",
-                f"{for_html(ranking.protocol)}: {for_html(ranking.questions)}; ties: {for_html(ranking.ties)}",
-            ),
-            ("model", for_html(_model_in_words(ranker))),
-            ("fitted", for_html(_fit_in_words(ranker))),
-            ("stopped", why_stopped(ranker.stopped_, "dev MAP")),
-            *samples,
-        ]
-    )
+    samples = [Fact("samples", f"{evaluation.n_samples:,} of h per question")] if ranker.network_.has_latent else []
+    return [
+        Fact("corpus", f"{evaluation.corpus} ({evaluation.part})"),
+        *fingerprint(source),
+        Fact("protocol", f"{ranking.protocol}: {ranking.questions}; ties: {ranking.ties}"),
+        Fact("model", _model_in_words(ranker)),
+        Fact("fitted", _fit_in_words(ranker)),
+        why_stopped(ranker.stopped_, "dev MAP"),
+        *samples,
+    ]
 
 
 def _model_in_words(ranker: AnswerRanker) -> str:

@@ -1,25 +1,23 @@
 """Hinton diagrams (paper, Figure 5): how wide p(h | q) is on every dimension, by the word a question starts with."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.question_words import question_words
-from varitext.report.drawing.shapes import Drawing
-
-if TYPE_CHECKING:
-    from varitext.answers.ranker import AnswerRanker
+from varitext.report.drawing.canvas import Figure, canvas, drawing_style, rectangles
 
 GROUPS = ("how", "what", "who", "when", "where")
 PER_GROUP = 10  # questions of each, as in the paper: 50 distributions
-CELL = 9  # pixels
+CELL, GAP, LEFT = 9, 22, 60  # pixels: of a dimension, between two words, where squares begin
 LARGEST = 0.9  # of a cell: the ground shows between two squares
+GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
 
 
-def prior_log_std(ranker: "AnswerRanker", question_answers: QuestionAnswers) -> np.ndarray:
+def prior_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> np.ndarray:
     """The log standard deviations of p(h | q), [questions, K], in the order of the corpus."""
     network = ranker.network_
     batches = PairBatches(question_answers, ranker.vocabulary_, 512).in_order()
@@ -33,28 +31,37 @@ def rows_by_group(questions: Iterable[str]) -> dict[str, np.ndarray]:
     return {group: found for group, found in rows.items() if len(found)}
 
 
-def shown_log_std(ranker: "AnswerRanker", question_answers: QuestionAnswers) -> dict[str, np.ndarray]:
+def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> dict[str, np.ndarray]:
     """Of the first `PER_GROUP` questions that start with each word."""
     log_std = prior_log_std(ranker, question_answers)
     rows = rows_by_group(question.text for question in question_answers.questions)
     return {group: log_std[chosen[:PER_GROUP]] for group, chosen in rows.items()}
 
 
-def hinton_drawing(values: Mapping[str, np.ndarray]) -> Drawing:
+def hinton_figure(values: Mapping[str, np.ndarray]) -> Figure:
     """A square per question and dimension: as large as its log std is far from zero; white above zero, black below.
 
     `values` are [questions, K] for each word.
     """
     dims = max((array.shape[1] for array in values.values()), default=1)
-    height = sum(len(array) * CELL + 22 for array in values.values()) + 10
-    drawing = Drawing(70 + dims * CELL, height, "Log standard deviations of p(h | q)")
-    largest, top = max((np.abs(array).max() for array in values.values()), default=1.0), 10.0
-    for group, array in values.items():
-        drawing.text(8, top + len(array) * CELL / 2, group, 13)
-        drawing.rectangle(60, top, dims * CELL, len(array) * CELL, "#8b949e")
-        for (row, column), value in np.ndenumerate(array):
-            side = LARGEST * CELL * np.sqrt(abs(value) / largest) if largest > 0 else 0.0
-            x, y = 60 + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
-            drawing.rectangle(x, y, side, side, "white" if value > 0 else "black")
-        top += len(array) * CELL + 22
-    return drawing
+    height = sum(len(array) * CELL + GAP for array in values.values()) + 10
+    largest, top = max((float(np.abs(array).max()) for array in values.values()), default=1.0), 10
+    with drawing_style():
+        figure, axes = canvas(LEFT + dims * CELL + 10, height, "Log standard deviations of p(h | q)")
+        for group, array in values.items():
+            axes.text(8, top + len(array) * CELL / 2, group, fontsize=13, va="center")
+            rectangles(axes, [(LEFT, top, dims * CELL, len(array) * CELL)], GROUND)
+            rectangles(axes, _squares(array, largest, top, positive=True), ABOVE)
+            rectangles(axes, _squares(array, largest, top, positive=False), BELOW)
+            top += len(array) * CELL + GAP
+    return figure
+
+
+def _squares(array: np.ndarray, largest: float, top: float, positive: bool) -> list[tuple[float, float, float, float]]:
+    squares = []
+    for (row, column), value in np.ndenumerate(array):
+        if value and (value > 0) == positive:
+            side = LARGEST * CELL * float(np.sqrt(abs(value) / largest))
+            x, y = LEFT + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
+            squares.append((x, y, side, side))
+    return squares

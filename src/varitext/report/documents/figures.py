@@ -1,62 +1,60 @@
-"""The figures of a report on documents by name, each as a drawing: the same data as on the page."""
+"""The figures of a report on documents by name, drawn for files from the data of the page."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from varitext.documents.model import DocumentModel
-from varitext.report.documents.examples import choose_examples, common_reach, posterior_spread
+from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
 from varitext.report.documents.latent_units import active_units, latent_units
 from varitext.report.documents.map import document_map
-from varitext.report.documents.sample import ShownDocuments
-from varitext.report.documents.topics import topic_drawing
-from varitext.report.drawing.plotting import plot
-from varitext.report.drawing.shapes import Drawing
+from varitext.report.documents.sample import DocumentSample
+from varitext.report.documents.topics import topic_figure
+from varitext.report.drawing.canvas import Figure
+from varitext.report.drawing.static import chart_figure
 from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
 
 WIDE = 1040.0
 
 
-class JudgedDocuments(NamedTuple):
+class EvaluatedDocuments(NamedTuple):
     """A model, and the documents that its figures show."""
 
     model: DocumentModel
-    shown: ShownDocuments
+    sample: DocumentSample
 
 
-def _map(judged: JudgedDocuments) -> Drawing:
-    model, shown = judged
-    colour = "label" if shown.labels else "strongest topic"
-    return plot(f"Documents, coloured by {colour}", [document_map(shown, model.topics(), model.seed)], WIDE)
+def _map(evaluated: EvaluatedDocuments) -> Figure:
+    model, sample = evaluated
+    colour = "label" if sample.labels else "strongest topic"
+    return chart_figure(f"Documents, coloured by {colour}", [document_map(sample, model.topics(), model.seed)], WIDE)
 
 
-def _topics(judged: JudgedDocuments) -> Drawing:
-    return topic_drawing(judged.model.topics())
+def _topics(evaluated: EvaluatedDocuments) -> Figure:
+    return topic_figure(evaluated.model.topics())
 
 
-def _posteriors(judged: JudgedDocuments) -> Drawing:
-    model, shown = judged
-    topics, examples = model.topics(), choose_examples(shown)
-    reach = common_reach(examples, shown)
-    figures = []
+def _posteriors(evaluated: EvaluatedDocuments) -> Figure:
+    model, sample = evaluated
+    topics, examples = model.topics(), choose_examples(sample)
+    axis, charts = common_axis(examples, sample), []
     for example in examples:
-        figure = posterior_spread(example, shown, topics, reach)
-        title = {"text": f"a document of {example.words:,} words", "standoff": 10}
-        figures.append(figure.update_layout(height=figure.layout.height + 24, xaxis={"title": title}))
-    return plot("Where documents lie, and how surely", figures)
+        titled = axis._replace(title=f"a document of {example.words:,} words")
+        charts.append(posterior_spread(example, sample, topics, titled))
+    return chart_figure("Where documents lie, and how surely", charts)
 
 
-def _training(judged: JudgedDocuments) -> Drawing | None:
-    curves = training_curves(judged.model.history_, OF_DOCUMENTS)
-    return plot("How the fit went", curves) if curves else None
+def _training(evaluated: EvaluatedDocuments) -> Figure | None:
+    curves = training_curves(evaluated.model.history_, OF_DOCUMENTS)
+    return chart_figure("How the fit went", curves) if curves else None
 
 
-def _units(judged: JudgedDocuments) -> Drawing:
-    topics = judged.model.topics()
-    title = f"Latent units: {active_units(topics)} of {len(topics)} carry something"
-    return plot(title, [latent_units(topics)], WIDE)
+def _units(evaluated: EvaluatedDocuments) -> Figure:
+    topics = evaluated.model.topics()
+    title = f"Latent units: {active_units(topics)} of {len(topics)} carry information"
+    return chart_figure(title, [latent_units(topics)], WIDE)
 
 
-DOCUMENT_FIGURES: dict[str, Callable[[JudgedDocuments], Drawing | None]] = {
+DOCUMENT_FIGURES: dict[str, Callable[[EvaluatedDocuments], Figure | None]] = {
     "map": _map,
     "topics": _topics,
     "posteriors": _posteriors,

@@ -1,45 +1,28 @@
 """The map of the documents: near each other when their posterior means point the same way."""
 
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
-from varitext.documents.model import Topic
 from varitext.evaluation.map_layout import lay_out
-from varitext.evaluation.topics import strongest_topics
-from varitext.report.documents.map_names import NamedSpot, annotations, middle_of, regions
-from varitext.report.documents.sample import ShownDocuments
-from varitext.report.drawing.style import FAINT, PALETTE, quiet_figure
+from varitext.evaluation.topics import Topic, strongest_topics
+from varitext.report.documents.map_names import middle_of, place_apart, regions
+from varitext.report.documents.sample import DocumentSample
+from varitext.report.drawing.charts import Group, Map, NamedSpot
+from varitext.report.drawing.style import FAINT, PALETTE
 from varitext.report.escaping import for_plotly, wrapped_for_plotly
 
 MOST_GROUPS = len(PALETTE)
 OTHERS = "all others"
 
 
-class Group(NamedTuple):
-    """Documents of one colour."""
-
-    name: str
-    rows: np.ndarray
-    colour: str
-
-
-def document_map(shown: ShownDocuments, topics: list[Topic], seed: int = 0) -> go.Figure:
+def document_map(sample: DocumentSample, topics: list[Topic], seed: int = 0) -> Map:
     """The map, coloured by label, or by strongest topic where there are no labels."""
-    places = lay_out(shown.mean, seed)
-    groups = colour_groups(shown.labels or strongest_topics(shown.mean, topics))
-    figure = quiet_figure([_trace(group, places, shown) for group in groups], height=640)
-    bare = {"visible": False}
-    figure.update_layout(
-        xaxis=bare,
-        yaxis=bare | {"scaleanchor": "x"},
-        dragmode="pan",
-        hovermode="closest",
-        annotations=annotations(_names(groups, places, shown, seed), places),
-    )
-    return figure
+    places = lay_out(sample.mean, seed)
+    groups = colour_groups(sample.labels or strongest_topics(sample.mean, topics))
+    spots = place_apart(_names(groups, places, sample, seed), places)
+    hover = [_hover(row, sample) for row in range(len(sample))]
+    return Map(places, groups, spots, hover, dot=5 if len(sample) > 500 else 8)
 
 
 def colour_groups(names: tuple[str, ...]) -> list[Group]:
@@ -52,31 +35,18 @@ def colour_groups(names: tuple[str, ...]) -> list[Group]:
     return [Group(OTHERS, others, FAINT), *groups] if len(others) else groups
 
 
-def _trace(group: Group, places: np.ndarray, shown: ShownDocuments) -> go.Scatter:
-    x, y = places[group.rows].T
-    return go.Scatter(
-        x=x,
-        y=y,
-        mode="markers",
-        name=for_plotly(group.name),
-        marker={"color": group.colour, "size": 5 if len(shown) > 500 else 8, "opacity": 0.75},
-        customdata=[_hover(row, shown) for row in group.rows],
-        hovertemplate="%{customdata}<extra></extra>",
-    )
-
-
-def _hover(row: int, shown: ShownDocuments) -> str:
+def _hover(row: int, sample: DocumentSample) -> str:
     lines = []
-    if shown.labels:
-        lines.append(f"<b>{for_plotly(shown.labels[row])}</b>")
-    if shown.titles and shown.titles[row]:
-        lines.append(wrapped_for_plotly(shown.titles[row]))
-    lines.append(f"<i>{wrapped_for_plotly(', '.join(shown.telling_words[row]))}</i>")
+    if sample.labels:
+        lines.append(f"<b>{for_plotly(sample.labels[row])}</b>")
+    if sample.titles and sample.titles[row]:
+        lines.append(wrapped_for_plotly(sample.titles[row]))
+    lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.telling_words[row]))}</i>")
     return "<br>".join(lines)
 
 
-def _names(groups: list[Group], places: np.ndarray, shown: ShownDocuments, seed: int) -> list[NamedSpot]:
+def _names(groups: list[Group], places: np.ndarray, sample: DocumentSample, seed: int) -> list[NamedSpot]:
     """Labels are written where they lie. Topics overlap, so without labels the regions of the map get words."""
-    if shown.labels is None:
-        return regions(places, shown.telling_words, seed)
+    if sample.labels is None:
+        return regions(places, sample.telling_words, seed)
     return [middle_of(group.name, places[group.rows]) for group in groups if group.name != OTHERS]

@@ -3,25 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.cluster import KMeans
 
-from varitext.report.drawing.style import FONT
-from varitext.report.escaping import for_plotly
+from varitext.report.drawing.charts import NamedSpot
 
 MOST_REGIONS = 16
 DOCUMENTS_PER_REGION = 20
 WORDS_PER_REGION = 3
 FRAME_SHAPE = 1.65  # width of the picture by its height
 CHARACTER_WIDTH, LINE_HEIGHT = 0.011, 0.03  # of the names, as shares of the picture's height
-
-
-class NamedSpot(NamedTuple):
-    name: str
-    x: float
-    y: float
 
 
 def middle_of(name: str, places: np.ndarray) -> NamedSpot:
@@ -45,8 +37,8 @@ def regions(places: np.ndarray, telling_words: tuple[tuple[str, ...], ...], seed
     return spots
 
 
-def annotations(spots: Iterable[NamedSpot], places: np.ndarray) -> list[dict]:
-    """Plotly's annotations, from the top down, each moved down where it would cover one already written."""
+def place_apart(spots: Iterable[NamedSpot], places: np.ndarray) -> list[NamedSpot]:
+    """From the top down, each moved down where it would cover one already written."""
     width, height = np.ptp(places, axis=0) if len(places) else (1.0, 1.0)
     frame = max(float(width) / FRAME_SHAPE, float(height), 1e-9)  # the height of the picture, in the map's units
     written: list[NamedSpot] = []
@@ -54,8 +46,7 @@ def annotations(spots: Iterable[NamedSpot], places: np.ndarray) -> list[dict]:
         while any(_covers(spot, other, frame) for other in written):
             spot = spot._replace(y=spot.y - 0.005 * frame)
         written.append(spot)
-    look = {"showarrow": False, "font": {"size": 11, "family": FONT}}
-    return [{"x": spot.x, "y": spot.y, "text": for_plotly(spot.name)} | look for spot in written]
+    return written
 
 
 def _covers(one: NamedSpot, other: NamedSpot, frame: float) -> bool:

@@ -1,4 +1,4 @@
-"""The documents that the pictures show: a seeded sample, with what the model makes of each."""
+"""The documents that the charts show: a seeded sample, with what the model makes of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ NO_LABEL = "no label"
 
 
 @dataclass(frozen=True)
-class ShownDocuments:
-    """One row per document shown; `of` says how many there are in all."""
+class DocumentSample:
+    """One row per document; `of` says how many there are in all."""
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
@@ -38,7 +38,7 @@ def choose_documents(
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     most: int = MOST_DOCUMENTS,
-) -> ShownDocuments:
+) -> DocumentSample:
     """At most `most` documents that have a known word, drawn with the model's seed and kept in their order."""
     counts = model.count(documents)  # once: counting texts is slower than everything below
     for name, column in (("labels", labels), ("titles", titles)):
@@ -51,7 +51,7 @@ def choose_documents(
     sample = counts[rows]
     posterior = model.posterior(sample)
     log_frequencies = model.network_.word_log_frequencies.cpu().numpy()
-    return ShownDocuments(
+    return DocumentSample(
         mean=posterior.mean,
         std=posterior.std,
         lengths=np.asarray(sample.sum(1)).ravel(),

@@ -1,80 +1,72 @@
-"""Topics as ranked words with bars, the ones that carry most first."""
+"""Topics as ranked words with bars, those with the highest KL first."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from varitext.documents.model import Topic
-from varitext.report.drawing.shapes import Drawing, shortened
+from varitext.evaluation.topics import Topic
+from varitext.report.drawing.canvas import INCH, Axes, Figure, drawing_style, shortened
 from varitext.report.drawing.style import ACCENT, MIDDLE_INK
-from varitext.report.escaping import for_html
+from varitext.report.escaping import printable
 
 MOST_TOPICS = 24
-OPPOSITE_WORDS = 5
-COLUMNS, CARD_WIDTH, LINE = 4, 230.0, 20.0  # of the drawing: cards in a row, pixels
+COLUMNS, CARD_WIDTH, LINE = 4, 230, 20  # of the figure: cards in a row, pixels
+WORD_SIZE = 12
 
 
-class Carried(NamedTuple):
-    """A topic, and what it carries of the information in a document's vector."""
+class WordBar(NamedTuple):
+    word: str
+    weight: float
+    share: float  # of the strongest word's weight
+
+
+class TopicCard(NamedTuple):
+    """A topic, and how much of the information (KL) in a document's vector is on its dimension."""
 
     topic: Topic
     share: float  # of all topics together
-    relative: float  # to the topic that carries most
+    relative: float  # to the topic with the highest KL
+    bars: list[WordBar]
 
 
-def carried_shares(topics: list[Topic], most: int = MOST_TOPICS) -> list[Carried]:
-    """The first topics, which carry most."""
+def topic_cards(topics: list[Topic], most: int = MOST_TOPICS) -> list[TopicCard]:
+    """The first topics, which have the highest KL."""
     total = sum(topic.kl for topic in topics) or 1.0
     largest = max((topic.kl for topic in topics), default=0.0) or 1.0
-    return [Carried(topic, topic.kl / total, topic.kl / largest) for topic in topics[:most]]
+    return [TopicCard(topic, topic.kl / total, topic.kl / largest, _bars(topic)) for topic in topics[:most]]
 
 
-def topic_cards(topics: list[Topic], most: int = MOST_TOPICS) -> str:
-    """One card per topic: its words, how strong each is, and how much of the information the topic carries."""
-    return f'<ol class="topics">{"".join(map(_card, carried_shares(topics, most)))}</ol>'
+def topic_figure(topics: list[Topic]) -> Figure:
+    """The cards as a picture."""
+    cards = topic_cards(topics)
+    columns = max(1, min(COLUMNS, len(cards)))
+    rows = -(-len(cards) // columns)
+    height = LINE * (max((len(card.bars) for card in cards), default=0) + 2)
+    with drawing_style():
+        figure = Figure((columns * CARD_WIDTH / INCH, rows * height / INCH), label="Topics")
+        for place, card in enumerate(cards):
+            row, column = divmod(place, columns)
+            frame = ((column + 0.06) / columns, 1 - (row + 1) / rows, 0.88 / columns, (1 - LINE / height) / rows)
+            _draw_card(card, figure.add_axes(frame))
+    return figure
 
 
-def topic_drawing(topics: list[Topic], most: int = MOST_TOPICS) -> Drawing:
-    """The same as a picture."""
-    shown = carried_shares(topics, most)
-    card_height = LINE * (max((len(one.topic.words) for one in shown), default=0) + 2.2)
-    columns = max(1, min(COLUMNS, len(shown)))
-    drawing = Drawing(CARD_WIDTH * columns + 16, card_height * -(-len(shown) // columns) + 16, "Topics")
-    for place, carried in enumerate(shown):
-        row, column = divmod(place, columns)
-        _draw_card(drawing, carried, 16 + column * CARD_WIDTH, 16 + row * card_height)
-    return drawing
+def _draw_card(card: TopicCard, axes: Axes) -> None:
+    """A line of one unit each: the topic's number and share, then its words."""
+    lines = range(1, len(card.bars) + 1)
+    axes.set(xlim=(0, 1), ylim=(len(card.bars) + 1, 0))
+    axes.set_axis_off()
+    axes.barh(lines, [0.8 * bar.share for bar in card.bars], height=0.86, color="#dbe6f8")
+    axes.barh([0, 0], [0.34, 0.34 * card.relative], height=0.28, left=0.42, color=["#e6e8eb", ACCENT], clip_on=False)
+    axes.text(0, 0, f"Topic {card.topic.number}", fontsize=13, fontweight="bold", va="center")
+    right: dict[str, Any] = {"ha": "right", "va": "center", "color": MIDDLE_INK, "fontsize": 11}
+    axes.text(1, 0, f"{card.share:.1%}", **right)
+    for line, bar in zip(lines, card.bars, strict=True):
+        axes.text(
+            0.02, line, shortened(printable(bar.word), WORD_SIZE, 0.65 * CARD_WIDTH), fontsize=WORD_SIZE, va="center"
+        )
+        axes.text(1, line, f"{bar.weight:.2f}", **right)
 
 
-def _draw_card(drawing: Drawing, carried: Carried, left: float, top: float) -> None:
-    topic, width = carried.topic, CARD_WIDTH - 24
-    drawing.text(left, top + 14, f"Topic {topic.number}", 13, "bold")
-    drawing.rectangle(left + 76, top + 7, 80, 6, "#e2e3de")
-    drawing.rectangle(left + 76, top + 7, 80 * carried.relative, 6, ACCENT)
-    drawing.text(left + width, top + 14, f"{carried.share:.1%}", 12, anchor="end", fill=MIDDLE_INK)
-    for place, (word, weight, share) in enumerate(_bars(topic), start=1):
-        line = top + place * LINE
-        drawing.rectangle(left, line + 3, share * (width - 44), LINE - 3, "#dbe6f8")
-        drawing.text(left + 5, line + 16, shortened(word, 13, width - 50), 13)
-        drawing.text(left + width, line + 16, f"{weight:.2f}", 11.5, anchor="end", fill=MIDDLE_INK)
-
-
-def _bars(topic: Topic) -> list[tuple[str, float, float]]:
-    """Words with their weights, and these as shares of the strongest."""
+def _bars(topic: Topic) -> list[WordBar]:
     strongest = max((abs(weight) for weight in topic.weights), default=0.0) or 1.0
     words = zip(topic.words, topic.weights, strict=True)
-    return [(word, weight, max(weight, 0) / strongest) for word, weight in words]
-
-
-def _card(carried: Carried) -> str:
-    topic = carried.topic
-    words = "".join(
-        f'<li><span class="bar" style="--share:{share:.3f}"></span>'
-        f'<span class="word" dir="auto">{for_html(word)}</span><span class="weight">{weight:.2f}</span></li>'
-        for word, weight, share in _bars(topic)
-    )
-    opposite = ", ".join(for_html(word) for word in topic.opposite_words[:OPPOSITE_WORDS])
-    return (
-        f'<li class="topic"><header><h3>Topic {topic.number}</h3>'
-        f'<span class="carries" title="{topic.kl:.3f} nats">'
-        f'<i style="--share:{carried.relative:.3f}"></i>{carried.share:.1%}</span></header>'
-        f'<ol class="words">{words}</ol><p class="opposite">far from: <span dir="auto">{opposite}</span></p></li>'
-    )
+    return [WordBar(word, weight, max(weight, 0) / strongest) for word, weight in words]

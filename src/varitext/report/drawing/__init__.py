@@ -1,1 +1,5 @@
-"""How figures are drawn, on the page and into files."""
+"""Charts as records, and the libraries that draw them; where these are missing, one line says what to install."""
+
+from varitext.report.extra import check_drawing_packages
+
+check_drawing_packages()

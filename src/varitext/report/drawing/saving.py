@@ -1,44 +1,82 @@
-"""Figures as files: SVG written as text, PNG painted from the same drawing."""
+"""Figures as files: SVG with real text, the same bytes each time, and PNG."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
+from matplotlib.figure import Figure
+
 from varitext.errors import InputError
-from varitext.files import write_text
-from varitext.report.drawing.painting import write_png
-from varitext.report.drawing.shapes import Drawing
+from varitext.files import atomic_file, write_text
+from varitext.report.drawing.canvas import drawing_style
+from varitext.report.escaping import printable
 
-Judged = TypeVar("Judged")
-WRITERS: dict[str, Callable[[Drawing, Path], None]] = {
-    "svg": lambda drawing, path: write_text(path, drawing.svg()),
-    "png": write_png,
-}
+Subject = TypeVar("Subject")
+FORMATS = ("svg", "png")
+NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
+# matplotlib's own style element would reach beyond the picture in a page
+STYLE_ELEMENT = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL)
+DOTS = "stroke-linecap: round"  # see `canvas.dots`
+PLACES = re.compile(r'( (?:d|x|y|width|height|transform)=")([^"]*)')
 
 
-def check_figures(names: Sequence[str], known: Mapping[str, object], file_format: str) -> None:
+def svg_text(figure: Figure, paper: str = "white") -> str:
+    """The figure as one `svg` element, for a file or for a page; its label is the title."""
+    written = StringIO()
+    with drawing_style():
+        figure.savefig(written, format="svg", metadata=NO_METADATA, facecolor=paper)
+    svg = written.getvalue()
+    head, rest = svg[svg.index("<svg") :].split(">", 1)
+    head = head.replace('pt"', '"') + ' stroke-linejoin="round" stroke-linecap="butt" role="img">'
+    body = re.sub(r"<[^>]+>", lambda tag: _compact(tag[0]), STYLE_ELEMENT.sub("", rest, count=1))
+    return f"{head}\n<title>{escape(printable(str(figure.get_label())))}</title>" + re.sub(r">\s+<", ">\n<", body)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """As SVG or PNG, by the name's ending; whole or not at all."""
+    if path.suffix == ".svg":
+        return write_text(path, svg_text(figure))
+    with drawing_style(), atomic_file(path) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+
+
+def check_figures(names: Sequence[str], known: Sequence[str], file_format: str) -> None:
     """Before anything is computed."""
-    if file_format not in WRITERS:
-        raise InputError(f"figures are saved as {' or '.join(WRITERS)}, not {file_format!r}")
+    if file_format not in FORMATS:
+        raise InputError(f"figures are saved as {' or '.join(FORMATS)}, not {file_format!r}")
     for name in names:
         if name not in known:
             raise InputError(f"no figure is called {name!r}; this model has {', '.join(known)}")
 
 
 def save_figures(
-    figures: Mapping[str, Callable[[Judged], Drawing | None]],
-    judged: Judged,
+    figures: Mapping[str, Callable[[Subject], Figure | None]],
+    subject: Subject,
     folder: Path,
     names: Sequence[str],
     file_format: str,
 ) -> list[Path]:
     """Write the figures named, or all that the model has; one file each. Earlier ones are replaced."""
-    drawings = {name: figures[name](judged) for name in names or figures}
-    paths = []
-    for name, drawing in drawings.items():
-        if drawing is not None:
-            paths.append(folder / f"{name}.{file_format}")
-            WRITERS[file_format](drawing, paths[-1])
+    drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
+    for path, figure in drawn.items():
+        if figure is not None:
+            save_figure(figure, path)
         elif names:
-            raise InputError(f"this model has nothing to show in the figure {name!r}")
-    return paths
+            raise InputError(f"this model has nothing to show in the figure {path.stem!r}")
+    return [path for path, figure in drawn.items() if figure is not None]
+
+
+def _compact(tag: str) -> str:
+    """Places in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
+    if tag.startswith("<g id="):
+        return "<g>"
+    tag = PLACES.sub(_rounded, re.sub(r' transform="rotate\(-0[^"]*"', "", tag))
+    return re.sub(r"M (\S+) (\S+) L [\d. ]+", r"M\1 \2h0", tag) if DOTS in tag else tag
+
+
+def _rounded(found: re.Match[str]) -> str:
+    short = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), found[2])
+    return found[1] + " ".join(short.split())
