@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -27,6 +28,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 README = "../README.md"  # as seen from docs/
+BESIDE = [README, "../CONTRIBUTING.md", "../CHANGELOG.md"]
 
 on_every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -126,7 +128,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 def commands() -> list[tuple[str, str]]:
     found = []
-    for page in (*PAGES, README):
+    for page in (*PAGES, *BESIDE):
         for _, lines in blocks(page, "sh", "console"):
             joined = "\n".join(lines).replace("\\\n", " ")
             found += [(page, line.removeprefix("$ ")) for line in joined.splitlines()]
@@ -153,7 +155,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", [*PAGES, README])
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE])
 def test_links_resolve(page):
     folder = (DOCS / page).parent
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
@@ -170,6 +172,20 @@ def test_links_resolve(page):
 def test_index_names_every_page():
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("index.md")))
     assert linked == set(PAGES) - {"index.md"}
+
+
+def test_the_site_builds_and_fetches_nothing(tmp_path):
+    """--strict refuses pages that are not in the menu, broken links and wrong references (--quiet would disable it)."""
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(mkdocs, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = sorted(tmp_path.rglob("*.html"))
+    assert len(pages) > len(PAGES) + 10
+    fetched = re.compile(r"<(?:script|img|iframe)[^>]* src=\"?https?:|<link[^>]* rel=\"?stylesheet[^>]* href=\"?https?:")
+    assert not [page.name for page in pages if fetched.search(page.read_text(encoding="utf-8"))]
+    reference = (tmp_path / "reference" / "documents.html").read_text(encoding="utf-8")
+    assert 'id="varitext.documents.model.DocumentModel.fit"' in reference
 
 
 # Tables of values

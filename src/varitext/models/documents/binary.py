@@ -152,7 +152,7 @@ class SwitchNetwork(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """Both presets fit the same model; docs/discrete-models.md says what each choice is worth."""
+        """Both presets fit the same model; docs/discrete.md says what each choice is worth."""
         if preset == "paper":  # that of Mnih and Gregor; rates and regularisation are ours
             return Recipe({"estimator": "nvil"}, schedule_for(documents, 1e-3), DocumentObjective(length_exponent=0.7))
         if preset == "recommended":
