@@ -20,7 +20,10 @@ import numpy as np
 import torch
 from plain_nasm import PlainNASM
 
+from varitext.answers.fitting import new_trainer, training_threads
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import learn_from
 from varitext.batches.pairs import FIRST_WORD, PairBatches, padded
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, subset
@@ -35,13 +38,13 @@ CANDIDATES = 1000
 class PlainFit:
     """Adam on shuffled pairs, each with its own copy of the question."""
 
-    def __init__(self, train: QuestionAnswers, ranker: AnswerRanker, seed: int = 0):
+    def __init__(self, train: QuestionAnswers, settings: AnswerSettings, seed: int = 0):
         torch.manual_seed(seed)
-        vectors = torch.empty(FIRST_WORD + len(ranker.vocabulary_), ranker.architecture_["embedding_dim"])
-        known = learn_words(train, ranker.vectors, ranker.embedding_dim, ranker.seed, ranker.unseen_words).start
-        vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(known)
+        words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, settings.unseen_words)
+        vectors = torch.empty(FIRST_WORD + len(words.vocabulary), words.start.shape[1])
+        vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(words.start)
         vectors[0] = 0
-        self.vocabulary, self.batch_size = ranker.vocabulary_, ranker.batch_size
+        self.vocabulary, self.batch_size = words.vocabulary, settings.batch_size
         self.model = PlainNASM(vectors)
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3)
         self.questions, self.answers, self.labels = self.pairs(train)
@@ -69,28 +72,28 @@ class PlainFit:
         return ranking_record(torch.cat(scores).numpy(), corpus.labels, corpus.groups).map
 
 
-def plain_process(turns: Connection, train: QuestionAnswers, dev: QuestionAnswers, ranker: AnswerRanker) -> None:
+def plain_process(turns: Connection, train: QuestionAnswers, dev: QuestionAnswers, settings: AnswerSettings) -> None:
     """The plain one at home in a process of its own: an epoch and a dev MAP whenever it is its turn."""
     torch.set_num_threads(THREADS)
-    ranker.trainer_for(train, dev)  # for its words
-    plain = PlainFit(train, ranker)
+    plain = PlainFit(train, settings)
     while turns.recv():
         turns.send((_seconds(plain.epoch), plain.map(dev)))
 
 
 def train_side_by_side(train: QuestionAnswers, dev: QuestionAnswers, epochs: int | None) -> dict[str, float]:
     """Seconds of an epoch, ours and the plain one's, taking turns; the best dev MAP of either."""
-    ranker = AnswerRanker("nasm", threads=THREADS, epochs=epochs)
+    settings = AnswerSettings("nasm", threads=THREADS, epochs=epochs)
     here, there = multiprocessing.Pipe()
     # it updates the vectors of all its words: with unseen ones it would be slower, and the ratio flattering
-    settings = (there, train, dev, AnswerRanker("nasm", epochs=epochs, unseen_words=0))
-    plain = multiprocessing.get_context("spawn").Process(target=plain_process, args=settings, daemon=True)
+    given = (there, train, dev, AnswerSettings("nasm", epochs=epochs, unseen_words=0))
+    plain = multiprocessing.get_context("spawn").Process(target=plain_process, args=given, daemon=True)
     plain.start()
-    trainer = ranker.trainer_for(train, dev)
+    data = learn_from(settings, train, dev)
+    trainer = new_trainer(settings, data)
     ours, theirs = [], []  # seconds and MAP of every epoch
-    for epoch in range(ranker.epochs_):
+    for epoch in range(data.epochs):
         trainer.model.train()
-        with ranker.running():
+        with training_threads(settings):
             seconds = _seconds(lambda epoch=epoch: [trainer._step(batch) for batch in trainer.task.batches(epoch)])
             ours.append((seconds, trainer._score().metrics["dev_map"]))
         here.send(True)
@@ -107,8 +110,8 @@ def train_side_by_side(train: QuestionAnswers, dev: QuestionAnswers, epochs: int
         "pairs_per_second": rate,
         "plain_pairs_per_second": plain_rate,
         "training_speed_up": rate / plain_rate,
-        "batch_size": ranker.batch_size,
-        "epochs": ranker.epochs_,
+        "batch_size": settings.batch_size,
+        "epochs": data.epochs,
         "dev_map": max(one[1] for one in ours),
         "plain_dev_map": max(one[1] for one in theirs),
     }

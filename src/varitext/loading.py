@@ -10,12 +10,18 @@ if TYPE_CHECKING:
 
 def load_any(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel | AnswerRanker":
     """The model in the folder, of documents or of answers."""
-    from varitext.answers.folder import KIND
+    from varitext.answers.folder import KIND as ANSWERS
     from varitext.answers.ranker import AnswerRanker
+    from varitext.documents.folder import KIND as DOCUMENTS
     from varitext.documents.model import DocumentModel
     from varitext.runtime.devices import check_device
-    from varitext.store import stored_kind
+    from varitext.store import Builder, load_by_kind
 
     check_device(device)
-    kind = AnswerRanker if stored_kind(folder) == KIND else DocumentModel
-    return kind.load(folder).set_params(threads=threads).move_to(device)
+    builders: dict[str, Builder[DocumentModel | AnswerRanker]] = {
+        ANSWERS: AnswerRanker.from_stored,
+        DOCUMENTS: DocumentModel.from_stored,
+    }
+    model = load_by_kind(folder, builders)
+    model.set_params(threads=threads)
+    return model.move_to(device)

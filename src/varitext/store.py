@@ -6,7 +6,7 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -33,6 +33,9 @@ class StoredModel(NamedTuple):
     weights: dict[str, Tensor]
     vocabulary: Vocabulary
     metrics: list[dict[str, Any]]  # one record per training round
+
+
+Builder = Callable[[StoredModel, Path], Model]
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
@@ -63,14 +66,10 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already: name another folder, or remove it first")
 
 
-def stored_kind(folder: Path) -> str | None:
-    """What kind of model the folder holds."""
-    return _read_config(folder).get("kind")
-
-
-def load_model(folder: Path, kind: str) -> StoredModel:
+def load_model(folder: Path, kinds: Collection[str]) -> StoredModel:
+    """What the folder holds, if it is a model of one of these kinds."""
     config = _read_config(folder)
-    _check_config(config, folder, kind)
+    _check_config(config, folder, kinds)
     for name, expected in config["sha256"].items():
         check_sha256(folder / name, expected, "model folder")
     try:
@@ -81,18 +80,25 @@ def load_model(folder: Path, kind: str) -> StoredModel:
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
     metrics = _read_metrics(folder / "metrics.jsonl")
-    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
+    return StoredModel(config["kind"], config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
 
 
-def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
+def load_as(folder: Path, kind: str, build: Builder[Model]) -> Model:
     """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
-    stored = load_model(folder, kind)
+    return load_by_kind(folder, {kind: build})
+
+
+def load_by_kind(folder: Path, builders: Mapping[str, Builder[Model]]) -> Model:
+    """The same by the builder of whatever kind of model the folder holds."""
+    stored = load_model(folder, builders)
     try:
-        return build(stored, folder)
+        return builders[stored.kind](stored, folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({error!r})") from None
+        raise InputError(
+            f"{folder / 'config.json'} does not describe a model of kind {stored.kind!r} ({error!r})"
+        ) from None
 
 
 def load_weights(model: torch.nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
@@ -114,9 +120,10 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
-def _check_config(config: dict[str, Any], folder: Path, kind: str) -> None:
-    if config.get("kind") != kind:
-        raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {kind!r}")
+def _check_config(config: dict[str, Any], folder: Path, kinds: Collection[str]) -> None:
+    if config.get("kind") not in tuple(kinds):
+        needed = " or ".join(map(repr, kinds))
+        raise InputError(f"{folder} holds a model of kind {config.get('kind')!r}, and this needs one of kind {needed}")
     expected = {"weights.safetensors", "vocabulary.txt", "metrics.jsonl"}
     if not isinstance(config.get("sha256"), dict) or set(config["sha256"]) != expected:
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")

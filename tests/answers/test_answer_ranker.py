@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from varitext.answers.fitting import epochs_for
 from varitext.answers.folds import question_folds
+from varitext.answers.prediction import question_seeds
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.second_stage import Combination
-from varitext.answers.task import AnswerObjective, AnswerTask, question_seeds
+from varitext.answers.settings import AnswerRecipe, AnswerSettings
+from varitext.answers.task import AnswerObjective, AnswerTask
+from varitext.answers.training_data import epochs_for
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.arranged import LONGEST_SENTENCE, arrange
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
@@ -27,18 +29,17 @@ from varitext.training.settings import TrainingSettings
 
 KINDS = {"who": "king queen author actor", "where": "city river island lake", "when": "year month century day"}
 FILLERS = ["the", "of", "a", "was", "and", "near", "old"]
+RECIPE = AnswerRecipe(hidden_dim=16, layers=1, dropout=0.1, patience=50)
+TWO_FOLDS = replace(RECIPE, folds=2)
 SMALL = {
     "latent_dim": 4,
     "embedding_dim": 16,
-    "hidden_dim": 16,
-    "layers": 1,
-    "dropout": 0.1,
     "vectors": "random",
     "epochs": 20,
     "batch_size": 40,
     "learning_rate": 2e-2,
-    "patience": 50,
     "threads": 1,
+    "recipe": RECIPE,
 }
 
 
@@ -216,7 +217,7 @@ def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted)
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
         expected = fitted.network_.predict(batch, 20)
-    np.testing.assert_allclose(fitted.first_stage_.sampled(corpus, 20, fitted.seed), expected, rtol=1e-5)
+    np.testing.assert_allclose(fitted.first_stage_.predict(corpus, 20, fitted.seed).sampled, expected, rtol=1e-5)
 
 
 def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
@@ -291,11 +292,12 @@ def memorable(questions: int, seed: int) -> QuestionAnswers:
 
 def test_stage_two_does_not_see_what_the_network_remembers():
     chance = memorable(40, 5)
-    settings = SMALL | {"epochs": 15, "dropout": 0.0, "kl_warm_up": 0.0, "averaging": 0.0, "smoothing": 1}
+    recipe = replace(RECIPE, dropout=0.0, kl_warm_up=0.0, averaging=0.0, smoothing=1)
+    settings = SMALL | {"epochs": 15, "recipe": recipe}
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker("lstm", counts=True, **settings).fit(chance, chance)
     arranged = arrange(chance).question_answers
-    remembered = ranker.first_stage_.sampled(arranged, 1, ranker.seed).mean(0)
+    remembered = ranker.first_stage_.predict(arranged, 1, ranker.seed).probability
     features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)
     assert leaking.within[0] > 1.5
@@ -317,7 +319,7 @@ def test_killed_between_folds_resumes_to_the_same_bits(tmp_path):
 
         def round(self, _): ...
 
-    settings, path = SMALL | {"epochs": 2, "folds": 2, "counts": True}, tmp_path / "checkpoint.safetensors"
+    settings, path = SMALL | {"epochs": 2, "recipe": TWO_FOLDS, "counts": True}, tmp_path / "checkpoint.safetensors"
     whole = AnswerRanker(**settings).fit(TRAIN, DEV)
     with pytest.raises(Killed):
         AnswerRanker(**settings).fit(TRAIN, DEV, KillAtSecondFold(), path)
@@ -347,7 +349,7 @@ def by_overlap(questions: int, seed: int) -> QuestionAnswers:
 
 
 def test_counts_find_what_the_vocabulary_does_not_have(tmp_path):
-    settings = SMALL | {"epochs": 2, "folds": 2}
+    settings = SMALL | {"epochs": 2, "recipe": TWO_FOLDS}
     train, test = by_overlap(40, 7), by_overlap(20, 8)
     ranker = AnswerRanker(counts=True, position=True, **settings).fit(train, by_overlap(10, 9))
     assert ranker.evaluate(test).ranking.map > 0.99
@@ -461,14 +463,14 @@ class Watch:
 
 def test_progress_of_a_fit_with_folds_runs_once_from_start_to_end():
     watch = Watch()
-    AnswerRanker(counts=True, **SMALL | {"epochs": 2, "folds": 2}).fit(TRAIN, DEV, progress=watch)
+    AnswerRanker(counts=True, **SMALL | {"epochs": 2, "recipe": TWO_FOLDS}).fit(TRAIN, DEV, progress=watch)
     assert watch.shares == sorted(watch.shares) and watch.shares[-1] == pytest.approx(1)
     assert any(0.45 < share <= 0.5 for share in watch.shares)  # the network on all questions is half of the work
     assert [note[:11] for note in watch.notes] == ["fold 1 of 2", "fold 2 of 2"]
 
 
 def test_another_second_stage_from_the_same_fit():
-    ranker = AnswerRanker(counts=True, position=False, **SMALL | {"epochs": 1, "folds": 2}).fit(TRAIN, DEV)
+    ranker = AnswerRanker(counts=True, position=False, **SMALL | {"epochs": 1, "recipe": TWO_FOLDS}).fit(TRAIN, DEV)
     alone = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV)
     assert np.array_equal(ranker.combined(False, False).predict_proba(DEV), alone.predict_proba(DEV))
     assert np.array_equal(ranker.combined(True, False).predict_proba(DEV), ranker.predict_proba(DEV))
@@ -487,11 +489,11 @@ def test_sampled_probabilities_are_those_that_are_averaged():
 def test_passes_are_as_many_as_the_pairs_call_for():
     """700 updates of 10 pairs are 7,000 pairs; of a question's 4 wrong answers only 2 are in a pass."""
     corpus = made_up(100, seed=0)  # 500 pairs
-    assert epochs_for(AnswerRanker(batch_size=10), corpus) == 14
-    assert epochs_for(AnswerRanker(batch_size=10, most_wrong=2), corpus) == 23
-    assert epochs_for(AnswerRanker(batch_size=100), corpus) == 30
-    assert epochs_for(AnswerRanker(batch_size=1), corpus) == 8
-    assert epochs_for(AnswerRanker(batch_size=1, epochs=3), corpus) == 3
+    assert epochs_for(AnswerSettings(batch_size=10), corpus) == 14
+    assert epochs_for(AnswerSettings(batch_size=10, recipe=AnswerRecipe(most_wrong=2)), corpus) == 23
+    assert epochs_for(AnswerSettings(batch_size=100), corpus) == 30
+    assert epochs_for(AnswerSettings(batch_size=1), corpus) == 8
+    assert epochs_for(AnswerSettings(batch_size=1, epochs=3), corpus) == 3
 
 
 def test_long_answers_are_left_out_of_training_alone():

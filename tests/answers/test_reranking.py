@@ -9,6 +9,7 @@ import pytest
 
 from varitext import AnswerRanker, InputError, Reranker, load_questions
 from varitext.answers.reranker import Document, RankedResults, Result
+from varitext.answers.settings import AnswerRecipe
 
 QUERY, TEXTS = "who was the king", ["the old lake", "a first king", "the king was old", "xyzzy"]
 
@@ -25,7 +26,12 @@ def ranker(tmp_path_factory) -> AnswerRanker:
         for filler in ("old", "near")
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    settings = {"latent_dim": 3, "embedding_dim": 6, "hidden_dim": 6, "layers": 1, "vectors": "random"}
+    settings = {
+        "latent_dim": 3,
+        "embedding_dim": 6,
+        "vectors": "random",
+        "recipe": AnswerRecipe(hidden_dim=6, layers=1),
+    }
     return AnswerRanker(**settings, epochs=2, batch_size=32, threads=1).fit(load_questions(path))
 
 

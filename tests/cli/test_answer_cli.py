@@ -131,8 +131,9 @@ def test_settings_arrive_where_they_belong(divided, tmp_path):
     options = ("--kl-warm-up", 0.5, "--free-bits", 0.25, "--seed", 3, "--epochs", 1, "--part", "dev")
     fit(divided, tmp_path / "model", *NASM, *options, "--unseen-words", 0, "--longest-answer", 90)
     ranker = AnswerRanker.load(tmp_path / "model")
+    settings = ranker.settings.flat()
     names = ("kl_warm_up", "free_bits", "seed", "embedding_dim", "latent_dim", "batch_size", "learning_rate", "vectors")
-    assert [getattr(ranker, name) for name in names] == [0.5, 0.25, 3, 8, 4, 40, 0.01, "random"]
+    assert [settings[name] for name in names] == [0.5, 0.25, 3, 8, 4, 40, 0.01, "random"]
     assert (ranker.unseen_words, ranker.longest_answer) == (0, 90)
     assert ranker.corpus_["part"] == "dev" and ranker.n_training_questions_ + ranker.n_dev_questions_ == 12
 
@@ -188,7 +189,7 @@ def test_a_run_cut_short_between_folds_goes_on_where_it_was(divided, placed, tmp
     assert outcome.code == 2 and outcome.err.endswith("the same command with --resume goes on\n")
     kept = ["checkpoint-fold-1.safetensors", "checkpoint.safetensors"]
     assert sorted(contents(tmp_path / "model")) == kept
-    with mock.patch("varitext.answers.ranker.out_of_fold", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.answers.fitting.out_of_fold", side_effect=KeyboardInterrupt):
         assert varitext(*command, "--resume").code == 130
     assert sorted(contents(tmp_path / "model")) == sorted([*MODEL_FILES, *kept])
     fit(divided, tmp_path / "model", *command[4:], "--resume")

@@ -141,7 +141,7 @@ def test_a_scorer_has_nothing_to_resume(asked, overlap, tmp_path):
 
 def test_a_scorer_interrupted_between_folds_keeps_what_it_has_and_resumes(asked, tmp_path):
     typed = ("fit", asked, "--out", tmp_path / "model", "--model", "word_alignment", "--counts", *WORDS)
-    with mock.patch("varitext.answers.ranker.out_of_fold", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.answers.fitting.out_of_fold", side_effect=KeyboardInterrupt):
         outcome = varitext(*typed)
     assert outcome.code == 130 and "counts and position are not learned yet" in outcome.err
     assert AnswerRanker.load(tmp_path / "model").combination_ is None

@@ -17,6 +17,7 @@ pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import AnswerRecipe
 from varitext.corpora.documents import SourceFile
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
@@ -50,7 +51,12 @@ def questions(number: int, seed: int, part: str, hostile: bool = False) -> Quest
 
 
 def fit(model: str, hostile: bool = False) -> AnswerRanker:
-    small = {"embedding_dim": 6, "hidden_dim": 6, "layers": 1, "batch_size": 40, "prediction_samples": 4}
+    small = {
+        "embedding_dim": 6,
+        "batch_size": 40,
+        "prediction_samples": 4,
+        "recipe": AnswerRecipe(hidden_dim=6, layers=1),
+    }
     ranker = AnswerRanker(model, latent_dim=3, epochs=2, vectors="random", threads=1, **small)
     return ranker.fit(questions(30, 0, "train", hostile), questions(9, 1, "dev", hostile))
 

@@ -10,7 +10,8 @@ from elsewhere import Elsewhere, ElsewhereTensor
 from synthetic import topic_documents
 from test_nasm import WORDS, built, made_up
 
-from varitext.answers.task import AnswerObjective, AnswerTask, sampled_probabilities
+from varitext.answers.prediction import predict
+from varitext.answers.task import AnswerObjective, AnswerTask
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.documents.model import DocumentModel
@@ -112,10 +113,10 @@ def test_answers_are_judged_on_the_device(name):
     with seeded(0):
         network = built(name).eval()
     corpus = made_up(5, 2)
-    here = sampled_probabilities(network, PairBatches(corpus, WORDS, 8), 3, 0)
+    here = predict(network, PairBatches(corpus, WORDS, 8), 3, 0).sampled
     with Elsewhere():
         there = copy.deepcopy(network).to("meta")
-        found = sampled_probabilities(there, PairBatches(corpus, WORDS, 8, "meta"), 3, 0)
+        found = predict(there, PairBatches(corpus, WORDS, 8, "meta"), 3, 0).sampled
     np.testing.assert_allclose(found, here, rtol=1e-5)
 
 

@@ -1,20 +1,24 @@
 """The first stage of a ranker, before counts and position join: a network or a scorer, behind one small interface.
 
-A network is trained by gradients on batches of word numbers. A scorer learns in one go from the questions themselves.
+A network is trained by gradients on batches of word numbers. A scorer is fitted directly on the questions themselves.
 """
 
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor
 
-from varitext.answers.fitting import Lesson, answer_objective, training_settings
-from varitext.answers.task import PREDICTION_PAIRS, AnswerTask, prior_samples, sampled_probabilities
+from varitext.answers.derived_settings import answer_objective, training_settings
+from varitext.answers.prediction import PREDICTION_PAIRS, Prediction, predict
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.task import AnswerTask
+from varitext.answers.training_data import TrainingData
+from varitext.answers.training_run import TrainingRun
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
@@ -28,29 +32,27 @@ from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
 
-if TYPE_CHECKING:
-    from varitext.answers.ranker import AnswerRanker
-
 FIXED_VECTORS = "word_vectors.fixed"
 
 
 class FirstStage(Protocol):
     """A model of answers, and what a ranker asks of it."""
 
-    model: AnswerNetwork | AnswerScorer
     architecture: dict[str, Any]  # what the model is built with, as the model folder keeps it
 
-    def trainer(self, chosen: "AnswerRanker", lesson: Lesson) -> "Trainer | OneGo":
-        """Its training with these settings, before the first step."""
+    @property
+    def model(self) -> AnswerNetwork | AnswerScorer: ...
 
-    def training_record(self, chosen: "AnswerRanker") -> dict[str, Any]:
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Trainer | DirectFit":
+        """Its training, before the first step."""
+
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
         """The settings that count for its training, for the model folder."""
 
-    def sampled(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray:
-        """The probability of every pair for every sample of the prior, [S, P]; labels are not looked at."""
-
-    def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray | None:
-        """The weight of every word of one question's candidates under the same h, [S, P, T]; None without attention."""
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        """What it says of every pair, and what it looked at if the model has `attention`; labels are not looked at."""
 
     def move_to(self, device: str) -> None: ...
 
@@ -61,7 +63,7 @@ class FirstStage(Protocol):
 
 def build_stage(name: str, architecture: dict[str, Any], overlap: Overlap, device: str, seed: int = 0) -> FirstStage:
     kind = ANSWER_MODELS[name]
-    if kind.in_one_go:
+    if issubclass(kind, AnswerScorer):
         return ScorerStage(kind, architecture, overlap.vocabulary)
     return NetworkStage(kind, architecture, overlap, device, seed)
 
@@ -75,28 +77,24 @@ class NetworkStage:
             self.model = kind(**architecture).to(device)
         self.architecture, self.overlap, self.device = architecture, overlap, device
 
-    def trainer(self, chosen: "AnswerRanker", lesson: Lesson) -> Trainer:
-        if lesson.words.start is not None:
-            self.model.word_vectors.start_from(torch.from_numpy(lesson.words.start))
-        settings, words = training_settings(chosen), self.overlap.vocabulary
-        objective = answer_objective(chosen)
-        task = AnswerTask(lesson.train, lesson.dev, words, settings, objective, self.device, self._pair_columns)
-        return Trainer(self.model, task, settings, lesson.checkpoint, lesson.progress)
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> Trainer:
+        if data.words.start is not None:
+            self.model.word_vectors.start_from(torch.from_numpy(data.words.start))
+        training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
+        objective = answer_objective(settings)
+        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._pair_columns)
+        return Trainer(self.model, task, training, run.checkpoint, run.progress)
 
-    def training_record(self, chosen: "AnswerRanker") -> dict[str, Any]:
-        return dataclasses.asdict(training_settings(chosen)) | dataclasses.asdict(answer_objective(chosen))
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        training, objective = training_settings(settings, epochs), answer_objective(settings)
+        return dataclasses.asdict(training) | dataclasses.asdict(objective)
 
-    def sampled(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray:
-        return sampled_probabilities(self.model, self._batches(question_answers), samples, seed)
-
-    def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray | None:
-        if not hasattr(self.model, "attention_weights"):
-            return None
-        batch = self._batches(question_answers).batch([0])
-        with torch.no_grad():
-            encoding = self.model.encode(batch)
-            h = prior_samples(self.model, encoding, batch, samples, seed).index_select(1, batch.question_of)
-            return self.model.attention_given(h, encoding).double().cpu().numpy()
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        columns, words = self._pair_columns(question_answers), self.overlap.vocabulary
+        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, features=columns)
+        return predict(self.model, batches, samples, seed, attention and hasattr(self.model, "attention_weights"))
 
     def move_to(self, device: str) -> None:
         self.device = device
@@ -109,11 +107,6 @@ class NetworkStage:
     def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
         load_weights(self.model, weights | {FIXED_VECTORS: weights[FIXED_VECTORS].float()}, folder)
         self.model.eval().requires_grad_(False)
-
-    def _batches(self, question_answers: QuestionAnswers) -> PairBatches:
-        columns = self._pair_columns(question_answers)
-        words = self.overlap.vocabulary
-        return PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, features=columns)
 
     def _pair_columns(self, question_answers: QuestionAnswers) -> np.ndarray | None:
         """The counts that the network reads beside the words, [P, F]."""
@@ -130,17 +123,17 @@ class ScorerStage:
         # by name, so that a folder does not depend on what a later version takes without `features`
         self.architecture = architecture | ({} if named is None else {"features": list(named)})
 
-    def trainer(self, chosen: "AnswerRanker", lesson: Lesson) -> "OneGo":
-        return OneGo(self.model, lesson, chosen.seed)
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "DirectFit":
+        return DirectFit(self.model, data, settings.seed)
 
-    def training_record(self, chosen: "AnswerRanker") -> dict[str, Any]:
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
         return {}
 
-    def sampled(self, question_answers: QuestionAnswers, samples: int, seed: int) -> np.ndarray:
-        return expit(self.model.log_odds(question_answers))[None]  # [1, P]: without a latent all samples are one
-
-    def attention(self, question_answers: QuestionAnswers, samples: int, seed: int) -> None:
-        return None
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        probability = expit(self.model.log_odds(question_answers))  # [P]
+        return Prediction(probability, probability[None])  # without a latent all samples are one
 
     def move_to(self, device: str) -> None:
         """Its numbers are numpy's: they stay."""
@@ -152,17 +145,17 @@ class ScorerStage:
         load_weights(self.model, weights, folder)
 
 
-class OneGo:
-    """In the place of `training.Trainer`, for a model without steps: there is no checkpoint, and Ctrl-C ends it."""
+class DirectFit:
+    """In the place of `Trainer`, for a model without steps: there is no checkpoint, and Ctrl-C ends it at once."""
 
-    def __init__(self, scorer: AnswerScorer, lesson: Lesson, seed: int):
-        self.model, self.lesson, self.seed = scorer, lesson, seed
+    def __init__(self, scorer: AnswerScorer, data: TrainingData, seed: int):
+        self.model, self.data, self.seed = scorer, data, seed
         self.state = TrainingState()
 
     def train(self, resume: bool = False) -> TrainingState:
         """Learn, and take the dev MAP; there is nothing to `resume`."""
-        started, dev = time.monotonic(), self.lesson.dev
-        self.model.learn(self.lesson.train, dev, self.lesson.words, self.seed)
+        started, dev = time.monotonic(), self.data.dev
+        self.model.learn(self.data.train, dev, self.data.words, self.seed)
         ranking = ranking_record(self.model.log_odds(dev), dev.labels, dev.groups)
         self.state = TrainingState(
             seconds=time.monotonic() - started,

@@ -1,145 +1,136 @@
-"""The steps between questions and a first stage that learns: check settings, divide questions, choose sizes."""
+"""The steps of a fit, from settings and questions to a record of what was learned, which the estimator takes over."""
 
-import dataclasses
-import inspect
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from varitext.answers.folds import hold_out
-from varitext.answers.second_stage import Combination
-from varitext.answers.task import AnswerObjective
-from varitext.corpora.arranged import arrange
-from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
-from varitext.errors import InputError
+from varitext.answers.derived_settings import architecture_for, joined_columns
+from varitext.answers.first_stage import FirstStage, build_stage
+from varitext.answers.folds import out_of_fold, question_folds
+from varitext.answers.second_stage import Combination, OutOfFold
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import TrainingData
+from varitext.answers.training_run import TrainingRun
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError, TrainingDiverged
 from varitext.models.answers import ANSWER_MODELS
-from varitext.models.answers.features.overlap import COUNTS, PLACE, PairFeatures
-from varitext.models.answers.vocabulary import AnswerWords
-from varitext.training.settings import Progress, TrainingSettings
-
-if TYPE_CHECKING:
-    from varitext.answers.ranker import AnswerRanker
-
-EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
-SIZES = ("latent_dim", "hidden_dim", "layers", "dropout", "features", "position")
-FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
-TRAINING = (
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "averaging",
-    "kl_warm_up",
-    "patience",
-    "smoothing",
-    "samples",
-    "seed",
-)
+from varitext.models.answers.features.overlap import Overlap
+from varitext.runtime.threads import running_on
+from varitext.training.settings import TrainingState
+from varitext.training.trainer import Trainer
 
 
-class Lesson(NamedTuple):
-    """What one fit learns from, and how it is watched."""
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a fit has learned: all that a model folder keeps of a ranker, but for its settings."""
 
-    train: QuestionAnswers
-    dev: QuestionAnswers
-    words: AnswerWords
-    progress: Progress | None = None
-    checkpoint: Path | None = None
-    resume: bool = False
-
-
-class Unseen(NamedTuple):
-    """Training pairs as the second stage sees them."""
-
-    probability: np.ndarray  # out of fold
-    features: PairFeatures
-    labels: np.ndarray
-
-    def combination(self, columns: tuple[str, ...]) -> Combination:
-        return Combination.fit(self.probability, self.features.only(columns), self.labels)
+    first_stage: FirstStage
+    overlap: Overlap
+    combination: Combination | None  # the second stage, if there is one
+    training: dict[str, Any]  # the settings of the training loop
+    history: list[dict[str, float]]  # one record per round
+    corpus: dict[str, Any]  # name, part and SHA-256 of what it was fitted on
+    vectors: dict[str, Any]  # where word vectors began, and how many words had one
+    n_training_questions: int
+    n_training_pairs: int
+    n_dev_questions: int
+    dev_map: float
+    stopped: str  # why training ended
+    fit_seconds: float
+    out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not kept in the folder
 
 
-def check_settings(chosen: "AnswerRanker") -> None:
-    if chosen.model not in ANSWER_MODELS:
-        raise InputError(f"no model of answers is called {chosen.model!r}; there are: {', '.join(ANSWER_MODELS)}")
-    if chosen.features is not None and not ANSWER_MODELS[chosen.model].feature_names:
-        raise InputError(f"{chosen.model} has no features to choose from: leave out features")
-    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
-        if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
-            raise InputError(f"{name} must be at least 1, not {getattr(chosen, name)}")
-    if chosen.unseen_words < 0:
-        raise InputError(f"unseen_words must be 0 or more, not {chosen.unseen_words}")
-    if chosen.folds < 2:
-        raise InputError(f"folds must be at least 2, not {chosen.folds}")
-    if not 0 <= chosen.free_bits < np.inf:
-        raise InputError(f"free_bits must be 0 or more nats, not {chosen.free_bits}")
-    if not 0 <= chosen.dropout < 1:
-        raise InputError(f"dropout is a share from 0 to below 1, not {chosen.dropout}")
+def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]) -> None:
+    """Fit the model, then what joins it. `keep` is given what there is after each, also where a run was cut short."""
+    columns, folds = joined_columns(settings), settings.recipe.folds
+    fitted = fit_first_stage(settings, data, run.on_all_questions(folds) if columns else run, keep)
+    if not columns:
+        return
+    try:
+        found = fit_out_of_fold(settings, data, run)
+    except KeyboardInterrupt:
+        keep(replace(fitted, stopped="interrupted"))
+        raise
+    seconds = fitted.fit_seconds + found.seconds
+    keep(replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds))
 
 
-def divide(
-    chosen: "AnswerRanker", question_answers: QuestionAnswers, dev: QuestionAnswers | None
-) -> tuple[QuestionAnswers, QuestionAnswers]:
-    """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
-    train = subset(_without_long_answers(arrange(question_answers).question_answers, chosen), chosen.questions)
-    if dev is None:
-        train, dev = hold_out(train, chosen.dev_share, chosen.seed)
-    else:
-        dev = subset(arrange(dev).question_answers, chosen.questions)
-    check_both_labels(train)
-    return train, dev
+def fit_first_stage(
+    settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]
+) -> Learned:
+    stage = new_stage(settings, data)
+    trainer = stage.trainer(settings, data, run)
+    try:
+        trainer.train(run.resume)
+    except TrainingDiverged:  # the best weights so far are in place
+        keep(learned(settings, data, stage, trainer.state))
+        raise
+    fitted = learned(settings, data, stage, trainer.state)
+    keep(fitted)
+    _stop_if_interrupted(trainer.state)
+    return fitted
 
 
-def _without_long_answers(train: QuestionAnswers, chosen: "AnswerRanker") -> QuestionAnswers:
-    longest = chosen.longest_answer
-    if longest is None:
-        return train
-    kept = []
-    for question in train.questions:
-        short = tuple(one for one in question.candidates if len(one.words) <= longest)
-        kept += [question._replace(candidates=short)] if short else []
-    if not kept:
-        raise InputError(f"no training candidate has at most {longest} words (longest_answer)")
-    return dataclasses.replace(train, questions=tuple(kept))
+def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> OutOfFold:
+    """Predict every training pair by a model that never saw its question: what the second stage learns from."""
+    seconds = []
+
+    def predict_held_out(seen: QuestionAnswers, held_out: QuestionAnswers, run: TrainingRun) -> np.ndarray:
+        stage = new_stage(settings, data)
+        state = stage.trainer(settings, data._replace(train=seen), run).train(run.resume)
+        _stop_if_interrupted(state)
+        seconds.append(state.seconds)
+        stage.model.eval()
+        return stage.predict(held_out, settings.prediction_samples, settings.seed).probability
+
+    fold_of = question_folds(data.train, settings.recipe.folds, settings.seed)  # [questions]
+    probability = out_of_fold(data.train, fold_of, predict_held_out, run)
+    return OutOfFold(probability, data.overlap.features(data.train), data.train.labels, sum(seconds))
 
 
-def joined_columns(chosen: "AnswerRanker") -> tuple[str, ...]:
-    """What the second stage joins with the model's probability; none, and there is no second stage."""
-    if not ANSWER_MODELS[chosen.model].joins_columns:
-        return ()
-    return (COUNTS if chosen.counts else ()) + (PLACE if chosen.position else ())
+def new_stage(settings: AnswerSettings, data: TrainingData) -> FirstStage:
+    """The model with its first weights, before any training."""
+    architecture = architecture_for(settings, data.words)
+    return build_stage(settings.model, architecture, data.overlap, settings.device, settings.seed)
 
 
-def architecture_for(chosen: "AnswerRanker", words: AnswerWords) -> dict[str, Any]:
-    """The settings that the model itself is built with, of those that it has."""
-    sizes = {name: getattr(chosen, name) for name in SIZES}
-    has_start = words.start is not None
-    sizes["embedding_dim"] = words.start.shape[1] if has_start else chosen.embedding_dim or EMBEDDING_DIM
-    sizes["fixed_words"] = 0 if chosen.tune_word_vectors else words.n_known
-    parameters = inspect.signature(ANSWER_MODELS[chosen.model]).parameters
-    known = {name: value for name, value in sizes.items() if name in parameters}
-    return {"vocabulary_size": len(words.vocabulary)} | known
+def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:
+    """The training of a network as `fit` runs it, before its first step: for benchmarks."""
+    trainer = new_stage(settings, data).trainer(settings, data, TrainingRun())
+    if not isinstance(trainer, Trainer):
+        raise InputError(f"{settings.model} is not trained step by step")
+    return trainer
 
 
-def epochs_for(chosen: "AnswerRanker", train: QuestionAnswers) -> int:
-    """Those asked for, or enough for the model's `updates`; the networks of folds, with fewer pairs, make as many."""
-    if chosen.epochs is not None:
-        return chosen.epochs
-    right = np.bincount(train.groups, train.labels, train.n_questions)
-    wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
-    pairs = int(np.sum(right + np.minimum(wrong, chosen.most_wrong or np.inf)))
-    updates = ANSWER_MODELS[chosen.model].updates
-    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * chosen.batch_size / pairs)))
+def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
+    """Its `threads`, used as suits the training of its model."""
+    return running_on(settings.threads, ANSWER_MODELS[settings.model].side_by_side)
 
 
-def training_settings(chosen: "AnswerRanker") -> TrainingSettings:
-    """Those of one network; the time is shared with the networks of the folds."""
-    named = {name: getattr(chosen, name) for name in TRAINING}
-    settings = TrainingSettings(epochs=chosen.epochs_, time_limit=chosen.time_limit, **named)
-    if chosen.time_limit is None or not joined_columns(chosen):
-        return settings
-    return dataclasses.replace(settings, time_limit=chosen.time_limit / (1 + chosen.folds))
+def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> Learned:
+    """What there is once the first stage is trained, whole or in part; from now on it predicts."""
+    stage.model.eval().requires_grad_(False)
+    train = data.train
+    return Learned(
+        first_stage=stage,
+        overlap=data.overlap,
+        combination=None,
+        training=stage.training_record(settings, data.epochs),
+        history=state.history,
+        corpus={"name": train.name, "part": train.part, "sha256": train.sha256},
+        vectors={"start": data.words.source, "n_known": data.words.n_known},
+        n_training_questions=train.n_questions,
+        n_training_pairs=train.n_pairs,
+        n_dev_questions=data.dev.n_questions,
+        dev_map=state.best_record["dev_map"],
+        stopped=state.stopped,
+        fit_seconds=state.seconds,
+    )
 
 
-def answer_objective(chosen: "AnswerRanker") -> AnswerObjective:
-    return AnswerObjective(chosen.free_bits, chosen.most_wrong)
+def _stop_if_interrupted(state: TrainingState) -> None:
+    if state.stopped == "interrupted":
+        raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")

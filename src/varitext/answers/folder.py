@@ -1,14 +1,16 @@
-"""An AnswerRanker as a model folder (`store.py`), and back."""
+"""A ranker as a model folder (`store.py`), and back."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from varitext.answers.first_stage import build_stage
+from varitext.answers.fitting import Learned
 from varitext.answers.second_stage import Combination
+from varitext.answers.settings import AnswerSettings
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.models.answers import ANSWER_MODELS
@@ -16,57 +18,55 @@ from varitext.models.answers.features.overlap import Overlap
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, save_model
 
-if TYPE_CHECKING:
-    from varitext.answers.ranker import AnswerRanker
-
 KIND = "answer-ranker"
 FREQUENCIES = "overlap.document_frequencies"
-LEARNED = (
-    "corpus_",
-    "vectors_",
-    "n_training_questions_",
-    "n_training_pairs_",
-    "n_dev_questions_",
-    "dev_map_",
-    "stopped_",
-    "fit_seconds_",
+FACTS = (  # of the fit, in config.json under the names of the estimator's attributes
+    "corpus",
+    "vectors",
+    "n_training_questions",
+    "n_training_pairs",
+    "n_dev_questions",
+    "dev_map",
+    "stopped",
+    "fit_seconds",
 )
 
 
-def save_answer_ranker(ranker: "AnswerRanker", folder: Path, overwrite: bool) -> None:
-    settings = ranker.get_params(deep=False)
-    settings["vectors"] = None if isinstance(ranker.vectors, (WordVectors, type(None))) else str(ranker.vectors)
+class Restored(NamedTuple):
+    settings: AnswerSettings
+    learned: Learned
+
+
+def save(settings: AnswerSettings, learned: Learned, folder: Path, overwrite: bool) -> None:
+    vectors, stage, overlap = settings.vectors, learned.first_stage, learned.overlap
     config = {
-        "model": ranker.model,
-        "settings": settings,
-        "architecture": ranker.architecture_,
-        "training": ranker.training_,
-        "combination": None if ranker.combination_ is None else dataclasses.asdict(ranker.combination_),
-        "learned": {name: getattr(ranker, name) for name in LEARNED},
+        "model": settings.model,
+        "settings": settings.flat() | {"vectors": None if isinstance(vectors, WordVectors | None) else str(vectors)},
+        "architecture": stage.architecture,
+        "training": learned.training,
+        "combination": None if learned.combination is None else dataclasses.asdict(learned.combination),
+        "learned": {f"{name}_": getattr(learned, name) for name in FACTS},
     }
-    frequencies = torch.from_numpy(ranker.overlap_.document_frequencies.astype(np.int32))
-    weights = ranker.first_stage_.stored_weights() | {FREQUENCIES: frequencies}
-    save_model(folder, StoredModel(KIND, config, weights, ranker.vocabulary_, ranker.history_), overwrite)
+    frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
+    weights = stage.stored_weights() | {FREQUENCIES: frequencies}
+    save_model(folder, StoredModel(KIND, config, weights, overlap.vocabulary, learned.history), overwrite)
 
 
-def restore_answer_ranker(kind: type["AnswerRanker"], stored: StoredModel, folder: Path) -> "AnswerRanker":
-    config, weights = stored.config, dict(stored.weights)
-    ranker = kind(**config["settings"])
+def restore(stored: StoredModel, folder: Path) -> Restored:
+    config, weights, vocabulary = stored.config, dict(stored.weights), stored.vocabulary
+    settings = AnswerSettings.from_flat(config["settings"])
+    settings = dataclasses.replace(settings, device=usable_device(settings.device))
     if config["model"] not in ANSWER_MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
     frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
-    if not len(stored.vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
+    if not len(vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    ranker.device = usable_device(ranker.device)
-    for name in LEARNED:
-        setattr(ranker, name, config["learned"][name])
-    ranker.architecture_, ranker.training_ = config["architecture"], config["training"]
-    ranker.vocabulary_, ranker.history_ = stored.vocabulary, stored.metrics
-    ranker.overlap_ = Overlap(stored.vocabulary, frequencies, ranker.n_training_pairs_)
-    ranker.first_stage_ = build_stage(config["model"], config["architecture"], ranker.overlap_, ranker.device)
-    ranker.first_stage_.restore(weights, folder)
-    ranker.combination_ = _restored_combination(config["combination"])
-    return ranker
+    facts = {name: config["learned"][f"{name}_"] for name in FACTS}
+    overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
+    stage = build_stage(config["model"], config["architecture"], overlap, settings.device)
+    stage.restore(weights, folder)
+    combination = _restored_combination(config["combination"])
+    return Restored(settings, Learned(stage, overlap, combination, config["training"], stored.metrics, **facts))
 
 
 def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:

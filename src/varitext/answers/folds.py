@@ -1,21 +1,20 @@
 """Training questions kept from a network: a share that decides when to stop, and folds for an honest second stage.
 
 The second stage learns how far to trust a network beside counts and position. A network knows its own training pairs
-too well to be trusted on them, so each pair is judged by one that was trained without its question.
+too well to be trusted on them, so each pair is predicted by one that was trained without its question.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import choose_questions
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError
-from varitext.training.settings import PartOfProgress, Progress
 
-# trains on the first questions, with its checkpoint at the path, and gives the probability of each pair of the second
-Judge = Callable[[QuestionAnswers, QuestionAnswers, Path | None, Progress | None], np.ndarray]
+# trains on the first questions and gives the probability of each pair of the second, [P]
+PredictHeldOut = Callable[[QuestionAnswers, QuestionAnswers, TrainingRun], np.ndarray]
 
 
 def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionAnswers, QuestionAnswers]:
@@ -48,38 +47,15 @@ def question_folds(train: QuestionAnswers, folds: int, seed: int) -> np.ndarray:
 
 
 def out_of_fold(
-    train: QuestionAnswers, fold_of: np.ndarray, judge: Judge, progress: Progress | None, checkpoint: Path | None
+    train: QuestionAnswers, fold_of: np.ndarray, predict: PredictHeldOut, run: TrainingRun | None = None
 ) -> np.ndarray:
-    """The probability of every pair, judged without its fold; `fold_of` is the fold of each question."""
+    """The probability of every pair, predicted without its fold; `fold_of` is the fold of each question."""
+    run = run or TrainingRun()
     probability = np.empty(train.n_pairs)
-    folds = fold_of.max() + 1
+    folds = int(fold_of.max()) + 1
     for fold in range(folds):
-        if progress:
-            progress.note(f"fold {fold + 1} of {folds}: probabilities of questions that were not seen")
-        seen, unseen = choose_questions(train, fold_of != fold), choose_questions(train, fold_of == fold)
+        run.note(f"fold {fold + 1} of {folds}: probabilities of questions that were not seen")
+        seen, held_out = choose_questions(train, fold_of != fold), choose_questions(train, fold_of == fold)
         check_both_labels(seen)
-        watched = fold_progress(progress, fold, folds)
-        probability[fold_of[train.groups] == fold] = judge(seen, unseen, _fold_path(checkpoint, fold), watched)
+        probability[fold_of[train.groups] == fold] = predict(seen, held_out, run.on_fold(fold, folds))
     return probability
-
-
-def fold_progress(progress: Progress | None, fold: int | None, folds: int) -> Progress | None:
-    """The part of a whole fit that a fold takes; None is the network on all questions, which comes first.
-
-    Each of F folds trains on (F - 1)/F of the questions, all of them together on F - 1 times as many.
-    """
-    if progress is None:
-        return None
-    begun = 0.0 if fold is None else 1 + fold * (folds - 1) / folds
-    ended = 1.0 if fold is None else begun + (folds - 1) / folds
-    return PartOfProgress(progress, begun / folds, ended / folds)
-
-
-def _fold_path(checkpoint: Path | None, fold: int) -> Path | None:
-    return checkpoint and checkpoint.with_name(f"{checkpoint.stem}-fold-{fold + 1}{checkpoint.suffix}")
-
-
-def check_positions(train: QuestionAnswers) -> None:
-    """Some candidate's place in its document is known."""
-    if not any(one.position is not None for question in train.questions for one in question.candidates):
-        raise InputError(f"{train.name} ({train.part}) does not tell where its candidates stand: leave out position")

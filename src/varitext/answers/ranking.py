@@ -1,25 +1,19 @@
-"""What comes out of an answer ranker: a ranking that knows how sure it is, and the record of an evaluation.
-
-And what goes in for one: a question and its candidates, as texts, become a corpus.
-"""
+"""What comes out of an answer ranker: a ranking that knows how sure it is, and the record of an evaluation."""
 
 import dataclasses
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from varitext.batches.pairs import UNKNOWN, PairBatches
+from varitext.answers.prediction import Prediction
 from varitext.corpora.arranged import Arranged
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
-from varitext.errors import InputError
+from varitext.corpora.question_answers import Question, QuestionAnswers
 from varitext.evaluation.calibration import CalibrationRecord, calibration_record
 from varitext.evaluation.posterior_ranks import RankCalibration, best_probability, rank_calibration, rank_intervals
 from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
-from varitext.text import Vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,70 +60,27 @@ class AnswerEvaluation:
         return records | by_question_word | named
 
 
-# In: texts
+# A ranking
 
 
-def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int | None] | None) -> QuestionAnswers:
-    """One question as a corpus, or one line that says what is wrong with it."""
-    if not isinstance(question, str) or not (question_words := sentence_words(question)):
-        raise InputError("the question is empty")
-    _check_candidates(candidates)
-    positions = [None] * len(candidates) if positions is None else positions
-    _check_positions(positions, len(candidates))
-    listed = tuple(
-        Candidate(str(place), sentence_words(text), text, 0, position)
-        for place, (text, position) in enumerate(zip(candidates, positions, strict=True))
-    )
-    return QuestionAnswers("question", "all", (), (Question("0", question_words, question, listed),))
-
-
-def _check_candidates(candidates: Sequence[str]) -> None:
-    if isinstance(candidates, str) or not all(isinstance(one, str) for one in candidates):
-        raise InputError("candidates are a list of texts")
-    if not len(candidates):
-        raise InputError("there are no candidates")
-
-
-def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None:
-    if len(positions) != n_candidates:
-        raise InputError(f"there are {n_candidates} candidates and {len(positions)} positions")
-    if any(one is not None and one < 0 for one in positions):
-        raise InputError("positions count from 0: none is negative")
-
-
-def check_known(corpus: QuestionAnswers, vocabulary: Vocabulary) -> None:
-    """The question and at least one of its candidates have a word of the vocabulary."""
-    batch = PairBatches(corpus, vocabulary).batch([0])
-    if not (batch.questions.tokens > UNKNOWN).any():
-        raise InputError("the question has no word that the model knows; the training questions had none of them")
-    if not (batch.answers.tokens > UNKNOWN).any():
-        raise InputError("no candidate has a word that the model knows")
-
-
-# Out: a ranking
-
-
-def ranked(
-    arranged: Arranged, probability: np.ndarray, sampled: np.ndarray, attention: np.ndarray | None
-) -> tuple[RankedCandidate, ...]:
-    """The candidates of one question, best first, by `probability` [P]; how sure that is, by `sampled` [S, P].
-
-    `attention` is the weight of each word of each candidate in each sample, [S, P, T].
-    """
+def ranked(arranged: Arranged, prediction: Prediction) -> tuple[RankedCandidate, ...]:
+    """The candidates of one question, best first, by their probability; how sure that is, by the samples."""
     question = arranged.question_answers.questions[0]
-    candidates, best = question.candidates, best_probability(sampled)
-    low, high = rank_intervals(sampled, _draws_for(question)).tolist()
-    ranks = rankdata(-probability, "min")
+    candidates, best = question.candidates, best_probability(prediction.sampled)
+    low, high = rank_intervals(prediction.sampled, _draws_for(question)).tolist()
+    ranks = rankdata(-prediction.probability, "min")
+    attention = _over_samples(prediction.attention, len(candidates))
     return tuple(
         RankedCandidate(
             candidates[row].text,
             int(arranged.place[row]),
             int(ranks[row]),
-            float(probability[row]),
+            float(prediction.probability[row]),
             float(best[row]),
             (low[row], high[row]),
             candidates[row].words,
-            *_over_samples(attention, row, len(candidates[row].words)),
+            attention[row].mean,
+            attention[row].std,
         )
         for row in np.lexsort((np.arange(len(ranks)), ranks))
     )
@@ -140,15 +91,20 @@ def _draws_for(question: Question) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(" ".join(question.words).encode()))
 
 
-def _over_samples(attention: np.ndarray | None, row: int, n_words: int) -> tuple[tuple[float, ...] | None, ...]:
-    """Mean and standard deviation of the weight of each word of one candidate."""
+class _Attention(NamedTuple):
+    """The weight of each word of one candidate, over samples."""
+
+    mean: tuple[float, ...] | None
+    std: tuple[float, ...] | None
+
+
+def _over_samples(attention: list[np.ndarray] | None, n_candidates: int) -> list[_Attention]:
     if attention is None:
-        return None, None
-    weights = attention[:, row, :n_words]  # [S, T]
-    return tuple(weights.mean(0).tolist()), tuple(weights.std(0).tolist())
+        return [_Attention(None, None)] * n_candidates
+    return [_Attention(tuple(one.mean(0).tolist()), tuple(one.std(0).tolist())) for one in attention]
 
 
-# Out: an evaluation
+# An evaluation
 
 
 def answer_evaluation(

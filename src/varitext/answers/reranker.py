@@ -158,7 +158,7 @@ def _first_known(*values: Any) -> Any:
 
 def _result(document: Document, ranked: RankedCandidate) -> Result:
     attention = None
-    if ranked.attention_mean is not None:
+    if ranked.attention_mean is not None and ranked.attention_std is not None:
         weights = zip(ranked.words, ranked.attention_mean, ranked.attention_std, strict=True)
         attention = tuple(WordAttention(*one) for one in weights)
     return Result(document, ranked.probability, ranked.rank, ranked.probability_best, ranked.rank_interval, attention)

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from varitext.answers.prediction import Prediction
 from varitext.models.answers.features.overlap import PairFeatures
 
 SMALLEST = 1e-12  # a probability nearer to 0 or 1 has no finite log odds worth the name
@@ -40,15 +41,40 @@ class Combination:
         parts = _within_and_between((values - mean) / scale, features.question_of)
         regression = LogisticRegression(C=1.0, max_iter=1000).fit(parts, labels)
         within, between = np.split(regression.coef_[0], 2)
-        numbers = [tuple(map(float, one)) for one in (mean, scale, within, between)]
-        return cls(("log_odds", *features.columns), *numbers, float(regression.intercept_[0]))
+        return cls(
+            ("log_odds", *features.columns),
+            mean=tuple(mean.tolist()),
+            scale=tuple(scale.tolist()),
+            within=tuple(within.tolist()),
+            between=tuple(between.tolist()),
+            intercept=float(regression.intercept_[0]),
+        )
 
     def probability(self, probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
         """The combined probability of each pair, given all candidates of its question."""
         values = _with_log_odds(probabilities, features.only(self.columns[1:]))
         standardised = (values - np.array(self.mean)) / np.array(self.scale)
         parts = _within_and_between(standardised, features.question_of)
-        return expit(parts @ np.concatenate([self.within, self.between]) + self.intercept)
+        log_odds: np.ndarray = parts @ np.concatenate([self.within, self.between]) + self.intercept
+        return expit(log_odds)
+
+    def join(self, prediction: Prediction, features: PairFeatures) -> Prediction:
+        """The same for the mean of samples, and for every one of them."""
+        sampled = np.stack([self.probability(one, features) for one in prediction.sampled])
+        return prediction._replace(probability=self.probability(prediction.probability, features), sampled=sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Training pairs as the second stage sees them: predicted by models that never saw their questions."""
+
+    probability: np.ndarray  # [P]
+    features: PairFeatures
+    labels: np.ndarray  # [P]
+    seconds: float  # of training those models
+
+    def combination(self, columns: tuple[str, ...]) -> Combination:
+        return Combination.fit(self.probability, self.features.only(columns), self.labels)
 
 
 def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
 """What a user can set of an answer ranker: the records that fitting reads, and the options of `varitext fit`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from varitext.records import setting
+from varitext.records import record_from_dict, setting
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
     from varitext.models.answers.vocabulary import VectorSource
@@ -68,3 +68,16 @@ class AnswerSettings:
         0, "Same seed, same bits, on one machine and thread count.", "training", "N", minimum=0, maximum=2**32 - 1
     )
     recipe: AnswerRecipe = AnswerRecipe()
+
+    def flat(self) -> dict[str, Any]:
+        """Every setting by its name, those of the recipe among the others: so the model folder keeps them."""
+        own = {name: value for name, value in vars(self).items() if name != "recipe"}
+        return own | vars(self.recipe)
+
+    @classmethod
+    def from_flat(cls, values: Mapping[str, Any]) -> "AnswerSettings":
+        """Settings by name, those of the recipe among the others; absent ones take their defaults."""
+        names = {field.name for field in fields(AnswerRecipe)}
+        recipe = record_from_dict(AnswerRecipe, {name: value for name, value in values.items() if name in names})
+        own = {name: value for name, value in values.items() if name not in names}
+        return record_from_dict(cls, own | {"recipe": recipe})

@@ -252,9 +252,11 @@ def document_lesson(corpus: str, part: str, data_dir: Path | None, model: str, s
 
 def _answer_lesson(corpus: str, part: str, data_dir: Path | None, model: str, settings: dict[str, Any]) -> Lesson:
     from varitext.answers.ranker import AnswerRanker
+    from varitext.answers.settings import AnswerSettings
     from varitext.models.answers import ANSWER_MODELS
 
     train, dev = learning_questions(corpus, part, data_dir)
     chosen = given(settings | {"vectors": vector_source(settings["vectors"], data_dir)})
-    ranker = AnswerRanker(model, tune_word_vectors=chosen.pop("tune_vectors", False), **chosen)
+    named = {"model": model, "tune_word_vectors": chosen.pop("tune_vectors", False)}
+    ranker = AnswerRanker(**vars(AnswerSettings.from_flat(named | chosen)))
     return Lesson(ranker, train, dev, {"name": corpus}, "pair", ANSWER_MODELS[model].has_latent, answers_learned)

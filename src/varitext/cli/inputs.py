@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 def load_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
-    from varitext.answers.folder import KIND
-    from varitext.store import stored_kind
+    from varitext.documents.model import DocumentModel
 
-    if stored_kind(folder) == KIND:
+    model = load_any(folder, threads, device)
+    if not isinstance(model, DocumentModel):
         raise InputError(
             f"{folder} holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
         )
-    return load_any(folder, threads, device)
+    return model
 
 
 def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
-    from varitext.documents.folder import KIND
-    from varitext.store import stored_kind
+    from varitext.answers.ranker import AnswerRanker
 
-    if stored_kind(folder) == KIND:
+    model = load_any(folder, threads, device)
+    if not isinstance(model, AnswerRanker):
         raise InputError(f"{folder} holds a model of documents: this needs one of answers, as `fit --model nasm` gives")
-    return load_any(folder, threads, device)
+    return model
 
 
 # Documents

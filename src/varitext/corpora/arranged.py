@@ -34,7 +34,7 @@ def arrange(question_answers: QuestionAnswers) -> Arranged:
         numbered.sort(key=lambda one: (one[0].words, one[0].position or 0, one[0].id, one[0].label))
         given.append((question._replace(words=question.words[:LONGEST_SENTENCE]), numbered))
     given.sort(key=lambda one: (one[0].words, one[0].id))
-    _say_cuts(question_answers)
+    _warn_of_cuts(question_answers)
     questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
     place = np.array([number for _, numbered in given for _, number in numbered], np.int64)
     return Arranged(replace(question_answers, questions=questions), place)
@@ -45,9 +45,10 @@ def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> Q
     return replace(question_answers, questions=tuple(itertools.compress(question_answers.questions, chosen)))
 
 
-def _say_cuts(question_answers: QuestionAnswers) -> None:
-    every = [one for question in question_answers.questions for one in (question, *question.candidates)]
-    lengths = [len(one.words) for one in every if len(one.words) > LONGEST_SENTENCE]
+def _warn_of_cuts(question_answers: QuestionAnswers) -> None:
+    questions = question_answers.questions
+    sentences = [words for one in questions for words in (one.words, *(other.words for other in one.candidates))]
+    lengths = [len(words) for words in sentences if len(words) > LONGEST_SENTENCE]
     if lengths:
         many = "sentences are" if len(lengths) > 1 else "sentence is"
         warnings.warn(

@@ -68,7 +68,7 @@ class QuestionAnswers:
             if not question.candidates:
                 raise InputError(f"{self.name}: question {question.id} has no candidates")
 
-    def __array__(self, *_, **__) -> np.ndarray:
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
         """Whoever takes the record for a matrix of counts, such as `DocumentModel`, hears what it is."""
         raise InputError(f"{self.name} is a corpus of questions and answers, not of documents")
 
@@ -127,21 +127,21 @@ def check_both_labels(question_answers: QuestionAnswers) -> None:
 
 
 def group_pairs(pairs: Iterable[Pair]) -> tuple[Question, ...]:
-    """Questions in order of first appearance, each with its candidates in order; a contradiction is said, and kept."""
+    """Questions in order of first appearance, each with its candidates; a contradiction is kept, with a warning."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         group = groups.setdefault(pair.question_id, [])
         if group and group[0].question != pair.question:
             raise InputError(f"{pair.where}: question id {pair.question_id!r} has another question above")
         group.append(pair)
-    _say_contradictions(groups.values())
+    _warn_of_contradictions(groups.values())
     return tuple(
         Question(question_id, group[0].question_words, group[0].question, tuple(pair.candidate for pair in group))
         for question_id, group in groups.items()
     )
 
 
-def _say_contradictions(groups: Iterable[Sequence[Pair]]) -> None:
+def _warn_of_contradictions(groups: Iterable[Sequence[Pair]]) -> None:
     """The same answer to the same question, once right and once wrong, is a mistake that only the user can mend."""
     contradictions = []
     for group in groups:

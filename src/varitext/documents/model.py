@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +35,7 @@ from varitext.models.documents.recipe import Recipe
 from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.threads import running_on
-from varitext.store import load_as
+from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.training.settings import Progress, TrainingState
 
@@ -287,7 +286,12 @@ class DocumentModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @classmethod
     def load(cls, folder: str | Path) -> "DocumentModel":
-        return load_as(Path(folder), KIND, partial(restore_document_model, cls))
+        return load_as(Path(folder), KIND, cls.from_stored)
+
+    @classmethod
+    def from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
+        """The model in a model folder that was read already."""
+        return restore_document_model(cls, stored, folder)
 
     # Inside
 

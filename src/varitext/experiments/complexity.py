@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from varitext.answers.ranker import AnswerRanker
+from varitext.answers.fitting import new_trainer, training_threads
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import learn_from
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, MODELS, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
@@ -28,7 +30,7 @@ def measure(plan: Plan) -> dict[str, Any]:
     seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in MODELS}
     for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
         for model, one in steps.items():
-            with one.ranker.running():
+            with training_threads(one.settings):
                 seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
             with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
@@ -43,8 +45,8 @@ class Steps:
 
     def __init__(self, model: str, plan: Plan):
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
-        self.ranker = AnswerRanker(model, threads=plan.threads)
-        self.trainer = self.ranker.trainer_for(train, train)
+        self.settings = AnswerSettings(model, threads=plan.threads)
+        self.trainer = new_trainer(self.settings, learn_from(self.settings, train, train))
         self.network, self.task = self.trainer.model, self.trainer.task
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))

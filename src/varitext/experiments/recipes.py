@@ -1,4 +1,4 @@
-"""What the points are made of: one change at a time to LSTM + Att, judged on WikiQA's training questions.
+"""What the points are made of: one change at a time to LSTM + Att, evaluated on WikiQA's training questions.
 
 Not a table of the paper, but the evidence for our defaults. Each training question is ranked by a network that was
 trained without its third of them (dev questions choose when to stop); no test question is looked at.
@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.fitting import new_stage, training_threads
 from varitext.answers.folds import out_of_fold, question_folds
-from varitext.answers.ranker import AnswerRanker
 from varitext.answers.second_stage import cross_fitted
-from varitext.answers.task import sampled_probabilities
-from varitext.batches.pairs import PairBatches
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import learn_from
+from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
+from varitext.text import Vocabulary
 
 CORPUS = "wikiqa"
 FOLDS = 3
@@ -53,36 +55,40 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
-    settings = {"model": "lstm_attention"} | CHANGES[change] | ({"epochs": 1} if plan.quick else {})
-    ranker = AnswerRanker(seed=seed, threads=plan.threads, **settings)
+    chosen: dict[str, Any] = {"model": "lstm_attention", "seed": seed, "threads": plan.threads}
+    settings = AnswerSettings.from_flat(chosen | CHANGES[change] | ({"epochs": 1} if plan.quick else {}))
     train, dev = (
-        subset(arrange(load_part(CORPUS, part, plan)).question_answers, ranker.questions) for part in ("train", "dev")
+        subset(arrange(load_part(CORPUS, part, plan)).question_answers, settings.questions) for part in ("train", "dev")
     )
-    judged = Judged(ranker, dev)
-    with ranker.running():
+    networks = FoldNetworks(settings, dev)
+    with training_threads(settings):
         fold_of = question_folds(train, FOLDS, seed=0)
-        unseen = out_of_fold(train, fold_of, judged.judge, None, None)
-    features = Overlap.learn(train, ranker.vocabulary_).features(train)
-    found = {"alone": _map(train, unseen)}
+        probability = out_of_fold(train, fold_of, networks.predict_held_out)
+    features = Overlap.learn(train, networks.vocabulary).features(train)
+    found = {"alone": _map(train, probability)}
     for name, columns in (("counts", COUNTS), ("counts_position", COUNTS + PLACE)):
-        combined = cross_fitted(unseen, features.only(columns), train.labels, fold_of[train.groups])
+        combined = cross_fitted(probability, features.only(columns), train.labels, fold_of[train.groups])
         found[name] = _map(train, combined)
-    return found | {"dev_map": round(float(np.mean(judged.dev_maps)), 5), "dev_kl": round(judged.kl, 6)}
+    return found | {"dev_map": round(float(np.mean(networks.dev_maps)), 5), "dev_kl": round(networks.kl, 6)}
 
 
-class Judged:
+class FoldNetworks:
     """Trains a network without some questions, and remembers how it went."""
 
-    def __init__(self, ranker: AnswerRanker, dev: QuestionAnswers):
-        self.ranker, self.dev, self.dev_maps, self.kl = ranker, dev, [], 0.0
+    def __init__(self, settings: AnswerSettings, dev: QuestionAnswers):
+        self.settings, self.dev, self.kl = settings, dev, 0.0
+        self.dev_maps: list[float] = []
+        self.vocabulary: Vocabulary  # of the last
 
-    def judge(self, seen: QuestionAnswers, unseen: QuestionAnswers, *_: object) -> np.ndarray:
-        trainer = self.ranker.trainer_for(seen, self.dev)
-        state = trainer.train()
-        self.dev_maps.append(state.best_record["dev_map"])
-        self.kl = max(self.kl, state.best_record["dev_kl"])
-        batches = PairBatches(unseen, self.ranker.vocabulary_, 512)
-        return sampled_probabilities(trainer.model.eval(), batches, self.ranker.prediction_samples, seed=0).mean(0)
+    def predict_held_out(self, seen: QuestionAnswers, held_out: QuestionAnswers, run: TrainingRun) -> np.ndarray:
+        data = learn_from(self.settings, seen, self.dev)
+        stage = new_stage(self.settings, data)
+        best = stage.trainer(self.settings, data, run).train().best_record
+        self.vocabulary = data.words.vocabulary
+        self.dev_maps.append(best["dev_map"])
+        self.kl = max(self.kl, best["dev_kl"])
+        stage.model.eval()
+        return stage.predict(held_out, self.settings.prediction_samples, seed=0).probability
 
 
 def _map(corpus: QuestionAnswers, probability: np.ndarray) -> float:

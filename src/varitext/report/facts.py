@@ -66,7 +66,10 @@ def file_hashes(source: Documents | QuestionAnswers | None, folder: Path | None)
 
 def settings_of(model: "DocumentModel | AnswerRanker") -> dict[str, Any]:
     """All that was set, and what training and the network were given in the end."""
-    named = {"setting": model.get_params(deep=False), "training": model.training_, "network": model.architecture_}
+    from varitext.answers.ranker import AnswerRanker
+
+    chosen = model.settings.flat() if isinstance(model, AnswerRanker) else model.get_params(deep=False)
+    named = {"setting": chosen, "training": model.training_, "network": model.architecture_}
     return {f"{kind}: {name}": value for kind, values in named.items() for name, value in values.items()}
 
 

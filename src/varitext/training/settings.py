@@ -71,8 +71,10 @@ class Score(NamedTuple):
 
 class Task(Protocol):
     steps_per_epoch: int
-    fingerprint: str
-    """Tells one set of training examples from another: a checkpoint belongs to its data."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells one set of training examples from another: a checkpoint belongs to its data."""
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """The training batches of one epoch, in an order that depends on seed and epoch alone."""

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import AnswerRecipe
 from varitext.batches.pairs import padded, reading_form
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
@@ -557,7 +558,13 @@ def test_convolution_by_hand(lengths, shape):
 
 # In the ranker
 
-QUICK = {"vectors": VECTORS, "embedding_dim": 6, "epochs": 2, "threads": 1, "folds": 2, "dropout": 0.1}
+QUICK = {
+    "vectors": VECTORS,
+    "embedding_dim": 6,
+    "epochs": 2,
+    "threads": 1,
+    "recipe": AnswerRecipe(folds=2, dropout=0.1),
+}
 
 
 @pytest.mark.parametrize(
@@ -606,7 +613,9 @@ def test_second_stage_learns_from_questions_that_a_system_has_not_seen(monkeypat
         learn(self, train, dev, words, seed)
 
     monkeypatch.setattr(WordAlignment, "learn", watched)
-    AnswerRanker("word_alignment", counts=True, **QUICK | {"folds": 3}).fit(TRAIN, DEV)
+    AnswerRanker("word_alignment", counts=True, **QUICK | {"recipe": AnswerRecipe(folds=3, dropout=0.1)}).fit(
+        TRAIN, DEV
+    )
     assert [questions for questions, _ in seen] == [60, 40, 40, 40] and len({size for _, size in seen}) == 1
 
 

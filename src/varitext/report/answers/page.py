@@ -111,7 +111,7 @@ def _training_section(judged: JudgedAnswers) -> str:
     curves = training_curves(judged.ranker.history_, answer_measures(judged.has_latent))
     if not curves:
         return section("How the fit went", f"{judged.ranker.model} learns in one go: there is no curve.", "")
-    rounds = judged.ranker.smoothing
+    rounds = judged.ranker.settings.recipe.smoothing
     chosen = "The round" if rounds == 1 else f"The last of the {rounds} rounds in a row"
     reading = f"Dev questions after each round. {chosen} with the highest {'' if rounds == 1 else 'mean '}MAP was kept."
     if len(curves) > 2:

@@ -1,0 +1,88 @@
+"""From a user's settings to those of the parts: how the model is built, how it is trained, and what joins it."""
+
+import dataclasses
+import inspect
+from typing import Any
+
+import numpy as np
+
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.task import AnswerObjective
+from varitext.errors import InputError
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers.features.overlap import COUNTS, PLACE
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.training.settings import TrainingSettings
+
+EMBEDDING_DIM = 50  # the paper's; where there are no vectors to take it from
+
+
+def check_settings(settings: AnswerSettings) -> None:
+    recipe = settings.recipe
+    if settings.model not in ANSWER_MODELS:
+        raise InputError(f"no model of answers is called {settings.model!r}; there are: {', '.join(ANSWER_MODELS)}")
+    if settings.features is not None and not ANSWER_MODELS[settings.model].feature_names:
+        raise InputError(f"{settings.model} has no features to choose from: leave out features")
+    named = settings.flat()
+    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
+        if named[name] is not None and named[name] < 1:
+            raise InputError(f"{name} must be at least 1, not {named[name]}")
+    if settings.unseen_words < 0:
+        raise InputError(f"unseen_words must be 0 or more, not {settings.unseen_words}")
+    if recipe.folds < 2:
+        raise InputError(f"folds must be at least 2, not {recipe.folds}")
+    if not 0 <= recipe.free_bits < np.inf:
+        raise InputError(f"free_bits must be 0 or more nats, not {recipe.free_bits}")
+    if not 0 <= recipe.dropout < 1:
+        raise InputError(f"dropout is a share from 0 to below 1, not {recipe.dropout}")
+
+
+def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, Any]:
+    """The settings that the model itself is built with, of those that it has."""
+    recipe = settings.recipe
+    given = settings.embedding_dim or EMBEDDING_DIM
+    sizes = {
+        "latent_dim": settings.latent_dim,
+        "hidden_dim": recipe.hidden_dim,
+        "layers": recipe.layers,
+        "dropout": recipe.dropout,
+        "features": settings.features,
+        "position": settings.position,
+        "embedding_dim": given if words.start is None else words.start.shape[1],
+        "fixed_words": 0 if settings.tune_word_vectors else words.n_known,
+    }
+    parameters = inspect.signature(ANSWER_MODELS[settings.model]).parameters
+    known = {name: value for name, value in sizes.items() if name in parameters}
+    return {"vocabulary_size": len(words.vocabulary)} | known
+
+
+def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings:
+    """Those of one network; the time is shared with the networks of the folds."""
+    recipe = settings.recipe
+    training = TrainingSettings(
+        epochs=epochs,
+        batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+        kl_warm_up=recipe.kl_warm_up,
+        samples=recipe.samples,
+        weight_decay=recipe.weight_decay,
+        averaging=recipe.averaging,
+        patience=recipe.patience,
+        smoothing=recipe.smoothing,
+        time_limit=settings.time_limit,
+        seed=settings.seed,
+    )
+    if settings.time_limit is None or not joined_columns(settings):
+        return training
+    return dataclasses.replace(training, time_limit=settings.time_limit / (1 + recipe.folds))
+
+
+def answer_objective(settings: AnswerSettings) -> AnswerObjective:
+    return AnswerObjective(settings.recipe.free_bits, settings.recipe.most_wrong)
+
+
+def joined_columns(settings: AnswerSettings) -> tuple[str, ...]:
+    """What the second stage joins with the model's probability; none, and there is no second stage."""
+    if not ANSWER_MODELS[settings.model].joins_columns:
+        return ()
+    return (COUNTS if settings.counts else ()) + (PLACE if settings.position else ())

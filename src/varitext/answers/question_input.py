@@ -1,0 +1,49 @@
+"""What goes into a ranking: a question and its candidates, as texts, become a corpus of one question."""
+
+from collections.abc import Sequence
+
+from varitext.batches.pairs import reading_form
+from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
+from varitext.errors import InputError
+from varitext.text import Vocabulary
+
+
+def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int | None] | None) -> QuestionAnswers:
+    """One question as a corpus, or one line that says what is wrong with it."""
+    if not isinstance(question, str) or not (question_words := sentence_words(question)):
+        raise InputError("the question is empty")
+    _check_candidates(candidates)
+    positions = [None] * len(candidates) if positions is None else positions
+    _check_positions(positions, len(candidates))
+    listed = tuple(
+        Candidate(str(place), sentence_words(text), text, 0, position)
+        for place, (text, position) in enumerate(zip(candidates, positions, strict=True))
+    )
+    return QuestionAnswers("question", "all", (), (Question("0", question_words, question, listed),))
+
+
+def _check_candidates(candidates: Sequence[str]) -> None:
+    if isinstance(candidates, str) or not all(isinstance(one, str) for one in candidates):
+        raise InputError("candidates are a list of texts")
+    if not len(candidates):
+        raise InputError("there are no candidates")
+
+
+def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None:
+    if len(positions) != n_candidates:
+        raise InputError(f"there are {n_candidates} candidates and {len(positions)} positions")
+    if any(one is not None and one < 0 for one in positions):
+        raise InputError("positions count from 0: none is negative")
+
+
+def check_known(corpus: QuestionAnswers, vocabulary: Vocabulary) -> None:
+    """The question and at least one of its candidates have a word of the vocabulary."""
+    question = corpus.questions[0]
+    if not _has_known_word(question.words, vocabulary):
+        raise InputError("the question has no word that the model knows; the training questions had none of them")
+    if not any(_has_known_word(one.words, vocabulary) for one in question.candidates):
+        raise InputError("no candidate has a word that the model knows")
+
+
+def _has_known_word(words: Sequence[str], vocabulary: Vocabulary) -> bool:
+    return any(reading_form(word) in vocabulary.index for word in words)

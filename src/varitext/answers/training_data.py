@@ -1,0 +1,85 @@
+"""What a fit learns from: questions to train on, dev questions that choose when to stop, words, and how many epochs."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.answers.folds import hold_out
+from varitext.answers.settings import AnswerSettings
+from varitext.corpora.arranged import arrange
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
+from varitext.errors import InputError
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.vocabulary import AnswerWords, learn_words
+
+FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
+
+
+class TrainingData(NamedTuple):
+    train: QuestionAnswers
+    dev: QuestionAnswers
+    words: AnswerWords
+    overlap: Overlap
+    epochs: int
+
+
+def training_data(
+    settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
+) -> TrainingData:
+    """What `fit` makes of the questions that it is given, or one line that says why they do not do."""
+    check_both_labels(question_answers)
+    if settings.position:
+        _check_positions(question_answers)
+    return learn_from(settings, *_divide(settings, question_answers, dev))
+
+
+def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
+    """The same for questions that are divided and chosen already."""
+    unseen = 0 if settings.tune_word_vectors else settings.unseen_words  # among tuned ones they would be out of place
+    words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
+    return TrainingData(train, dev, words, Overlap.learn(train, words.vocabulary), epochs_for(settings, train))
+
+
+def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
+    """Those asked for, or enough for the model's `updates`; the networks of folds, with fewer pairs, make as many."""
+    if settings.epochs is not None:
+        return settings.epochs
+    right = np.bincount(train.groups, train.labels, train.n_questions)
+    wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
+    pairs = int(np.sum(right + np.minimum(wrong, settings.recipe.most_wrong or np.inf)))
+    updates = ANSWER_MODELS[settings.model].updates
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * settings.batch_size / pairs)))
+
+
+def _divide(
+    settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
+) -> tuple[QuestionAnswers, QuestionAnswers]:
+    """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
+    train = _without_long_answers(arrange(question_answers).question_answers, settings.longest_answer)
+    train = subset(train, settings.questions)
+    if dev is None:
+        train, dev = hold_out(train, settings.recipe.dev_share, settings.seed)
+    else:
+        dev = subset(arrange(dev).question_answers, settings.questions)
+    check_both_labels(train)
+    return train, dev
+
+
+def _without_long_answers(train: QuestionAnswers, longest: int | None) -> QuestionAnswers:
+    if longest is None:
+        return train
+    kept = []
+    for question in train.questions:
+        short = tuple(one for one in question.candidates if len(one.words) <= longest)
+        kept += [question._replace(candidates=short)] if short else []
+    if not kept:
+        raise InputError(f"no training candidate has at most {longest} words (longest_answer)")
+    return dataclasses.replace(train, questions=tuple(kept))
+
+
+def _check_positions(train: QuestionAnswers) -> None:
+    """Some candidate's place in its document is known."""
+    if not any(one.position is not None for question in train.questions for one in question.candidates):
+        raise InputError(f"{train.name} ({train.part}) does not tell where its candidates stand: leave out position")
