@@ -208,7 +208,7 @@ def test_tables_of_defaults_agree(page, heading, record):
 def test_table_of_settings_of_answers_agrees():
     from varitext.answers.ranker import AnswerRanker
 
-    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in rows(section("answers.md", "## Settings"))]
+    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in rows(section("answer-settings.md", "## Settings"))]
     parameters = inspect.signature(AnswerRanker).parameters.values()
     assert said == [(parameter.name, str(parameter.default)) for parameter in parameters]
 
@@ -216,13 +216,13 @@ def test_table_of_settings_of_answers_agrees():
 def test_table_of_the_recipe_of_answers_agrees():
     from varitext.answers.settings import AnswerRecipe
 
-    said = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("answers.md", "## Recipe"))]
+    said = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("answer-settings.md", "## Recipe"))]
     assert said == [(field.name, str(field.default)) for field in dataclasses.fields(AnswerRecipe)]
 
 
 def test_table_of_settings_names_options_that_exist():
     options = {word for parameter in typer.main.get_command(app).commands["fit"].params for word in parameter.opts}
-    tables = section("answers.md", "## Settings") + section("answers.md", "## Recipe")
+    tables = section("answer-settings.md", "## Settings") + section("answer-settings.md", "## Recipe")
     cells = [row[2].split(" of ")[0].strip("`") for row in rows(tables)]
     typed = {cell for cell in cells if cell} - {"--samples"}  # that one belongs to other commands, as the table says
     assert len(typed) > 10 and typed <= options
