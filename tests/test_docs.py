@@ -182,7 +182,7 @@ def test_the_site_builds_and_fetches_nothing(tmp_path):
     assert done.returncode == 0, done.stderr
     pages = sorted(tmp_path.rglob("*.html"))
     assert len(pages) > len(PAGES) + 10
-    fetched = re.compile(r"<(?:script|img|iframe)[^>]* src=\"?https?:|<link[^>]* rel=\"?stylesheet[^>]* href=\"?https?:")
+    fetched = re.compile(r"<(?:script|img|iframe)[^>]* src=\"?http|<link[^>]* rel=\"?stylesheet[^>]* href=\"?http")
     assert not [page.name for page in pages if fetched.search(page.read_text(encoding="utf-8"))]
     reference = (tmp_path / "reference" / "documents.html").read_text(encoding="utf-8")
     assert 'id="varitext.documents.model.DocumentModel.fit"' in reference
@@ -208,7 +208,8 @@ def test_tables_of_defaults_agree(page, heading, record):
 def test_table_of_settings_of_answers_agrees():
     from varitext.answers.ranker import AnswerRanker
 
-    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in rows(section("answer-settings.md", "## Settings"))]
+    table = rows(section("answer-settings.md", "## Settings"))
+    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in table]
     parameters = inspect.signature(AnswerRanker).parameters.values()
     assert said == [(parameter.name, str(parameter.default)) for parameter in parameters]
 
