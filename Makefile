@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint benchmark clean
+.PHONY: setup demo test lint docs benchmark clean
 
 # each target installs what it needs and no more
 .venv/.demo: pyproject.toml constraints.txt
@@ -35,6 +35,10 @@ lint: setup
 	$(BIN)/ruff check src tests benchmarks docs/make examples
 	$(BIN)/ruff format --check src tests benchmarks docs/make examples
 	$(BIN)/mypy
+
+# the documentation site, offline, into build/site
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup

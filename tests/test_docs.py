@@ -5,6 +5,7 @@ import dataclasses
 import importlib
 import inspect
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -27,6 +28,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 README = "../README.md"  # as seen from docs/
+BESIDE = [README, "../CONTRIBUTING.md", "../CHANGELOG.md"]
 
 on_every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -126,7 +128,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 def commands() -> list[tuple[str, str]]:
     found = []
-    for page in (*PAGES, README):
+    for page in (*PAGES, *BESIDE):
         for _, lines in blocks(page, "sh", "console"):
             joined = "\n".join(lines).replace("\\\n", " ")
             found += [(page, line.removeprefix("$ ")) for line in joined.splitlines()]
@@ -153,7 +155,7 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", [*PAGES, README])
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE])
 def test_links_resolve(page):
     folder = (DOCS / page).parent
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
@@ -170,6 +172,20 @@ def test_links_resolve(page):
 def test_index_names_every_page():
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("index.md")))
     assert linked == set(PAGES) - {"index.md"}
+
+
+def test_the_site_builds_and_fetches_nothing(tmp_path):
+    """--strict refuses pages that are not in the menu, broken links and wrong references (--quiet would disable it)."""
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(mkdocs, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = sorted(tmp_path.rglob("*.html"))
+    assert len(pages) > len(PAGES) + 10
+    fetched = re.compile(r"<(?:script|img|iframe)[^>]* src=\"?http|<link[^>]* rel=\"?stylesheet[^>]* href=\"?http")
+    assert not [page.name for page in pages if fetched.search(page.read_text(encoding="utf-8"))]
+    reference = (tmp_path / "reference" / "documents.html").read_text(encoding="utf-8")
+    assert 'id="varitext.documents.model.DocumentModel.fit"' in reference
 
 
 # Tables of values
@@ -192,7 +208,8 @@ def test_tables_of_defaults_agree(page, heading, record):
 def test_table_of_settings_of_answers_agrees():
     from varitext.answers.ranker import AnswerRanker
 
-    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in rows(section("answers.md", "## Settings"))]
+    table = rows(section("answer-settings.md", "## Settings"))
+    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in table]
     parameters = inspect.signature(AnswerRanker).parameters.values()
     assert said == [(parameter.name, str(parameter.default)) for parameter in parameters]
 
@@ -200,13 +217,13 @@ def test_table_of_settings_of_answers_agrees():
 def test_table_of_the_recipe_of_answers_agrees():
     from varitext.answers.settings import AnswerRecipe
 
-    said = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("answers.md", "## Recipe"))]
+    said = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("answer-settings.md", "## Recipe"))]
     assert said == [(field.name, str(field.default)) for field in dataclasses.fields(AnswerRecipe)]
 
 
 def test_table_of_settings_names_options_that_exist():
     options = {word for parameter in typer.main.get_command(app).commands["fit"].params for word in parameter.opts}
-    tables = section("answers.md", "## Settings") + section("answers.md", "## Recipe")
+    tables = section("answer-settings.md", "## Settings") + section("answer-settings.md", "## Recipe")
     cells = [row[2].split(" of ")[0].strip("`") for row in rows(tables)]
     typed = {cell for cell in cells if cell} - {"--samples"}  # that one belongs to other commands, as the table says
     assert len(typed) > 10 and typed <= options

@@ -17,51 +17,50 @@ SECTIONS = (
     (
         "table4",
         "Every system of Table 4",
-        """Means and standard deviations over seeds where there is chance; ties in expectation. Settings were chosen on
-training questions (see recipes below), the epoch by dev MAP, the mean of three; test questions were only reported.
-*Fit* is the median over seeds of the seconds of all networks of a fit, those of the folds included, on one thread of a
-machine that was busy with other runs; a few were paused for a while, which counts.
+        """Means and standard deviations over seeds for systems that depend on one; ties in expectation. Settings were
+chosen on training questions (see the ablation below), the epoch by the mean dev MAP of three rounds; test questions
+were only reported. *Fit* is the median over seeds of the seconds for all networks of a fit, including those of the
+folds, on one thread of a busy machine; a few runs were paused for a while, which counts.
 
-QASent's training part is train-all without sentences of more than 40 words, since dev and test have none; the paper's
-column counts 4 of 72 questions as always wrong, ours is given on that scale too. What else differs from the paper:
-100-d GloVe vectors that are not tuned (the paper: 50-d word2vec of Wikipedia and AQUAINT), also of words that training
-questions do not have; numbers read by their shape; a second stage that weighs candidates within their question, and
-counts that are weighed by idf too. *position* is the place of a sentence in its article and its length; QASent does not
-tell these. Log loss and ECE are of all pairs of these questions.
+QASent's training part is train-all without sentences of more than 40 words, since dev and test have none. The paper's
+column counts 4 of 72 questions as always wrong; ours is also given on that scale. What else differs from the paper:
+100-d GloVe vectors that are not tuned (the paper: 50-d word2vec of Wikipedia and AQUAINT), also for words that are not
+in training questions; digits replaced by zeros; a second stage that compares candidates within their question; and
+counts weighted by idf as well. *position* is a sentence's place in its article and its length, which QASent does not
+record. Log loss and ECE are over all pairs of these questions.
 
-The paired test is over questions, each with the mean of its average precision over the seeds.""",
+The paired test is over questions, each with its average precision averaged over seeds.""",
     ),
     (
         "recipes",
-        "What the points are made of",
-        """One change at a time to LSTM + Att, judged on WikiQA's 873 training questions: each is ranked by a
-network that was trained without its third of them. No test question is looked at. MAP; differences below
-.01 are within what another seed does.
+        "Ablation",
+        """One change at a time to LSTM + Att, by three-fold cross-validation on WikiQA's 873 training questions. No
+test question is used. MAP; differences below .01 are within the variation over seeds.
 
-Alone, it is the word vectors: having any, then leaving them as they are. Half their width, questions without a right
-answer, or batches of 256 pairs cost about as much as each other. One layer, or only words of training questions, cost
-about what another seed does; dropout, averaging and how the round is chosen less. Counts halve most of these
-differences. With position none is left, and what is recommended is not the best: some changes rank a little higher
-there, by less than .01. Free nats keep NASM's latent alive, and it ranks worse.""",
+Alone, word vectors matter most: having them at all, then not tuning them. Halving their width, adding questions without
+a right answer, and batches of 256 pairs each cost about the same. A single layer, or only words of training questions,
+costs about as much as another seed; dropout, averaging and the choice of the round cost less. Counts halve most of
+these differences. With position none is left, and the recommended settings are not the best: some changes rank higher
+there by less than .01. Free bits keep NASM's latent alive, and it ranks worse.""",
     ),
     (
         "feature-groups",
-        "What WA and LCLR go by",
-        """Both without counts and position, with all their groups of features, without each, and with each alone; in
-brackets the difference to all of them. What the groups are: [answer-systems.md](answer-systems.md).""",
+        "Feature groups of WA and LCLR",
+        """Both without counts and position: with all groups of features, without each group, and with each alone; in
+brackets the difference from all of them. [Answer systems](answer-systems.md) says what the groups are.""",
     ),
     (
         "attention",
-        "Where they look (Figure 4)",
+        "Attention (Figure 4)",
         """WikiQA test, all candidates; weights are means over samples. The figure shows the first short right answers
-of the test part, seed 0: the ground is as dark as a word's weight, the bar under a word of NASM is its spread over
-samples as a share of the weight.
+of the test part, seed 0: the background is as dark as a word's weight, and the bar under a word of NASM is its spread
+over samples as a share of the weight.
 
 ![Attention of LSTM + Att and NASM](../results/attention/attention.svg)""",
     ),
     (
         "hinton",
-        "How sure p(h | q) is (Figure 5)",
+        "Uncertainty of p(h | q) (Figure 5)",
         """WikiQA test questions by the word they start with. The figure: ten questions of each, 50 dimensions, seed 0;
 a square is as large as its log standard deviation is far from zero, white above and black below.
 
@@ -70,19 +69,19 @@ a square is as large as its log standard deviation is far from zero, white above
     ("question-types", "By question word", "WikiQA test, MAP, mean and standard deviation over seeds."),
     (
         "map-by-samples",
-        "How many samples (Figure 3)",
-        """WikiQA test. The paper draws the standard deviation of MAP against the number of samples; here once over
-ten independent draws of h with one model, averaged over models, and once over models.""",
+        "Number of samples (Figure 3)",
+        """WikiQA test. The paper plots the standard deviation of MAP against the number of samples; here it is
+given both over ten independent draws of h with one model, averaged over models, and over models.""",
     ),
     (
         "overfitting",
-        "When they turn (section 6)",
+        "Overfitting (section 6)",
         """WikiQA, 40 epochs without early stopping, the same settings for both. Epochs of each seed, sorted; the
-paper's iterations are not defined further.""",
+paper does not define its iterations.""",
     ),
     (
         "complexity",
-        "What the latent costs (section 6)",
+        "Cost of the latent variable (section 6)",
         "Median time of the same batches, the models taking turns; relative to LSTM + Att.",
     ),
     (
@@ -93,26 +92,26 @@ paper's iterations are not defined further.""",
 )
 
 WHY = """\
-*Error* is the standard error of our MAP over test questions: what other questions of the same kind would change. The
-paper gives one value a row. Where ours is lower:
+*Error* is the standard error of our MAP over test questions: how much another sample of questions would change it. The
+paper gives one value per row. Where ours is lower:
 
-- LSTM, LSTM + Att and NASM alone. *What the points are made of*, below, has what we tried. The paper's vectors,
-  word2vec of Wikipedia and AQUAINT, newswire as QASent's sentences are, are not to be had here. On QASent a
-  network alone stays far below a plain count of shared words; labels of train-all are automatic. Its dev questions rank
-  as well by the LSTMs as by the CNNs, which are trained on the same pairs from the same vectors; its test questions do
-  not. With counts, the difference of MAP is within the error on both. Whether it is the vectors we could not test.
-- Words that training questions do not have are read by their vectors because training questions (*words of training
-  questions alone*, below) and dev questions rank better so. WikiQA's test questions do not: with words of training
-  questions alone all networks rank them higher (`results/table4` of commit 1041fd4). Test questions do not choose, so
-  it stays.
+- LSTM, LSTM + Att and NASM alone. The [ablation](#ablation) shows what we tried. The paper's vectors, word2vec trained
+  on Wikipedia and AQUAINT (newswire, as QASent's sentences are), were not available to us. On QASent a network alone
+  stays far below a plain count of shared words; the labels of train-all are automatic. The LSTMs rank its dev questions
+  as well as the CNNs do, which are trained on the same pairs from the same vectors, but not its test questions. With
+  counts, the difference of MAP is within the error on both. Whether the vectors explain it we could not test.
+- Words that are not in training questions are read by their vectors, because training questions (*words of training
+  questions alone*, below) and dev questions rank better that way. WikiQA's test questions do not: with words of
+  training questions alone all networks rank them higher (`results/table4` of commit 1041fd4). Test questions do not
+  choose, so the setting stays.
 - PV on WikiQA and WA on QASent: within the error. WA also lacks the original's parts of speech."""
 
 LATENT = """\
-Not in the paper's NASM: trained by its bound, the posterior falls onto the prior, and the prior onto one distribution
-for all questions. So in Figure 5 all questions look alike, and NASM differs from LSTM + Att by noise in its attention.
-*Leak* is what h of the posterior, which sees the label, tells more of it than h of the prior. MAP alone hides it;
-exchanging h between questions shows it. Means over seeds, `results/table4`. What free nats do is in *What the points
-are made of*."""
+Not in the paper's NASM: trained on its bound, the posterior collapses onto the prior, and the prior onto one
+distribution for all questions. So in Figure 5 all questions look alike, and NASM differs from LSTM + Att only by noise
+in its attention. *Leak* is how much more h of the posterior, which sees the label, says about it than h of the prior.
+MAP alone hides the collapse; exchanging h between questions shows it. Means over seeds, `results/table4`. The
+[ablation](#ablation) has a row with free bits."""
 LATENT_FORMS = {"dev_kl": ".1e", "active_units": ".1f", "leak": ".4f", "dev_map": ".4f", "dev_map_exchanged": ".4f"}
 
 
@@ -192,10 +191,10 @@ def _section(root: Path, name: str, heading: str, about: str) -> str:
 def _speed(found: dict) -> str:
     lines = [
         f"training: a pass over the questions takes {found['pass_seconds']:.1f} s, with a straightforward PyTorch NASM "
-        f"{found['plain_pass_seconds']:.1f} s: **{found['pass_speed_up']:.1f} times faster**. Ours leaves out some of "
-        f"the wrong answers of a question, which others stand for: counted by pairs that are read it is "
-        f"{found['pairs_per_second']:,.0f} against {found['plain_pairs_per_second']:,.0f} a second, "
-        f"{found['training_speed_up']:.1f} times. After "
+        f"{found['plain_pass_seconds']:.1f} s: **{found['pass_speed_up']:.1f} times faster**. Ours samples the "
+        f"wrong answers of a question instead of reading all of them; in pairs read per second it is "
+        f"{found['pairs_per_second']:,.0f} against {found['plain_pairs_per_second']:,.0f}, "
+        f"{found['training_speed_up']:.1f} times as many. After "
         f"{found['epochs']} epochs of either the best dev MAP is {found['dev_map']:.3f} against "
         f"{found['plain_dev_map']:.3f};",
         f"ranking {found['candidates']:,} candidates of one question with 20 samples: {found['seconds_at_once']:.2f} "

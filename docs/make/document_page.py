@@ -1,4 +1,4 @@
-"""docs/document-results.md, made from the experiments' files under results/."""
+"""The experiments of docs/results.md, made from their files under results/."""
 
 from pathlib import Path
 
@@ -14,14 +14,14 @@ SECTIONS = (
 `20newsgroups-nvdm`: 2,000 words, 7,505 test documents. A random twentieth of the training documents is held
 out to choose when to stop, and settings were chosen on training documents; test documents were only reported.
 
-The *kind of figure*: a **bound** is never better than the truth, an **exact** figure is the truth, an
-**estimate** may lie on either side, and has a standard error of its own. *Importance-weighted* is the tighter
-bound from the same 20 draws; for docNADE, the mixture of its word orders. [other-models.md](other-models.md)
-and [discrete-models.md](discrete-models.md) say which bound or estimator each model has.
+A **bound** is never better than the true perplexity, an **exact** value is the true one, an **estimate** may
+lie on either side of it and has a standard error. *Importance-weighted* is the tighter
+bound from the same 20 draws; for docNADE, the mixture of its word orders. [Other document models](other-models.md)
+and [Discrete latent variables](discrete.md) say which bound or estimator each model has.
 
-The paper compares NVDM with published figures, and the files behind those are not all the same as these, which
-are NVDM's own: read those rows as the same task, not as the same test. Seconds are of one thread on a machine
-that did other work beside: read them as orders of magnitude.""",
+The paper takes the rows of other models from their publications, which did not all use the files of NVDM's
+authors that we use: read those rows as the same task, not as the same test. Seconds are of one thread on a machine
+that was also doing other work: read them as orders of magnitude.""",
     ),
     (
         "table1b",
@@ -49,36 +49,32 @@ often the ten nearest other documents vote for a document's own newsgroup, on th
     (
         "document-evaluation",
         "Beyond perplexity",
-        """K = 50, recommended settings. [evaluation.md](evaluation.md) has the definitions. *Precision*: of the nearest
-training documents, so many percent of them retrieved, those of the query's newsgroup. *Accuracy* and *macro F1*:
+        """K = 50, recommended settings; [Evaluation](evaluation.md) has the definitions. *Precision at 2 %*: the
+share of the query's newsgroup among the nearest 2 % of the training documents. *Accuracy* and *macro F1*:
 logistic regression on the vectors. *NPMI* and *C_V*: the raw training articles as reference. *Completion*: a
-hidden half of each test document given the other, every word by itself. *Alike*: two fits that differ in their
-seed, topics by rank-biased overlap of the best matching, documents by the share of their ten nearest.""",
+hidden half of each test document given the other, every word by itself. *Alike*: agreement of two fits with
+different seeds, topics by rank-biased overlap of the best matching, documents by the share of common ten nearest.""",
     ),
     (
         "refinement",
         "What refinement is worth",
-        """Test perplexity of the same weights, K = 50, with q as the inference network says and with q moved some steps
-on the generative model itself.""",
+        """Test perplexity of the same weights, K = 50: with q from the inference network alone, and with the mean of q
+refined by a few steps of gradient ascent on log p(h, X).""",
     ),
     (
         "updating",
-        "Going on with new documents",
-        """The training documents in two random halves, K = 50. *In place*, *lowest*, *matched*, *top words*: how
-alike to those of the first half, as [training.md](training.md#going-on-with-new-documents) defines them; *matched* lets
-topics change their numbers, as they do from one fit to another. Seconds of going on are of that alone.""",
+        "Continuing with new documents",
+        """The training documents in two random halves, K = 50. *In place*, *lowest*, *matched* and *top words* compare
+topics with those of the first half, as [Training](training.md#continuing-with-new-documents) defines; *matched* lets
+topics change their numbers, as they do from one fit to another. Seconds of a continued fit are of the update alone.""",
     ),
 )
 
 
-def documents_page(root: Path) -> str:
-    parts = [
-        "# Results: documents",
-        "Generated from `results/` by `docs/make/tables.py`; do not edit. Every table has the command that made it; "
-        "each run is one file, with its settings, seed, hashes of the data and seconds.",
-    ]
-    parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]
-    return "\n\n".join(parts) + "\n"
+def experiment_sections(root: Path) -> dict[str, str]:
+    """By the name of the experiment, those that have results."""
+    present = [section for section in SECTIONS if (root / "results" / section[0]).is_dir()]
+    return {section[0]: _section(root, *section) for section in present}
 
 
 def _section(root: Path, name: str, heading: str, about: str) -> str:

@@ -148,7 +148,7 @@ class BernoulliNetwork(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """Both presets fit the same model; docs/discrete-models.md says what each choice is worth."""
+        """Both presets fit the same model; docs/discrete.md says what each choice is worth."""
         if preset == "paper":  # that of Mnih and Gregor; rates and regularisation are ours
             return Recipe({"estimator": "nvil"}, schedule_for(documents, 1e-3), DocumentObjective(length_exponent=0.7))
         architecture = {"estimator": "local_expectation", "refinement_steps": 10}
