@@ -1,7 +1,7 @@
 """Two convolutional networks of answers, without a latent: the bound is the log likelihood (`network.py`).
 
-    Bigram-CNN   the mean of a convolution over pairs of words, matched (Yu and others 2014)
-    Deep CNN     the maximum of a wide convolution, matched, with counts of shared words (Severyn and Moschitti 2015)
+Bigram-CNN   the mean of a convolution over pairs of words, matched (Yu and others 2014)
+Deep CNN     the maximum of a wide convolution, matched, with counts of shared words (Severyn and Moschitti 2015)
 """
 
 from collections.abc import Sequence
