@@ -34,7 +34,7 @@ The paired test is over questions, each with the mean of its average precision o
     (
         "recipes",
         "What the points are made of",
-        """One change at a time to LSTM + Att, judged on WikiQA's 873 training questions: each is ranked by a
+        """One change at a time to LSTM + Att, evaluated on WikiQA's 873 training questions: each is ranked by a
 network that was trained without its third of them. No test question is looked at. MAP; differences below
 .01 are within what another seed does.
 

@@ -50,7 +50,7 @@ often the ten nearest other documents vote for a document's own newsgroup, on th
         "document-evaluation",
         "Beyond perplexity",
         """K = 50, recommended settings. [evaluation.md](evaluation.md) has the definitions. *Precision*: of the nearest
-training documents, so many percent of them retrieved, those of the query's newsgroup. *Accuracy* and *macro F1*:
+training documents, that percentage of them retrieved, those of the query's newsgroup. *Accuracy* and *macro F1*:
 logistic regression on the vectors. *NPMI* and *C_V*: the raw training articles as reference. *Completion*: a
 hidden half of each test document given the other, every word by itself. *Alike*: two fits that differ in their
 seed, topics by rank-biased overlap of the best matching, documents by the share of their ten nearest.""",
