@@ -18,7 +18,7 @@ from varitext.report.drawing.saving import svg_text
 CORPUS = "wikiqa"
 SEEDS = 10
 TWINS = ("lstm_attention", "nasm")
-SHOWN = 5  # answers in the figure: the first right ones of the test part of at most so many words
+SHOWN = 5  # answers in the figure: the first right ones of the test part that are short enough
 LONGEST_SHOWN = 16
 LEFT = 90.0  # pixels: where words begin
 
