@@ -34,7 +34,7 @@ from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.answers.vocabulary import AnswerWords, VectorSource, learn_words
 from varitext.runtime.devices import check_device
 from varitext.runtime.threads import running_on
-from varitext.store import load_as
+from varitext.store import StoredModel, load_as
 from varitext.training.settings import Progress, TrainingState
 from varitext.training.trainer import Trainer
 
@@ -266,7 +266,11 @@ class AnswerRanker(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
-        return load_as(Path(folder), KIND, partial(restore_answer_ranker, cls))
+        return load_as(Path(folder), KIND, cls.from_stored)
+
+    @classmethod
+    def from_stored(cls, stored: StoredModel, folder: Path) -> "AnswerRanker":
+        return restore_answer_ranker(cls, stored, folder)
 
     def move_to(self, device: str) -> "AnswerRanker":
         """Compute there from now on."""
