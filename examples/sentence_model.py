@@ -20,9 +20,13 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
+from varitext.batches.pairs import FIRST_WORD
 from varitext.batches.tokens import TokenBatch
 from varitext.latent import DiagonalGaussian, elbo
-from varitext.layers.counts import CountEncoder, GaussianHead, RecurrentEncoder, multinomial_log_likelihood
+from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
+from varitext.layers.dense import GaussianHead
+from varitext.layers.lstm import SentenceLSTM
+from varitext.layers.words import WordEmbedding
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 from varitext.training.trainer import Trainer
 
@@ -49,11 +53,15 @@ class Encoding(NamedTuple):
 class QuestionModel(nn.Module):
     def __init__(self, question_words: int, answer_words: int, hidden_dim: int = 32, latent_dim: int = 4):
         super().__init__()
-        self.read_question = RecurrentEncoder(question_words, embedding_dim=16, hidden_dim=hidden_dim)
+        self.word_vectors = WordEmbedding(question_words, embedding_dim=16)
+        self.read_words = SentenceLSTM(16, hidden_dim, layers=1, dropout=0.0)
         self.read_answer = CountEncoder(answer_words, hidden_dim, hidden_layers=1)
         self.prior_head = GaussianHead(hidden_dim, latent_dim)
         self.posterior_head = GaussianHead(2 * hidden_dim, latent_dim)
         self.decoder = nn.Linear(latent_dim, answer_words)
+
+    def read_question(self, question: TokenBatch) -> Tensor:
+        return self.read_words(question, self.word_vectors).last  # [B, H]
 
     def encode(self, pair: Pair) -> Encoding:
         question = self.read_question(pair.question)
@@ -108,7 +116,7 @@ def made_up_pairs(number: int, seed: int) -> tuple[list[list[int]], scipy.sparse
     for row in range(number):
         kind = kinds[generator.integers(len(kinds))]
         subject = SUBJECTS[generator.integers(len(SUBJECTS))]
-        questions.append([question_words.index(word) for word in (*kind.split(), subject)])
+        questions.append([FIRST_WORD + question_words.index(word) for word in (*kind.split(), subject)])
         for word in (*generator.choice(TOPICS[kind].split(), 5), answer_words[generator.integers(24)]):
             answers[row, answer_words.index(word)] += 1
     return questions, scipy.sparse.csr_matrix(answers), question_words
@@ -122,7 +130,7 @@ def main() -> None:
     state = Trainer(model, QuestionTask(questions, answers, settings), settings).train()
     first, last = state.history[0]["dev_loss"], state.best
     print(f"held-out loss per answer: {first:.2f} nats before, {last:.2f} after {state.step} steps")
-    asked = TokenBatch.from_lists([[question_words.index(w) for w in ("where", "built")]])
+    asked = TokenBatch.from_lists([[FIRST_WORD + question_words.index(w) for w in ("where", "built")]])
     h = model.prior_head(model.read_question(asked)).mean
     likely = model.decoder(h)[0].topk(4).indices
     print("where built ... ->", " ".join(" ".join(TOPICS.values()).split()[i] for i in likely))

@@ -1,7 +1,6 @@
 """Batches and layers: sparse equals dense, gradients equal finite differences, padding and order do not matter."""
 
 import numpy as np
-import pytest
 import scipy.sparse
 import torch
 from hypothesis import given, settings
@@ -9,17 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from varitext.batches.counts import CountBatch, CountBatches
-from varitext.batches.tokens import TokenBatch
 from varitext.latent.gaussian import LOG_STD_RANGE
-from varitext.layers.counts import (
-    ConvolutionEncoder,
-    CountEncoder,
-    GaussianHead,
-    RecurrentEncoder,
-    multinomial_log_likelihood,
-    scaled_log_counts,
-    sparse_times_dense,
-)
+from varitext.layers.counts import CountEncoder, multinomial_log_likelihood, scaled_log_counts, sparse_times_dense
+from varitext.layers.dense import GaussianHead
 
 count_matrices = arrays.arrays(
     np.float32, st.tuples(st.integers(1, 6), st.integers(1, 8)), elements=st.integers(0, 50).map(float)
@@ -104,29 +95,6 @@ def test_documents_are_encoded_independently_of_their_neighbours():
     order = torch.randperm(len(dense))
     torch.testing.assert_close(together, alone)
     torch.testing.assert_close(encoder(batch_of(dense[order.numpy()])), together[order])
-
-
-@pytest.mark.parametrize("encoder", [ConvolutionEncoder, RecurrentEncoder])
-def test_padding_changes_nothing(encoder):
-    torch.manual_seed(0)
-    network = encoder(20, 8, 6)
-    sequences = [[1, 2, 3, 4, 5], [7], [3, 3], []]
-    batch = TokenBatch.from_lists(sequences)
-    wider = TokenBatch(
-        torch.nn.functional.pad(batch.tokens, (0, 9), value=11),
-        torch.nn.functional.pad(batch.mask, (0, 9), value=False),
-    )
-    torch.testing.assert_close(network(wider), network(batch))
-    alone = torch.cat([network(TokenBatch.from_lists([sequence])) for sequence in sequences])
-    torch.testing.assert_close(network(batch), alone)
-
-
-def test_recurrent_encoder_takes_the_state_after_the_last_real_word():
-    torch.manual_seed(0)
-    network = RecurrentEncoder(20, 8, 6)
-    states, _ = network.lstm(network.word_vectors(torch.tensor([[4, 9, 2]])))
-    batch = TokenBatch.from_lists([[4, 9, 2], [1, 2, 3, 4, 5, 6]])
-    torch.testing.assert_close(network(batch)[0], states[0, 2])
 
 
 def test_log_std_starts_at_zero_and_stays_in_range():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 from elsewhere import Elsewhere, ElsewhereTensor
+from made_up_questions import WORDS, built, made_up
 from synthetic import topic_documents
-from test_nasm import WORDS, built, made_up
 
 from varitext.answers.task import AnswerObjective, AnswerTask, sampled_probabilities
 from varitext.batches.counts import CountBatch

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 
 from varitext.models.answers.features.overlap import PairFeatures
+from varitext.models.answers.regression import Regression, Standardisation
 
 SMALLEST = 1e-12  # a probability nearer to 0 or 1 has no finite log odds worth the name
 
@@ -35,20 +35,18 @@ class Combination:
     def fit(cls, probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray) -> "Combination":
         """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""
         values = _with_log_odds(probabilities, features)
-        mean, scale = np.nanmean(values, 0), np.nanstd(values, 0)
-        scale[scale <= 1e-12 * np.abs(mean)] = 1.0  # a column that never varies, but for rounding
-        parts = _within_and_between((values - mean) / scale, features.question_of)
-        regression = LogisticRegression(C=1.0, max_iter=1000).fit(parts, labels)
-        within, between = np.split(regression.coef_[0], 2)
-        numbers = [tuple(map(float, one)) for one in (mean, scale, within, between)]
-        return cls(("log_odds", *features.columns), *numbers, float(regression.intercept_[0]))
+        standardise = Standardisation.learn(values, ~np.isnan(values), rounding=1e-12)
+        regression = Regression.fit(_within_and_between(standardise(values), features.question_of), labels)
+        within, between = np.split(regression.coefficients, 2)
+        numbers = [tuple(map(float, one)) for one in (*standardise, within, between)]
+        return cls(("log_odds", *features.columns), *numbers, regression.intercept)
 
     def probability(self, probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
         """The combined probability of each pair, given all candidates of its question."""
         values = _with_log_odds(probabilities, features.only(self.columns[1:]))
-        standardised = (values - np.array(self.mean)) / np.array(self.scale)
-        parts = _within_and_between(standardised, features.question_of)
-        return expit(parts @ np.concatenate([self.within, self.between]) + self.intercept)
+        standardised = Standardisation(np.array(self.mean), np.array(self.scale))(values)
+        regression = Regression(np.concatenate([self.within, self.between]), self.intercept)
+        return expit(regression.log_odds(_within_and_between(standardised, features.question_of)))
 
 
 def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:

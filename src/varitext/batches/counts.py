@@ -4,7 +4,7 @@ Nothing here is ever V wide: a batch of documents holds its non-zero counts, doc
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -47,9 +47,9 @@ class CountBatch:
         return batch if str(device) == "cpu" else batch.to(device)
 
     def to(self, device: torch.device | str) -> "CountBatch":
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved = {name: value.to(device, non_blocking=True) for name, value in values.items() if torch.is_tensor(value)}
-        return replace(self, **moved)
+        tensors = (self.words, self.counts, self.documents, self.starts, self.lengths)
+        words, counts, documents, starts, lengths = (one.to(device, non_blocking=True) for one in tensors)
+        return CountBatch(words, counts, documents, starts, lengths, self.vocabulary_size, self.share)
 
 
 class CountBatches:

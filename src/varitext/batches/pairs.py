@@ -38,11 +38,14 @@ class PairBatch:
         return len(self.answers)
 
     def to(self, device: torch.device | str) -> "PairBatch":
-        questions = TokenBatch(self.questions.tokens.to(device), self.questions.mask.to(device))
-        answers = TokenBatch(self.answers.tokens.to(device), self.answers.mask.to(device))
-        rest = (self.question_of, self.labels, self.weights)
-        features = None if self.features is None else self.features.to(device)
-        return PairBatch(questions, answers, *(one.to(device) for one in rest), features)
+        return PairBatch(
+            questions=self.questions.to(device),
+            answers=self.answers.to(device),
+            question_of=self.question_of.to(device),
+            labels=self.labels.to(device),
+            weights=self.weights.to(device),
+            features=None if self.features is None else self.features.to(device),
+        )
 
 
 class PairBatches:
@@ -105,8 +108,9 @@ class PairBatches:
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
-            features=self.features
-            and torch.from_numpy(np.concatenate([self.features[place][rows] for place, rows in pairs])),
+            features=None
+            if self.features is None
+            else torch.from_numpy(np.concatenate([self.features[place][rows] for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
@@ -114,7 +118,7 @@ class PairBatches:
         """Which candidates of a question are in the batch."""
         labels = self.labels[place]
         wrong = np.flatnonzero(labels == 0)
-        if fewer is None or len(wrong) <= self.most_wrong:
+        if fewer is None or self.most_wrong is None or len(wrong) <= self.most_wrong:
             return np.arange(len(labels))
         drawn = fewer.choice(wrong, self.most_wrong, replace=False)
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
@@ -157,4 +161,4 @@ def _cuts(sizes: np.ndarray, parts: int) -> np.ndarray:
     number = np.arange(1, parts)
     cuts = np.searchsorted(ends, ends[-1] * number / parts, side="left") + 1
     cuts = np.maximum.accumulate(cuts - number) + number  # strictly rising, were it for one huge question ...
-    return np.minimum(cuts, len(sizes) - parts + number)  # ... and enough left for the parts to come
+    return np.asarray(np.minimum(cuts, len(sizes) - parts + number))  # ... and enough left for the parts to come

@@ -21,6 +21,9 @@ class TokenBatch:
     def lengths(self) -> Tensor:
         return self.mask.sum(1)  # [B]
 
+    def to(self, device: torch.device | str) -> "TokenBatch":
+        return TokenBatch(self.tokens.to(device), self.mask.to(device))
+
     @classmethod
     def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "TokenBatch":
         width = max(1, max(map(len, sequences), default=1))

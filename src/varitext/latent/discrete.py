@@ -4,6 +4,7 @@ Both are factorial. Gradients do not run through a draw, so there is `sample` an
 is in `estimators.py`. Values of h are floats, ready for a linear layer: 0 or 1, and one-hot vectors.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -49,7 +50,7 @@ class Bernoullis(NamedTuple):
 
     @property
     def number_of_values(self) -> int:
-        return 2 ** self.logits.shape[-1]
+        return 1 << self.logits.shape[-1]
 
     def values(self) -> Tensor:
         """Every h there is, for every example."""
@@ -100,7 +101,7 @@ class Categoricals(NamedTuple):
 
     @property
     def number_of_values(self) -> int:
-        return self.logits.shape[-1] ** self._choices
+        return math.prod([self.logits.shape[-1]] * self._choices)
 
     def values(self) -> Tensor:
         """Every h there is, for every example."""

@@ -83,13 +83,17 @@ class NVIL(nn.Module):
     batches before: this batch's own draws in them would bias the estimate. (The first batch has to take its own.)
     """
 
+    centre: Tensor  # c
+    variance: Tensor  # v
+    started: Tensor
+
     def __init__(self, baseline_dim: int = 0, hidden_dim: int = 100, decay: float = 0.8):
         """`baseline_dim` is the width D of the features of the model's `baseline_input`; 0 is C(x) = 0."""
         super().__init__()
         self.decay = decay
         self.baseline = _baseline(baseline_dim, hidden_dim) if baseline_dim else None
-        self.register_buffer("centre", torch.zeros(()))  # c
-        self.register_buffer("variance", torch.zeros(()))  # v
+        self.register_buffer("centre", torch.zeros(()))
+        self.register_buffer("variance", torch.zeros(()))
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
@@ -97,7 +101,11 @@ class NVIL(nn.Module):
         draws = discrete_draws(model, encoding, samples)
         parts = LogProbabilities.of(draws)
         read = model.baseline_input(encoding) if isinstance(model, HasBaselineInput) else BaselineInput()
-        predicted = self.baseline(read.features.detach()) if self.baseline else torch.zeros_like(parts.prior[0])  # [B]
+        predicted = torch.zeros_like(parts.prior[0])  # [B]
+        if self.baseline is not None:
+            if read.features is None:
+                raise TypeError("a baseline of some width needs the features of the model's baseline_input")
+            predicted = self.baseline(read.features.detach())
         advantage = self.advantage((parts.signal(kl_weight) / read.scale - predicted).detach(), read.scale)
         estimate = score_function(draws, parts, advantage, kl_weight)
         # the gradient of half the squared error (f - C - c)^2, in the units of C

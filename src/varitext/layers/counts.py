@@ -1,12 +1,6 @@
-"""The parts that models are built from: encoders, the Gaussian head, and the sparse multinomial likelihood.
+"""Bags of words in and out: an encoder of sparse counts, and their multinomial likelihood."""
 
-Encoders plug into a model's `encode`: `CountEncoder` reads a `CountBatch`; `ConvolutionEncoder` and
-`RecurrentEncoder` read a `TokenBatch`. All give one vector per example, [B, H].
-"""
-
-import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,14 +9,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from varitext.batches.counts import CountBatch
-from varitext.batches.tokens import TokenBatch
-from varitext.latent.gaussian import DiagonalGaussian
-
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": functional.relu,
-    "silu": functional.silu,
-    "tanh": torch.tanh,
-}
+from varitext.layers.dense import ACTIVATIONS, MLP
 
 
 class _SparseTimesDense(torch.autograd.Function):
@@ -56,7 +43,8 @@ class _SparseTimesDense(torch.autograd.Function):
 
 def sparse_times_dense(batch: CountBatch, values: Tensor, weight: Tensor) -> Tensor:
     """X @ weight, where `values` are the entries of X; differentiable in `weight`."""
-    return _SparseTimesDense.apply(weight, values, batch)
+    product: Tensor = _SparseTimesDense.apply(weight, values, batch)  # type: ignore[no-untyped-call]  # torch has no types there
+    return product  # [B, H]
 
 
 class _MultinomialLogLikelihood(torch.autograd.Function):
@@ -91,7 +79,8 @@ def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
 
     That of one order of the words, as in the paper: without the multinomial coefficient.
     """
-    return _MultinomialLogLikelihood.apply(logits, batch)
+    log_likelihood: Tensor = _MultinomialLogLikelihood.apply(logits, batch)  # type: ignore[no-untyped-call]  # torch has no types there
+    return log_likelihood
 
 
 def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
@@ -102,21 +91,6 @@ def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
     logs = torch.log1p(batch.counts)
     squares = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, logs.square())
     return logs * (scale * squares.clamp(min=1e-12).rsqrt())[batch.documents]  # [n]
-
-
-class MLP(nn.Module):
-    """Linear layers, each followed by the activation."""
-
-    def __init__(self, input_dim: int, hidden_dim: int, hidden_layers: int, activation: str = "relu"):
-        super().__init__()
-        sizes = [input_dim] + [hidden_dim] * hidden_layers
-        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in itertools.pairwise(sizes))
-        self.activation = ACTIVATIONS[activation]
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        for layer in self.layers:
-            hidden = self.activation(layer(hidden))
-        return hidden  # [B, H]
 
 
 class CountEncoder(nn.Module):
@@ -134,62 +108,11 @@ class CountEncoder(nn.Module):
 
     def forward(self, batch: CountBatch) -> Tensor:
         hidden = sparse_times_dense(batch, scaled_log_counts(batch), self.word_weights) + self.bias
-        return self.mlp(self.activation(hidden + centred_log_length(batch)[:, None] * self.length_weights))  # [B, H]
+        hidden = hidden + centred_log_length(batch)[:, None] * self.length_weights
+        encoded: Tensor = self.mlp(self.activation(hidden))
+        return encoded  # [B, H]
 
 
 def centred_log_length(batch: CountBatch) -> Tensor:
     """About zero for a document of fifty words."""
     return torch.log1p(batch.lengths) - 4  # [B]
-
-
-class ConvolutionEncoder(nn.Module):
-    """Convolutions of several widths over word vectors, each followed by the maximum over positions."""
-
-    def __init__(self, vocabulary_size: int, embedding_dim: int, hidden_dim: int, widths: tuple[int, ...] = (1, 3, 5)):
-        super().__init__()
-        if any(width % 2 == 0 for width in widths):
-            raise ValueError("convolution widths must be odd, so that every position has a centre")
-        self.word_vectors = nn.Embedding(vocabulary_size, embedding_dim)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(embedding_dim, hidden_dim, width, padding=width // 2) for width in widths
-        )
-        self.output = nn.Linear(hidden_dim * len(widths), hidden_dim)
-
-    def forward(self, batch: TokenBatch) -> Tensor:
-        real = batch.mask[:, None, :]  # [B, 1, T]
-        vectors = self.word_vectors(batch.tokens).transpose(1, 2) * real  # [B, E, T]
-        # tanh is above -1, so a padded position never wins the maximum; a sequence of no words gives zeros
-        peaks = [
-            torch.tanh(convolution(vectors)).masked_fill(~real, -1.0).amax(2) * real.any(2)
-            for convolution in self.convolutions
-        ]
-        return torch.tanh(self.output(torch.cat(peaks, 1)))  # [B, H]
-
-
-class RecurrentEncoder(nn.Module):
-    """An LSTM over word vectors; the state after the last real word stands for the sequence."""
-
-    def __init__(self, vocabulary_size: int, embedding_dim: int, hidden_dim: int, layers: int = 1):
-        super().__init__()
-        self.word_vectors = nn.Embedding(vocabulary_size, embedding_dim)
-        self.lstm = nn.LSTM(embedding_dim, hidden_dim, layers, batch_first=True)
-
-    def forward(self, batch: TokenBatch) -> Tensor:
-        states, _ = self.lstm(self.word_vectors(batch.tokens))  # [B, T, H]
-        last = (batch.lengths - 1).clamp(min=0)
-        chosen = states[torch.arange(len(batch), device=states.device), last]
-        return chosen * (batch.lengths > 0)[:, None]  # [B, H]
-
-
-class GaussianHead(nn.Module):
-    """mean = l_1(pi), log_std = l_2(pi); log_std starts at zero, as in the paper, and stays within bounds."""
-
-    def __init__(self, hidden_dim: int, latent_dim: int):
-        super().__init__()
-        self.mean = nn.Linear(hidden_dim, latent_dim)
-        self.log_std = nn.Linear(hidden_dim, latent_dim)
-        nn.init.zeros_(self.log_std.weight)
-        nn.init.zeros_(self.log_std.bias)
-
-    def forward(self, hidden: Tensor) -> DiagonalGaussian:
-        return DiagonalGaussian(self.mean(hidden), self.log_std(hidden)).within_bounds()

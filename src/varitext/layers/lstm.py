@@ -7,9 +7,10 @@ depend on each other: every thread takes one at a time. What comes out is the sa
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from varitext.batches.tokens import TokenBatch
 from varitext.layers.words import Dropout, Sentences, WordEmbedding
 from varitext.runtime.threads import workers
 
+Result = TypeVar("Result")
 CALL = 200  # steps of one sentence that a call of a small LSTM costs on top of its steps, measured
 ROUND = 4  # sizes of chunks are multiples of this: the kernel of a size is made once, and kept for the next chunk of it
 
@@ -104,7 +106,8 @@ class Job(NamedTuple):
     words: Tensor  # [b, t, E]
 
     def run(self) -> Tensor:
-        return self.lstm(self.words)[0]  # [b, t, H]
+        states: Tensor = self.lstm(self.words)[0]
+        return states  # [b, t, H]
 
 
 def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
@@ -116,7 +119,8 @@ def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
         return _in_threads(pool, jobs, [(job,) for job in jobs], Job.run, grad=False)
     lstms = {id(job.lstm): job.lstm for job in jobs}.values()
     weights = [weight for lstm in lstms for weight in lstm.parameters()]
-    return list(_InParallel.apply(pool, jobs, *(job.words for job in jobs), *weights))
+    states: tuple[Tensor, ...] = _InParallel.apply(pool, jobs, *(job.words for job in jobs), *weights)  # type: ignore[no-untyped-call]  # torch has no types there
+    return list(states)
 
 
 class _InParallel(torch.autograd.Function):
@@ -133,7 +137,8 @@ class _InParallel(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         known = list(zip(ctx.jobs, ctx.states, gradients, strict=True))
-        of_words, of_weights = [], {}
+        of_words: list[Tensor | None] = []
+        of_weights: dict[int, list[list[Tensor | None]]] = {}
         for job, found in zip(ctx.jobs, _in_threads(ctx.pool, ctx.jobs, known, _walk_back, grad=False), strict=True):
             of_words.append(found.pop())
             of_weights.setdefault(id(job.lstm), []).append(found)
@@ -149,15 +154,21 @@ def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor | None
 
 
 def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
-    return None if gradients[0] is None else functools.reduce(torch.add, gradients)
+    """None if the weight wants no gradient, which then holds in every job."""
+    wanted = [gradient for gradient in gradients if gradient is not None]
+    return functools.reduce(operator.add, wanted) if wanted else None
 
 
 def _in_threads(
-    pool: ThreadPoolExecutor, jobs: Sequence[Job], known: Sequence[tuple], work: Callable, grad: bool
-) -> list:
+    pool: ThreadPoolExecutor,
+    jobs: Sequence[Job],
+    known: Sequence[tuple[Any, ...]],
+    work: Callable[..., Result],
+    grad: bool,
+) -> list[Result]:
     """`work` on what is known of each job, the costliest first, so that no thread begins on a long one at the end."""
 
-    def one(place: int) -> Any:
+    def one(place: int) -> Result:
         with torch.set_grad_enabled(grad):
             return work(*known[place])
 

@@ -24,6 +24,9 @@ LARGEST_BLOCK = 2**16  # words walked at once: paths x K values are held for eac
 class WordTree(nn.Module):
     """p(w | h) for every word. The paths are buffers: a saved model has its own tree."""
 
+    paths: Tensor  # [V, depth]   nodes
+    turns: Tensor  # [V, depth]   +1 or -1, and 0 where the path has ended
+
     def __init__(self, vocabulary_size: int, hidden_dim: int, shape: str = "balanced"):
         super().__init__()
         if shape not in SHAPES:
@@ -33,8 +36,8 @@ class WordTree(nn.Module):
         self.nodes = nn.Embedding(vocabulary_size - 1, hidden_dim)
         self.bias = nn.Parameter(torch.zeros(vocabulary_size - 1))
         nn.init.normal_(self.nodes.weight, std=0.05)
-        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.int32))  # [V, depth] nodes
-        self.register_buffer("turns", torch.zeros(vocabulary_size, depth, dtype=torch.int8))  # [V, depth] 0: path ended
+        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.int32))
+        self.register_buffer("turns", torch.zeros(vocabulary_size, depth, dtype=torch.int8))
         self._grow(torch.ones(vocabulary_size))
 
     def start_from_frequencies(self, frequencies: Tensor) -> None:
@@ -50,7 +53,7 @@ class WordTree(nn.Module):
     def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
         """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
         total = hidden.new_zeros(len(hidden))
-        for block in torch.arange(len(batch.words), device=hidden.device).split(LARGEST_BLOCK):
+        for block in torch.split(torch.arange(len(batch.words), device=hidden.device), LARGEST_BLOCK):
             rows, words = batch.documents[block], batch.words[block]
             values = batch.counts[block].to(hidden.dtype) * self._walk(hidden, rows, words)
             total = total.index_add(0, rows, values)
@@ -59,7 +62,8 @@ class WordTree(nn.Module):
     def word_gradients(self) -> Tensor:
         """How log p of each word changes with h where every turn is as likely as the other, [V, K]."""
         with torch.no_grad():
-            return 0.5 * (self.nodes(self.paths) * self.turns[..., None]).sum(1)
+            nodes: Tensor = self.nodes(self.paths)  # [V, depth, K]
+            return 0.5 * (nodes * self.turns[..., None]).sum(1)
 
     def _walk(self, hidden: Tensor, rows: Tensor, words: Tensor) -> Tensor:
         """log p(words[i] | hidden[rows[i]])."""

@@ -16,6 +16,8 @@ class WordEmbedding(nn.Module):
     ever sees. All others are learned.
     """
 
+    fixed: Tensor
+
     def __init__(self, vocabulary_size: int, embedding_dim: int, fixed_words: int = 0):
         super().__init__()
         learned = FIRST_WORD + vocabulary_size - fixed_words

@@ -1,4 +1,9 @@
-"""A moving average of a model's weights over the steps of training: what small data needs against lucky last steps."""
+"""A moving average of a model's weights over the steps of training: what small data needs against lucky last steps.
+
+Not `torch.optim.swa_utils.AveragedModel`: that is a copy of the whole module with names of its own, whose buffers (the
+moving averages of NVIL, the chains of RSM) stand still or are averaged too, and whose first update replaces the start.
+Here only parameters are averaged, the start counts, and the model itself is scored with them in place.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,15 +1,20 @@
-"""A moment of training on disk: tensors and plain values in one safetensors file, replaced atomically. No pickle."""
+"""A moment of training: what it holds, and how it is kept in one safetensors file, replaced atomically. No pickle."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from varitext.errors import InputError
 from varitext.files import atomic_file
+from varitext.runtime.devices import random_states, set_random_states
+from varitext.training.averaging import WeightAverage
 
 
 class Snapshot(NamedTuple):
@@ -18,6 +23,58 @@ class Snapshot(NamedTuple):
     tensors: dict[str, Tensor]
     state: dict[str, Any]
     settings: dict[str, Any]
+
+    def refuse_another_run(self, settings: dict[str, Any], fingerprint: str) -> None:
+        for name, value in settings.items():
+            if self.settings[name] != value and name != "time_limit":  # a run is the same run under another clock
+                raise InputError(
+                    f"the checkpoint was written with other settings ({name} {self.settings[name]}, now {value}): "
+                    "resume with the same, or start anew"
+                )
+        if self.settings["fingerprint"] != fingerprint:
+            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
+
+
+class Learner(NamedTuple):
+    """All that steps of training change, besides plain values: weights, their average, moments, random states."""
+
+    model: nn.Module
+    optimizers: Sequence[Optimizer]
+    average: WeightAverage | None
+    device: torch.device
+
+    def tensors(self) -> dict[str, Tensor]:
+        """As a checkpoint names them."""
+        found = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
+        if self.average:
+            found |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
+        found |= random_states(self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            for index, moments in optimizer.state_dict()["state"].items():
+                found |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
+        return found
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        try:
+            self.model.load_state_dict(with_prefix(tensors, "model."))
+        except RuntimeError:
+            raise InputError(
+                "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
+            ) from None
+        if self.average:
+            for name, tensor in with_prefix(tensors, "average.").items():
+                self.average.weights[name].copy_(tensor)
+        set_random_states(tensors, self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in with_prefix(tensors, f"optimizer.{number}.").items():
+                index, moment = name.split(".", 1)
+                moments.setdefault(int(index), {})[moment] = tensor.clone()
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def save_checkpoint(path: Path, snapshot: Snapshot) -> None:

@@ -133,7 +133,7 @@ class TrainingState:
     rounds_without_gain: int = 0
     rescues: int = 0
     learning_rate_scale: float = 1.0
-    first_score: float | None = None
+    first_score: float = math.inf
     stopped: str = ""  # empty while running; then: finished, early, time, interrupted, diverged
     history: list[dict[str, float]] = field(default_factory=list)
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from varitext.errors import InputError, TrainingDiverged
-from varitext.runtime.devices import random_states, seeded, set_random_states
+from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
 from varitext.training.averaging import WeightAverage
-from varitext.training.checkpoint import Snapshot, load_checkpoint, save_checkpoint
+from varitext.training.checkpoint import Learner, Snapshot, load_checkpoint, save_checkpoint, with_prefix
 from varitext.training.settings import (
     HasInferenceParameters,
     Progress,
@@ -59,13 +59,15 @@ class Trainer:
             for group in self.groups
         ]
         self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
+        self.learner = Learner(model, self.optimizers, self.average, self.device)
         self.total_steps = settings.epochs * task.steps_per_epoch
         self.steps_per_round = max(1, math.ceil(task.steps_per_epoch / settings.rounds_per_epoch))
 
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
         with seeded(self.settings.seed, self.device), Interruption() as interruption:
-            if self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists())):
+            resumed = self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists()))
+            if resumed and self.checkpoint:
                 self._restore(load_checkpoint(self.checkpoint))
             else:
                 self._begin()
@@ -110,7 +112,7 @@ class Trainer:
                 for parameter in group:
                     parameter.requires_grad_(number in chosen)
         loss = self.task.loss(self.model, batch, self._kl_weight(share))
-        loss.loss.backward()
+        torch.autograd.backward(loss.loss)
         parameters = [parameter for number in chosen for parameter in self.groups[number]]
         loss = self._together(parameters, loss)
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
@@ -239,54 +241,17 @@ class Trainer:
     # What a checkpoint holds
 
     def _snapshot(self) -> Snapshot:
-        tensors = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
-        tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
-        if self.average:
-            tensors |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
-        tensors |= random_states(self.device)
-        for number, optimizer in enumerate(self.optimizers):
-            for index, moments in optimizer.state_dict()["state"].items():
-                tensors |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
+        tensors = self.learner.tensors() | {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
         return Snapshot(tensors, asdict(self.state), settings)
 
     def _restore(self, snapshot: Snapshot) -> None:
-        self._refuse_another_run(snapshot.settings)
-        tensors = snapshot.tensors
-        try:
-            self.model.load_state_dict(_with_prefix(tensors, "model."))
-        except RuntimeError:
-            raise InputError(
-                "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
-            ) from None
-        self.best_weights = _with_prefix(tensors, "best.")
-        if self.average:
-            for name, tensor in _with_prefix(tensors, "average.").items():
-                self.average.weights[name].copy_(tensor)
-        set_random_states(tensors, self.device)
-        for number, optimizer in enumerate(self.optimizers):
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name, tensor in _with_prefix(tensors, f"optimizer.{number}.").items():
-                index, moment = name.split(".", 1)
-                moments.setdefault(int(index), {})[moment] = tensor.clone()
-            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        snapshot.refuse_another_run(asdict(self.settings), self.task.fingerprint)
+        self.learner.restore(snapshot.tensors)
+        self.best_weights = with_prefix(snapshot.tensors, "best.")
         lists = {name: list(snapshot.state[name]) for name in ("history", "last_scores")}
         self.state = TrainingState(**snapshot.state | lists)
         self.safe = snapshot
-
-    def _refuse_another_run(self, settings: dict[str, Any]) -> None:
-        for name, value in asdict(self.settings).items():
-            if settings[name] != value and name != "time_limit":  # a run is the same run under another clock
-                raise InputError(
-                    f"the checkpoint was written with other settings ({name} {settings[name]}, now {value}): "
-                    "resume with the same, or start anew"
-                )
-        if settings["fingerprint"] != self.task.fingerprint:
-            raise InputError("the checkpoint was written for other data: resume with the same, or start anew")
-
-
-def _with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]]:

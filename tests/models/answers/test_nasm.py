@@ -1,6 +1,5 @@
 """NASM and its twins: the paper's formulas, padding, batches and samples, the bound's order, and that they learn."""
 
-import inspect
 import math
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up_questions import WORDS, built, made_up, some_pairs
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
 from varitext.batches.pairs import FIRST_WORD, UNKNOWN, PairBatch, PairBatches, padded, word_numbers
@@ -20,15 +20,12 @@ from varitext.latent import DiagonalGaussian, draw, elbo, importance_weighted_bo
 from varitext.layers.attention import LatentAttention
 from varitext.layers.lstm import SentenceLSTM
 from varitext.layers.words import Dropout, WordEmbedding
-from varitext.models.answers import ANSWER_MODELS, model_class
+from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.nasm import NASM
 from varitext.text import Vocabulary
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 from varitext.training.trainer import Trainer
 
-KINDS = {"who": "king queen author actor", "where": "city river island lake", "when": "year month century day"}
-FILLERS = ["the", "of", "a", "was", "and", "near", "old"]
-WORDS = Vocabulary((*KINDS, *" ".join(KINDS.values()).split(), *FILLERS))
 SMALL = {"embedding_dim": 8, "hidden_dim": 6, "layers": 2}
 
 NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
@@ -44,35 +41,6 @@ def one_thread():
         torch.manual_seed(0)
         yield
     torch.set_num_threads(threads)
-
-
-def made_up(questions: int, seed: int, candidates: int = 5) -> QuestionAnswers:
-    """The question's word decides what kind of word a right answer has."""
-    generator = np.random.default_rng(seed)
-    made = []
-    for number in range(questions):
-        asked = str(generator.choice(list(KINDS)))
-        right = int(generator.integers(candidates))
-        others = [kind for kind in KINDS if kind != asked]
-        answers = []
-        for place in range(candidates):
-            kind = asked if place == right else str(generator.choice(others))
-            words = list(map(str, generator.choice(FILLERS, int(generator.integers(1, 7)))))
-            words.insert(int(generator.integers(len(words) + 1)), str(generator.choice(KINDS[kind].split())))
-            answers.append(Candidate(f"{number}-{place}", tuple(words), " ".join(words), int(place == right)))
-        asked_words = (asked, *map(str, generator.choice(FILLERS, int(generator.integers(0, 3)))))
-        made.append(Question(str(number), asked_words, " ".join(asked_words), tuple(answers)))
-    return QuestionAnswers("made up", "train", (), tuple(made))
-
-
-def some_pairs(questions: int = 4, seed: int = 0) -> PairBatch:
-    return PairBatches(made_up(questions, seed), WORDS).batch(range(questions))
-
-
-def built(name: str, **sizes) -> torch.nn.Module:
-    """With those of the sizes that the network has."""
-    known = inspect.signature(model_class(name)).parameters
-    return model_class(name)(len(WORDS), **{size: value for size, value in sizes.items() if size in known})
 
 
 @torch.no_grad()

@@ -188,20 +188,6 @@ def test_every_model_learns_and_says_what_it_has_learned(fitted, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_saved_model_is_the_same_model(fitted, name, tmp_path):
-    fitted[name].save(tmp_path / "model")
-    again = DocumentModel.load(tmp_path / "model")
-    assert np.array_equal(again.transform(COUNTS), fitted[name].transform(COUNTS))
-    assert again.perplexity(COUNTS) == fitted[name].perplexity(COUNTS) and again.topics() == fitted[name].topics()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_seed_gives_the_same_weights(name):
-    first, second = (DocumentModel(name, **SMALL | {"epochs": 1}).fit(COUNTS).network_.state_dict() for _ in range(2))
-    assert all(torch.equal(first[key], second[key]) for key in first)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_a_document_of_no_words_gets_the_prior(fitted, name):
     network = fitted[name].network_
     seen = fitted[name].posterior(scipy.sparse.csr_matrix((1, 60)))

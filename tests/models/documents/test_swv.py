@@ -86,19 +86,15 @@ def test_its_bound_lies_below_the_evidence():
     torch.testing.assert_close(draws.importance_weighted(), evidence, atol=0.2, rtol=0)
 
 
-def test_it_learns_and_is_kept(tmp_path):
+def test_it_learns():
     model = DocumentModel("swv", 4, epochs=15, learning_rate=2e-2, threads=1).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
     assert record.kind == "bound" and "most probable h" in record.figure
     assert record.ratio_to_unigram < 0.75
-    model.save(tmp_path / "model")
-    again = DocumentModel.load(tmp_path / "model")
-    assert again.perplexity_record(held_out) == record
-    np.testing.assert_array_equal(again.transform(held_out), model.transform(held_out))
-    word = again.vocabulary_.words[0]
-    own = set(again.vocabulary_.words[:15])  # the stretch of the vocabulary that belongs to the same topic
-    assert sum(other in own for other, _ in again.similar_words(word, 5)) >= 4
+    word = model.vocabulary_.words[0]
+    own = set(model.vocabulary_.words[:15])  # the stretch of the vocabulary that belongs to the same topic
+    assert sum(other in own for other, _ in model.similar_words(word, 5)) >= 4
 
 
 def test_the_penalty_keeps_word_vectors_small():

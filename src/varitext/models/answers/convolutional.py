@@ -1,4 +1,8 @@
-"""Bigram-CNN: the mean of a convolution over pairs of words, matched (Yu and others 2014)."""
+"""Two convolutional networks of answers, without a latent: the bound is the log likelihood (`network.py`).
+
+    Bigram-CNN   the mean of a convolution over pairs of words, matched (Yu and others 2014)
+    Deep CNN     the maximum of a wide convolution, matched, with counts of shared words (Severyn and Moschitti 2015)
+"""
 
 from collections.abc import Sequence
 
@@ -31,7 +35,7 @@ class BigramCNN(AnswerNetwork):
         return Encoding(question, sentences, batch.question_of, batch.labels.to(question.dtype))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        logits = self.match(encoding.question_by_pair, encoding.answers.last)
+        logits: Tensor = self.match(encoding.question_by_pair, encoding.answers.last)
         return logits.expand(len(h), -1)  # [S, P]
 
 
@@ -74,9 +78,8 @@ class DeepCNN(AnswerNetwork):
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question, answer = encoding.question_by_pair, encoding.answers.last  # [P, H]
         parts = [question, self.match(question, answer)[:, None], answer]
-        if self.pair_columns:
-            parts.append(
-                torch.log1p(encoding.features.to(answer.dtype))
-            )  # counts: a few large ones would drown the rest
-        logits = self.output(self.hidden(torch.cat(parts, 1)))[:, 0]
+        if encoding.features is not None:
+            # counts: a few large ones would drown the rest
+            parts.append(torch.log1p(encoding.features.to(answer.dtype)))
+        logits: Tensor = self.output(self.hidden(torch.cat(parts, 1)))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from varitext.corpora.question_answers import Question, QuestionAnswers
 from varitext.models.answers.features.alignment import (
@@ -53,6 +54,8 @@ class LCLR(AnswerScorer):
     """
 
     feature_names = tuple(GROUPS)
+    word_vectors: Tensor  # [V, E]
+    theta: Tensor  # [F + 1]
 
     def __init__(
         self,
@@ -87,7 +90,7 @@ class LCLR(AnswerScorer):
         found, pair_of, n_pairs = [], [], 0
         for question, pairs in zip(question_answers.questions, corpus.questions(), strict=True):
             described = self._described(question, corpus, pairs, senses)  # [C, words, choices, F]
-            candidate, word = described.any((2, 3)).nonzero()  # a word that has nothing to choose says nothing
+            candidate, word = np.nonzero(described.any((2, 3)))  # a word that has nothing to choose says nothing
             found.append(described[candidate, word])
             pair_of.append(n_pairs + candidate)
             n_pairs += len(described)
@@ -157,9 +160,9 @@ def _answer_types(question: Question, corpus: AlignedCorpus, pairs: QuestionPair
     """Whether each candidate has a new word that looks as the question wants it: year, number, name; or else any."""
     wanted = _wanted([word.lower() for word in question.words])
     lengths = np.array([len(candidate.words) for candidate in question.candidates])
-    looks = [_look(word, place) for one in question.candidates for place, word in enumerate(one.words)]
-    looks = padded_candidates(np.array(looks, bool).reshape(-1, 3), lengths, False)  # [C, T, 3]
-    new = ~pairs.same.any(0)[..., None] if len(pairs.asked) else True
+    of_words = [_look(word, place) for one in question.candidates for place, word in enumerate(one.words)]
+    looks = padded_candidates(np.array(of_words, bool).reshape(-1, 3), lengths, False)  # [C, T, 3]
+    new = np.logical_not(np.any(pairs.same, axis=0))[..., None]  # [C, T, 1]
     year, number, name = (looks & new).any(1).T  # [C]
     right = (wanted == "when") & year, (wanted == "how many") & number, (wanted in ("who", "where")) & name
     others = (wanted not in ("when", "how many")) & number, (wanted not in ("who", "where")) & name

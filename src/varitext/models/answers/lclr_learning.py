@@ -31,11 +31,13 @@ class AlignmentChoices(NamedTuple):
 
 def scores(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
     """max_h theta^T Phi of every pair; the last number of theta is the bias."""
-    return choices.per_pair(np.maximum(_values(choices, theta), 0).max(1)) + theta[-1]  # [P]
+    found: np.ndarray = choices.per_pair(np.maximum(_values(choices, theta), 0).max(1)) + theta[-1]
+    return found  # [P]
 
 
 def _values(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
-    return choices.features @ theta[:-1].astype(choices.features.dtype)  # [words, choices]
+    found: np.ndarray = choices.features @ theta[:-1].astype(choices.features.dtype)
+    return found  # [words, choices]
 
 
 def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
@@ -43,7 +45,8 @@ def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
     found = _values(choices, theta)
     best = found.argmax(1)
     rows = np.arange(len(best))
-    return choices.features[rows, best] * (found[rows, best] > 0)[:, None]
+    described: np.ndarray = choices.features[rows, best] * (found[rows, best] > 0)[:, None]
+    return described
 
 
 def loss_and_gradient(

@@ -3,6 +3,8 @@
     prior              p(h | q) = N(mean(q), diag(std(q)^2))            learned, from the question alone
     inference network  q(h | q, a, y) = N(mean(q, a, y), diag(std(q, a, y)^2))
     generative model   p(y = 1 | q, a, h) = sigmoid(s_q^T M z_a(a, h) + b)
+    KL                 KL(q(h | q, a, y) || p(h | q)) of two Gaussians, by formula: `latent/bound.py::elbo`, which
+                       training calls, takes it from `latent/divergence.py::kl`
 
 h looks at the answer in the question's place (`LatentAttention`). Both networks share the two LSTMs. The posterior sees
 the label and serves training only; prediction draws h from the prior.
@@ -15,7 +17,7 @@ from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
 from varitext.layers.attention import LatentAttention
-from varitext.layers.counts import MLP, GaussianHead
+from varitext.layers.dense import MLP, GaussianHead
 from varitext.models.answers.network import Encoding
 from varitext.models.answers.recurrent import RecurrentNetwork
 
@@ -46,15 +48,18 @@ class NASM(RecurrentNetwork):
         self.posterior_head = GaussianHead(posterior_dim, latent_dim)  # W_8, W_9
 
     def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
-        return self.prior_head(self.prior_mlp(encoding.question))  # [Q, K]
+        p: DiagonalGaussian = self.prior_head(self.prior_mlp(encoding.question))
+        return p  # [Q, K]
 
     def posterior(self, encoding: Encoding) -> DiagonalGaussian:
         label = self.read_label(encoding.labels[:, None])  # [P, H]
         joint = torch.cat([encoding.question_by_pair, encoding.answers.last, label], 1)  # [P, 3H]
-        return self.posterior_head(self.posterior_mlp(joint))  # [P, K]
+        q: DiagonalGaussian = self.posterior_head(self.posterior_mlp(joint))
+        return q  # [P, K]
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        return self.match(encoding.question_by_pair, self.attention(h, encoding.answers))  # [S, P]
+        logits: Tensor = self.match(encoding.question_by_pair, self.attention(h, encoding.answers))
+        return logits  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.attention.weights(h, encoding.answers)  # [S, P, T]

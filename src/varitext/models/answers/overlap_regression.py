@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.bm25 import bm25
@@ -30,6 +31,7 @@ class OverlapRegression(AnswerScorer):
 
     joins_columns = False
     feature_names = WORDS + POSITION
+    mean_length: Tensor
 
     def __init__(self, vocabulary: Vocabulary, features: Sequence[str] | str | None = None, position: bool = False):
         columns = chosen(features, self.feature_names, WORDS + POSITION * position)

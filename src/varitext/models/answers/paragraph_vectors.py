@@ -11,6 +11,7 @@ a vector depends on its sentence alone, not on chance, and gensim is needed for 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,13 +37,17 @@ CHUNK = 256  # sentences at once
 class ParagraphVectors(AnswerScorer):
     """Ranks by the cosine of paragraph vectors; a sentence without a known word has the cosine 0 with all others."""
 
+    word_rows: Tensor  # [V, D]   u
+    kept: Tensor  # [V]   c
+    noise: Tensor  # [noise]
+
     def __init__(
         self, vocabulary: Vocabulary, embedding_dim: int = 50, doc2vec_epochs: int = 40, shrinkage: float = 0.1
     ):
         super().__init__(vocabulary, ("cosine",))
         self.doc2vec_epochs, self.shrinkage = doc2vec_epochs, shrinkage
-        self.register_buffer("word_rows", torch.zeros(len(vocabulary), embedding_dim))  # u
-        self.register_buffer("kept", torch.ones(len(vocabulary)))  # c
+        self.register_buffer("word_rows", torch.zeros(len(vocabulary), embedding_dim))
+        self.register_buffer("kept", torch.ones(len(vocabulary)))
         self.register_buffer("noise", torch.zeros(NOISE_WORDS, dtype=torch.int64))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
@@ -101,7 +106,7 @@ def _sentences(question_answers: QuestionAnswers) -> list[tuple[str, ...]]:
     return [one.words for one in every] + [answer.words for one in every for answer in one.candidates]
 
 
-def _train(texts: list[list[str]], dim: int, epochs: int, seed: int):
+def _train(texts: list[list[str]], dim: int, epochs: int, seed: int) -> Any:
     try:
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
     except ImportError:
@@ -118,10 +123,10 @@ def _train(texts: list[list[str]], dim: int, epochs: int, seed: int):
 def _spread(weights: np.ndarray, number: int) -> np.ndarray:
     """`number` places, each as often as its weight says: evenly spaced on the running sum, without chance."""
     running = np.cumsum(weights)
-    return np.searchsorted(running, running[-1] * (np.arange(number) + 0.5) / number)
+    return np.asarray(np.searchsorted(running, running[-1] * (np.arange(number) + 0.5) / number))
 
 
 def _kept_share(counts: np.ndarray) -> np.ndarray:
     """What word2vec's subsampling keeps of a word's occurrences."""
     rarity = SAMPLE * counts.sum() / np.maximum(counts, 1e-12)
-    return np.minimum(1, np.sqrt(rarity) + rarity)
+    return np.asarray(np.minimum(1, np.sqrt(rarity) + rarity))

@@ -1,4 +1,7 @@
-"""What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4)."""
+"""What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4).
+
+LSTM and LSTM + Att have no latent: the bound is the log likelihood (`network.py`). NASM (`nasm.py`) adds one.
+"""
 
 from torch import Tensor
 
@@ -35,7 +38,7 @@ class LSTM(RecurrentNetwork):
     """p(y = 1 | q, a) = sigmoid(s_q(|q|)^T M s_a(|a|) + b)."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        logits = self.match(encoding.question_by_pair, encoding.answers.last)
+        logits: Tensor = self.match(encoding.question_by_pair, encoding.answers.last)
         return logits.expand(len(h), -1)  # [S, P]
 
 
@@ -56,7 +59,7 @@ class LSTMAttention(RecurrentNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question = encoding.question_by_pair  # [P, H]
-        logits = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
+        logits: Tensor = self.match(question, self.attention(question[None], encoding.answers))  # [1, P]
         return logits.expand(len(h), -1)  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from sklearn.linear_model import LogisticRegression
-from torch import nn
+from torch import Tensor, nn
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.regression import Regression, Standardisation
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
@@ -35,6 +35,13 @@ class AnswerScorer(nn.Module):
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
+
+    mean: Tensor  # [F]
+    scale: Tensor  # [F]
+    coefficients: Tensor  # [F]
+    intercept: Tensor
+    document_frequencies: Tensor  # [V]
+    n_answers: Tensor
 
     def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):
         super().__init__()
@@ -65,8 +72,8 @@ class AnswerScorer(nn.Module):
 
     def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The log odds of every pair that the answer is right; labels are not looked at."""
-        standardised = self._standardised(self.features(question_answers))
-        return standardised @ self.coefficients.numpy() + self.intercept.item()  # [P]
+        regression = Regression(self.coefficients.numpy(), self.intercept.item())
+        return regression.log_odds(self._standardised(self.features(question_answers)))  # [P]
 
     @property
     def overlap(self) -> Overlap:
@@ -74,22 +81,19 @@ class AnswerScorer(nn.Module):
         return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
 
     def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:
-        known = np.isfinite(values)
-        count = np.maximum(known.sum(0), 1)
-        mean = np.where(known, values, 0).sum(0) / count
-        scale = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+        mean, scale = Standardisation.learn(values, np.isfinite(values))
         self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(np.where(scale > 0, scale, 1)))
-        regression = LogisticRegression(C=1.0, max_iter=1000).fit(self._standardised(values), labels)
-        coefficients = regression.coef_[0]
+        self.scale.copy_(torch.from_numpy(scale))
+        coefficients, intercept = Regression.fit(self._standardised(values), labels)
         if len(coefficients) == 1:
             coefficients = np.maximum(coefficients, SMALLEST_COEFFICIENT)
         self.coefficients.copy_(torch.from_numpy(coefficients))
-        self.intercept.fill_(float(regression.intercept_[0]))
+        self.intercept.fill_(intercept)
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         """What is unknown says nothing: it stands at the mean."""
-        return np.nan_to_num((values - self.mean.numpy()) / self.scale.numpy(), nan=0.0)  # [P, F]
+        standardise = Standardisation(self.mean.numpy(), self.scale.numpy())
+        return np.asarray(np.nan_to_num(standardise(values), nan=0.0))  # [P, F]
 
 
 def chosen(names: Sequence[str] | str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:

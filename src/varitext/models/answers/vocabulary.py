@@ -46,7 +46,7 @@ def learn_words(
     if not len(kept):
         raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
     seen = tuple(words[place] for place in kept)
-    if start is None:
+    if start is None or vectors is None:
         return AnswerWords(Vocabulary(seen), None, RANDOM, 0)
     others = _unseen_words(tally, vectors, unseen)
     matrix = np.concatenate([start.matrix[kept], vectors.vectors[list(others.values())]])
@@ -70,8 +70,8 @@ def _unseen_words(tally: Counter[str], vectors: WordVectors, most: int) -> dict[
 def _word_tally(train: QuestionAnswers) -> Counter[str]:
     tally: Counter[str] = Counter()
     for question in train.questions:
-        for sentence in (question, *question.candidates):
-            tally.update(map(reading_form, sentence.words))
+        for words in (question.words, *(candidate.words for candidate in question.candidates)):
+            tally.update(map(reading_form, words))
     return tally
 
 
@@ -80,6 +80,7 @@ def _source_name(source: VectorSource) -> str:
 
 
 def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None, unseen: int) -> WordVectors | None:
+    vectors: WordVectors | None
     if isinstance(source, WordVectors):
         vectors = source
     elif source is None:

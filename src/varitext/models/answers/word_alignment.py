@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.alignment import NO_WORD, AlignedCorpus, QuestionPairs, unit_vectors
@@ -39,6 +40,7 @@ class WordAlignment(AnswerScorer):
     """Logistic regression on the features of an alignment; `features` names groups of them."""
 
     feature_names = tuple(GROUPS)
+    word_vectors: Tensor  # [V, E]
 
     def __init__(self, vocabulary: Vocabulary, embedding_dim: int = 50, features: Sequence[str] | str | None = None):
         groups = chosen(features, self.feature_names, self.feature_names)
@@ -63,11 +65,11 @@ class WordAlignment(AnswerScorer):
 def _share(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The weighted mean over the words of the question: values [n, C], weights [n] or [n, C]."""
     weights = np.broadcast_to(weights.reshape(len(values), -1), values.shape)
-    return (values * weights).sum(0) / np.maximum(weights.sum(0), 1e-12)  # [C]
+    return np.asarray((values * weights).sum(0) / np.maximum(weights.sum(0), 1e-12))  # [C]
 
 
 def _content(corpus: AlignedCorpus, words: np.ndarray) -> np.ndarray:
-    return (~corpus.is_stop[words]).astype(float)
+    return np.asarray(~corpus.is_stop[words], float)
 
 
 def _similarity(corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
@@ -116,7 +118,7 @@ def _dispersion(corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
     number = np.maximum(aligned.sum(0) - 1, 1)
     highest = np.where(aligned, place, 0).max(0)
     lowest = np.where(aligned, place, highest).min(0)
-    return np.log1p(np.column_stack([gaps.sum(0) / number, highest - lowest]))  # [C, 2]
+    return np.asarray(np.log1p(np.column_stack([gaps.sum(0) / number, highest - lowest])))  # [C, 2]
 
 
 _MAKERS = {"similarity": _similarity, "idf": _idf, "categories": _categories, "dispersion": _dispersion}

@@ -35,11 +35,11 @@ class LogPartition(NamedTuple):
 
     def at(self, lengths: np.ndarray) -> np.ndarray:
         self._refuse_longer(lengths)
-        return np.interp(lengths, self.lengths, self.values)
+        return np.asarray(np.interp(lengths, self.lengths, self.values))
 
     def standard_error_at(self, lengths: np.ndarray) -> np.ndarray:
         self._refuse_longer(lengths)
-        return np.interp(lengths, self.lengths, self.standard_errors)
+        return np.asarray(np.interp(lengths, self.lengths, self.standard_errors))
 
     def _refuse_longer(self, lengths: np.ndarray) -> None:
         if len(lengths) and lengths.max() > self.lengths[-1]:
@@ -86,7 +86,7 @@ def draw_words(scores: Tensor, rows: Tensor) -> Tensor:
 
 def draw_counts(scores: Tensor, length: int) -> Tensor:
     """How often each word comes among `length` words drawn from softmax(scores), [R, V]."""
-    generator = np.random.default_rng(torch.randint(2**62, ()).item())
+    generator = np.random.default_rng(int(torch.randint(2**62, ())))
     probabilities = torch.softmax(scores.double(), 1).cpu().numpy()
     counts = generator.multinomial(length, probabilities / probabilities.sum(1, keepdims=True))
     return torch.from_numpy(counts).to(scores)

@@ -32,4 +32,5 @@ def axes_towards(directions: np.ndarray, seen_before: np.ndarray, frequencies: n
     """
     weighted = np.asarray(frequencies, np.float64)[:, None] * directions
     left, _, right = np.linalg.svd(weighted.T @ np.asarray(seen_before, np.float64))
-    return left @ right
+    rotation: np.ndarray = left @ right
+    return rotation

@@ -2,6 +2,7 @@
 
     inference network   q(h | X) = prod_k Bernoulli(sigmoid(a_k(X)))
     generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
+    KL                  `latent/divergence.py::divergence`: by formula, or from draws where the prior has none
 
 h are K Bernoulli units, each of which turns a topic on. No gradient runs through them: see `latent/estimators.py`.
 

@@ -36,7 +36,7 @@ class DocumentBounds(NamedTuple):
 
     @property
     def elbo(self) -> np.ndarray:
-        return self.log_likelihood - self.kl
+        return np.asarray(self.log_likelihood - self.kl)
 
 
 @torch.no_grad()
@@ -57,7 +57,9 @@ def document_bounds(
             rows.append(torch.stack([bound.log_likelihood, bound.kl, draws.importance_weighted(), batch.lengths]))
             by_dimension.append(bound.kl_per_dimension.sum(0))
     columns = torch.cat(rows, 1).double().cpu().numpy()
-    return DocumentBounds(*columns, torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0])
+    log_likelihood, kl, tighter, lengths = columns
+    kl_by_dimension = torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0]
+    return DocumentBounds(log_likelihood, kl, tighter, lengths, kl_by_dimension)
 
 
 def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, latent_dim: int) -> DocumentBounds:

@@ -3,8 +3,8 @@
     p(X) = prod_i p(x_i | x_1 .. x_{i-1}),   p(x_i = w | before) = softmax(U h_i + b)_w,
     h_i = activation(c + sum_{j<i} W_{x_j})
 
-Nothing is latent, so log p is exact for a given order of the words. A bag of words has no order: one model serves all,
-trained on random ones. Two estimates follow from the orders o of one document, and both are reported:
+Nothing is latent, so there is no KL, and log p is exact for a given order of the words. A bag of words has no order:
+one model serves all, trained on random ones. Two estimates follow from the orders o of one document, both reported:
 
     mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
     log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other
@@ -72,6 +72,7 @@ class DocNADE(DocumentNetwork):
         self.embedding = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W^T
         self.bias = nn.Parameter(torch.zeros(latent_dim))  # c
         self.dropout = nn.Dropout(dropout)
+        self.output: FullSoftmax | WordTree
         if output == "softmax":
             self.output = FullSoftmax(vocabulary_size, latent_dim)
         else:
@@ -118,7 +119,8 @@ class DocNADE(DocumentNetwork):
         sums = sums - self.embedding[words]  # up to the word before
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
-        blocks = torch.arange(len(words), device=words.device).split(LARGEST_LOGITS // len(self.embedding) + 1)
+        size_of_block = LARGEST_LOGITS // len(self.embedding) + 1
+        blocks = torch.split(torch.arange(len(words), device=words.device), size_of_block)
         values = [
             self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
             for i in blocks
@@ -130,7 +132,8 @@ class DocNADE(DocumentNetwork):
         return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
 
     def _activated(self, sums: Tensor) -> Tensor:
-        return self.dropout(self.activation(self.bias + sums))
+        hidden: Tensor = self.dropout(self.activation(self.bias + sums))
+        return hidden
 
     # What users look at
 

@@ -1,6 +1,9 @@
 """LDA, latent Dirichlet allocation (Blei, Ng, Jordan 2003), fitted by tomotopy's collapsed Gibbs sampler.
 
-    theta ~ Dirichlet(alpha),    p(w | theta) = sum_k theta_k topic_k(w)
+    prior               p(theta) = Dirichlet(alpha)
+    generative model    p(w | theta) = sum_k theta_k topic_k(w)
+    posterior           q(theta | X) = Dirichlet(gamma), gamma run to convergence; the KL is that of two Dirichlets:
+                        `lda_bound.py::lda_bounds`
 
 tomotopy (extra `lda`) is needed to fit only. What is kept are the topics and alpha, as plain tensors; documents are
 inferred and evaluated by our own variational bound with the topics fixed (`lda_bound.py`).
@@ -38,11 +41,14 @@ class LDA(DocumentNetwork):
         "variational lower bound on log p(X) with the topics fixed, run to convergence: an upper bound on perplexity",
     )
 
+    word_topics: Tensor  # [V, K]   p(word | topic)
+    alpha: Tensor  # [K]
+
     def __init__(self, vocabulary_size: int, latent_dim: int = 50, alpha: float = 0.1, eta: float = 0.6):
         super().__init__(vocabulary_size, latent_dim)
         self.first_alpha, self.eta = alpha, eta
         start = torch.full((vocabulary_size, latent_dim), 1 / vocabulary_size, dtype=torch.double)
-        self.register_buffer("word_topics", start)  # [V, K]   p(word | topic)
+        self.register_buffer("word_topics", start)
         self.register_buffer("alpha", torch.full((latent_dim,), alpha, dtype=torch.double))
 
     def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:

@@ -39,7 +39,7 @@ class LDABounds(NamedTuple):
 
     @property
     def elbo(self) -> np.ndarray:
-        return self.log_likelihood - self.kl
+        return np.asarray(self.log_likelihood - self.kl)
 
 
 class Chunk(NamedTuple):
@@ -111,7 +111,7 @@ def _chunk(model: TopicPrior, counts: scipy.sparse.csr_matrix, documents: np.nda
 
 def _running_numbers(sizes: np.ndarray) -> np.ndarray:
     """0, 1, .. for each size, one after another."""
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
 def _converged(chunk: Chunk, alpha: Tensor) -> Tensor:
@@ -143,5 +143,6 @@ def _importance_weighted(chunk: Chunk, alpha: Tensor, gamma: Tensor, samples: in
     q = Dirichlet(gamma)
     theta = q.sample((samples,)).clamp(min=torch.finfo(gamma.dtype).tiny)  # [S, B, K]   a draw may round to zero
     log_likelihood = chunk.log_likelihood(theta.permute(1, 2, 0)).T  # [S, B]
-    log_weights = log_likelihood + Dirichlet(alpha).log_prob(theta) - q.log_prob(theta)
+    prior, posterior = (one.log_prob(theta) for one in (Dirichlet(alpha), q))  # type: ignore[no-untyped-call]  # torch has no types there
+    log_weights: Tensor = log_likelihood + prior - posterior
     return log_weights.logsumexp(0) - math.log(samples)  # [B]

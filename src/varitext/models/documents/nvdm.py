@@ -3,6 +3,8 @@
     inference network   q(h | X) = N(mean(X), diag(std(X)^2))
     prior               p(h) = N(0, I)
     generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
+    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/bound.py::elbo` takes it from
+                        `latent/divergence.py::kl`
 
 Two inference networks share the generative model. `words` is the paper's, an MLP on the counts of all words.
 `statistics` uses what the generative model itself says about the posterior:
@@ -30,7 +32,8 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian
-from varitext.layers.counts import MLP, CountEncoder, GaussianHead, centred_log_length, multinomial_log_likelihood
+from varitext.layers.counts import CountEncoder, centred_log_length, multinomial_log_likelihood
+from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.sampled_softmax import sample_words, sampled_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.log_linear import gradient_ascent, newton_step
@@ -71,6 +74,7 @@ class NVDM(DocumentNetwork):
         self.refinement_steps = refinement_steps
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
+        self.encoder: CountEncoder | MLP
         if inference == "words":
             self.encoder = CountEncoder(vocabulary_size, hidden_dim, hidden_layers, activation)
         else:

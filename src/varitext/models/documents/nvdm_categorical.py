@@ -3,10 +3,9 @@
     prior               p(h) = prod_k Categorical(softmax(c_k)), c learned
     generative model    p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
     inference network   q(h | X) = prod_k Categorical(softmax(a_k(X)))
+    KL                  by formula: `latent/divergence.py::kl`
 
 `latent_dim` is K. A document's vector has the K C probabilities of q; each is a topic.
-
-The KL has a formula: `latent/divergence.py::kl`.
 """
 
 from collections.abc import Iterator

@@ -4,6 +4,7 @@
     topic proportions   theta = softmax(W h + c)
     generative model    p(X | h) = prod_i sum_k theta_k beta_{k, x_i},   beta_k = softmax(B_k)
     inference network   q(h | X) = N(mean(X), diag(std(X)^2)), that of NVDM's paper preset
+    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/divergence.py::kl`
 
 A document is a mixture of topics, as in LDA; its vector is theta.
 """
@@ -16,7 +17,8 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian
-from varitext.layers.counts import CountEncoder, GaussianHead, multinomial_log_likelihood
+from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
+from varitext.layers.dense import GaussianHead
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.information import proportion_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
@@ -49,7 +51,7 @@ class NVDMSoftmax(DocumentNetwork):
 
     def start_from_frequencies(self) -> None:
         with torch.no_grad():
-            self.topic_logits += self.word_log_frequencies
+            self.topic_logits.add_(self.word_log_frequencies)
 
     # The four methods of the framework
 
@@ -60,7 +62,8 @@ class NVDMSoftmax(DocumentNetwork):
         return DiagonalGaussian.standard(encoding.hidden.new_empty(len(encoding.hidden), self.latent_dim))
 
     def posterior(self, encoding: Encoding) -> DiagonalGaussian:
-        return self.head(encoding.hidden)
+        q: DiagonalGaussian = self.head(encoding.hidden)
+        return q
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         # log probabilities are logits that sum to one already

@@ -2,6 +2,8 @@
 
     p(X) = 1/Z_N sum_h exp( sum_w x_w b_w + sum_k h_k (N a_k + sum_w x_w W_wk) )
 
+There is no q and no KL: given the words the hidden units are independent, and p(h = 1 | X) is exact.
+
 N, the document's length, multiplies the hidden bias a, and Z_N is its own for every length. Learning is by contrastive
 divergence: up at the document, down at what some Gibbs steps make of it; one step at first, more as training goes on.
 That never looks far from the documents, and lets probability pile up in places where no document is. So a part of the
@@ -45,6 +47,8 @@ class RSM(DocumentNetwork):
     free_axes = False
     rows_draw_alone = False
     whole_counts = True
+    updates: Tensor  # how many it has seen; a buffer, for a resumed run to go on with the right number of steps
+    chains: Tensor  # [., K]   their hidden units
 
     def __init__(
         self,
@@ -61,9 +65,8 @@ class RSM(DocumentNetwork):
         self.word_weights = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W
         self.word_bias = nn.Parameter(torch.zeros(vocabulary_size))  # b
         self.hidden_bias = nn.Parameter(torch.zeros(latent_dim))  # a
-        # how many updates it has seen; a buffer, for a resumed run to go on with the right number of steps
         self.register_buffer("updates", torch.zeros((), dtype=torch.long))
-        self.register_buffer("chains", torch.zeros(CHAINS, latent_dim))  # [., K]   their hidden units
+        self.register_buffer("chains", torch.zeros(CHAINS, latent_dim))
 
     def start_from_frequencies(self) -> None:
         with torch.no_grad():
@@ -100,11 +103,12 @@ class RSM(DocumentNetwork):
     def gibbs(self, batch: CountBatch, steps: int) -> tuple[CountBatch, Tensor]:
         """The documents after some steps of hidden units given words, words given hidden units; and the log
         likelihood of the documents under their first hidden units."""
-        state, first = batch, None
-        for _ in range(steps):
+        state, first = batch, batch.lengths.new_zeros(len(batch))
+        for step in range(steps):
             h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
             scores = self.softmax().word_scores(h)
-            first = multinomial_log_likelihood(scores[None], batch)[0] if first is None else first
+            if step == 0:
+                first = multinomial_log_likelihood(scores[None], batch)[0]
             state = _drawn(scores, batch)
         return state, first
 

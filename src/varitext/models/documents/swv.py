@@ -3,8 +3,8 @@ analysis".
 
     p(w | h) = softmax(h R + b)_w,     h ~ N(0, I)
 
-the generative model of NVDM, but learned with one point per document: the h that is most probable given its words,
-found by going uphill (MAP). Then R and b go uphill on
+the prior and generative model of NVDM, but learned with one point per document: the h that is most probable given its
+words, found by gradient ascent (MAP). Then R and b go uphill on
 
     sum_d  log p(X_d | h_d) - |h_d|^2 / 2  -  nu |R|^2
 
@@ -13,7 +13,7 @@ any lambda into 1/2 with another nu, so one of them is enough. Without nu the pr
 and h would need to be nowhere else than near 0.
 
 Such a point is not a distribution, and exp of its objective no probability. Perplexity is therefore of a true bound:
-that of q = N(h_d, diag) with the curvature at h_d for precision.
+that of q = N(h_d, diag) with the curvature at h_d for precision, and its KL by formula: `latent/divergence.py::kl`.
 """
 
 from typing import NamedTuple

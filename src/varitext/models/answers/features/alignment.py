@@ -78,7 +78,7 @@ def padded_candidates(values: np.ndarray, lengths: np.ndarray, filling: float) -
     return filled
 
 
-def unit_vectors(start: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
+def unit_vectors(start: np.ndarray | None, size: tuple[int, ...]) -> np.ndarray:
     """Word vectors moved to their mean and brought to length one; zeros where there are none to start from.
 
     About their mean: vectors of all words share a direction, which would make any two of them alike.
@@ -86,4 +86,4 @@ def unit_vectors(start: np.ndarray | None, size: tuple[int, int]) -> np.ndarray:
     if start is None:
         return np.zeros(size, np.float32)
     centred = start - start.mean(0)
-    return centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12)  # [V, E]
+    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12))  # [V, E]

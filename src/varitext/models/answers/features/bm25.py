@@ -26,11 +26,11 @@ def _weights(table: WordTable, overlap: Overlap) -> np.ndarray:
     columns = table.columns_in(overlap.vocabulary)
     frequencies = np.where(columns < 0, 0, overlap.document_frequencies[columns])
     idf = np.log1p((overlap.n_answers - frequencies + 0.5) / (frequencies + 0.5))
-    return idf * table.is_word  # [words]
+    return np.asarray(idf * table.is_word)  # [words]
 
 
 def _scores(rows: WordRows, weights: np.ndarray, mean_length: float) -> np.ndarray:
     asked = np.unique(rows.question)
     often = rows.per_candidate(asked[:, None] == rows.answers)  # [n, C]
     norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * rows.lengths / mean_length)  # [C]
-    return weights[asked] @ (often * (SATURATION + 1) / (often + norm))  # [C]
+    return np.asarray(weights[asked] @ (often * (SATURATION + 1) / (often + norm)))  # [C]

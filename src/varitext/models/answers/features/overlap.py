@@ -73,7 +73,9 @@ class Overlap:
             for candidate in question.candidates:
                 shared = sorted(weights.keys() & _distinct_words(candidate.words))  # sums need an order: sets have none
                 telling = [word for word in shared if word not in STOP_WORDS]
-                counts = [count for words in (telling, shared) for count in (len(words), sum(map(weights.get, words)))]
+                counts: list[float] = []
+                for words in (telling, shared):
+                    counts += [len(words), sum(weights[word] for word in words)]
                 counts.append(counts[-1] / np.sqrt(1 + len(candidate.words)))
                 position = np.nan if candidate.position is None else np.log1p(candidate.position)
                 rows.append((*counts, position, np.log1p(len(candidate.words))))

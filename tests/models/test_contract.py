@@ -1,0 +1,224 @@
+"""What holds for every model of both registries: a new line there is tested here without another."""
+
+import functools
+import inspect
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from made_up_questions import made_up
+from scipy.special import logit
+from synthetic import topic_documents
+
+from varitext import AnswerRanker, DocumentModel, InputError
+from varitext.batches.counts import CountBatch
+from varitext.batches.pairs import PairBatches
+from varitext.corpora.question_answers import Candidate
+from varitext.evaluation.completion import completion_record
+from varitext.latent import Bound, elbo
+from varitext.latent.divergence import draw_from
+from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.scorer import AnswerScorer
+from varitext.models.documents import DOCUMENT_MODELS, check_preset
+from varitext.models.documents.base import HasWordProbabilities, LearnsDirectly
+from varitext.training.settings import HasInferenceParameters
+
+NEEDS = {"lda": "tomotopy", "pv": "gensim"}  # to be fitted
+NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
+COUNTS = topic_documents(80, 30, 3, 15)
+TRAIN, DEV, TEST = made_up(24, 0), made_up(8, 1), made_up(12, 2)
+
+every_document_model = pytest.mark.parametrize("name", DOCUMENT_MODELS)
+every_answer_model = pytest.mark.parametrize("name", ANSWER_MODELS)
+every_answer_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+def fit_documents(name: str) -> DocumentModel:
+    pytest.importorskip(NEEDS.get(name, "torch"))
+    return DocumentModel(name, latent_dim=3, epochs=4, threads=1).fit(COUNTS)
+
+
+def fit_answers(name: str) -> AnswerRanker:
+    pytest.importorskip(NEEDS.get(name, "torch"))
+    sizes = {"latent_dim": 4, "hidden_dim": 6, "layers": 1, "embedding_dim": 8, "vectors": "random"}
+    return AnswerRanker(name, **sizes, epochs=2, prediction_samples=4, threads=1).fit(TRAIN, DEV)
+
+
+documents = functools.cache(fit_documents)
+answers = functools.cache(fit_answers)
+
+
+def check_inference_parameters(network) -> None:
+    inference, every = (set(map(id, group)) for group in (network.inference_parameters(), network.parameters()))
+    assert inference and inference < every
+
+
+# Documents
+
+
+@every_document_model
+def test_a_document_model_is_what_its_line_says(name):
+    entry = DOCUMENT_MODELS[name]
+    kind = entry.load()
+    assert entry.title and ("estimator" in inspect.signature(kind).parameters) == bool(entry.estimators)
+    for preset in entry.presets:
+        check_preset(name, preset)
+        for size in (2, 300, 1_000_000):
+            recipe = kind.recipe(preset, size, 50.0)
+            assert recipe.training.epochs > 0 and recipe.training.batch_size > 0
+        kind(vocabulary_size=9, latent_dim=2, **recipe.architecture)
+    for estimator in entry.estimators:
+        kind(vocabulary_size=9, latent_dim=2, estimator=estimator)
+    with pytest.raises(InputError, match=f"no preset is called 'best'; there are: {', '.join(entry.presets)}"):
+        check_preset(name, "best")
+
+
+@every_document_model
+def test_a_saved_document_model_is_the_same_model(name, tmp_path):
+    model = documents(name)
+    model.save(tmp_path / "model")
+    again = DocumentModel.load(tmp_path / "model")
+    assert type(again.network_) is DOCUMENT_MODELS[name].load()
+    assert np.array_equal(again.transform(COUNTS), model.transform(COUNTS))
+    assert again.perplexity_record(COUNTS) == model.perplexity_record(COUNTS) and again.topics() == model.topics()
+
+
+@every_document_model
+def test_the_same_seed_gives_the_same_document_model(name):
+    first, second = (model.network_.state_dict() for model in (documents(name), fit_documents(name)))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+@every_document_model
+def test_bounds_of_documents_have_their_signs(name):
+    network = documents(name).network_
+    bounds = network.evaluate(COUNTS, 20, 0)
+    assert network.estimate_kind.kind in ("bound", "exact", "estimate") and network.estimate_kind.words
+    assert (bounds.log_likelihood < 0).all() and np.isfinite(bounds.importance_weighted).all()
+    np.testing.assert_allclose(bounds.lengths, np.asarray(COUNTS.sum(1)).ravel())
+    np.testing.assert_allclose(bounds.elbo, bounds.log_likelihood - bounds.kl)
+    if network.estimate_kind.kind == "bound":
+        # fDARN's KL comes from draws: above zero on average only
+        assert bounds.kl.mean() > 0 if name == "fdarn" else (bounds.kl >= 0).all()
+        gap = bounds.importance_weighted - bounds.elbo  # not below zero, but for the noise of draws
+        assert gap.mean() > -3 * gap.std() / math.sqrt(len(gap))
+    else:
+        assert not bounds.kl.any()
+
+
+@every_document_model
+def test_documents_do_not_depend_on_their_company(name):
+    model = documents(name)
+    together, order = model.posterior(COUNTS), np.random.default_rng(0).permutation(COUNTS.shape[0])
+    assert together.mean.shape == together.std.shape == (COUNTS.shape[0], model.network_.vector_dim)
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
+    for found in (model.posterior(COUNTS[order]), model.posterior(COUNTS[order], block=7)):  # the last one filled up
+        close(found.mean, together.mean[order])
+        close(found.std, together.std[order])
+
+
+@every_document_model
+def test_document_models_can_do_what_they_declare(name):
+    model = documents(name)
+    network, batch = model.network_, CountBatch.from_rows(COUNTS[:10])
+    if not isinstance(network, LearnsDirectly):
+        surrogate, bound = network.train().objective(batch, 2, 1.0)
+        network.eval()
+        assert surrogate.shape == (10,) and isinstance(bound, Bound) and bound.elbo.shape == (10,)
+    if isinstance(network, HasInferenceParameters):
+        check_inference_parameters(network)
+    if (decoder := network.linear_decoder()) is not None:
+        assert torch.equal(network.word_directions(), decoder.weight)
+    if isinstance(network, HasWordProbabilities):
+        h = draw_from(network.posterior(network.encode(batch)), 2)
+        sums = network.word_log_probabilities(h).exp().sum(-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+    assert network.word_directions().shape == (30, network.vector_dim)
+    assert (model.kl_per_dimension_ >= 0).all() and len(model.kl_per_dimension_) == network.vector_dim
+    frequencies = network.word_log_frequencies.double().numpy()
+    assert math.isfinite(completion_record(network, COUNTS, frequencies, 4).per_document_perplexity)
+
+
+# Answers
+
+
+def log_odds(name: str, corpus) -> np.ndarray:
+    return logit(answers(name).predict_proba(corpus))
+
+
+def close_for(name: str):
+    """Networks compute in single precision."""
+    tolerance = {"rtol": 1e-4, "atol": 1e-5} if name in NETWORKS else {"rtol": 1e-5, "atol": 1e-6}
+    return functools.partial(np.testing.assert_allclose, **tolerance)
+
+
+@every_answer_model
+def test_an_answer_model_is_what_its_line_says(name):
+    entry = ANSWER_MODELS[name]
+    kind = entry.load()
+    assert issubclass(kind, AnswerNetwork if entry.trained_by_gradient else AnswerScorer) and entry.title
+    assert (kind.has_latent, kind.trained_by_gradient) == (entry.has_latent, entry.trained_by_gradient)
+    assert bool(kind.feature_names) == entry.has_features
+
+
+@every_answer_model
+def test_a_saved_ranker_is_the_same_ranker(name, tmp_path):
+    ranker = answers(name)
+    ranker.save(tmp_path / "model")
+    again = AnswerRanker.load(tmp_path / "model")
+    assert type(again.network_) is ANSWER_MODELS[name].load()
+    assert np.array_equal(again.predict_proba(TEST), ranker.predict_proba(TEST))
+    assert again.sample_proba(TEST).shape == (4 if ANSWER_MODELS[name].has_latent else 1, TEST.n_pairs)
+
+
+@every_answer_model
+def test_the_same_seed_gives_the_same_ranker(name):
+    first, second = (ranker.network_.state_dict() for ranker in (answers(name), fit_answers(name)))
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+@every_answer_model
+def test_answers_do_not_depend_on_order_and_company(name):
+    backwards = [one._replace(candidates=one.candidates[::-1]) for one in TEST.questions[::-1]]
+    expected, close = log_odds(name, TEST), close_for(name)
+    close(log_odds(name, replace(TEST, questions=tuple(backwards)))[::-1], expected)
+    alone = [log_odds(name, replace(TEST, questions=(one,))) for one in TEST.questions[:3]]
+    close(np.concatenate(alone), expected[:15])
+
+
+@every_answer_model
+def test_a_longer_neighbour_changes_nothing(name):
+    """Candidates are padded to the longest."""
+    one = TEST.questions[0]
+    longer = one._replace(candidates=(*one.candidates, Candidate("x", ("near",) * 60, "near", 0)))
+    found = log_odds(name, replace(TEST, questions=(longer,)))[:5]
+    close_for(name)(found, log_odds(name, replace(TEST, questions=(one,))))
+
+
+@every_answer_model
+def test_labels_are_not_looked_at(name):
+    other = [
+        one._replace(candidates=tuple(pair._replace(label=1 - pair.label) for pair in one.candidates))
+        for one in TEST.questions
+    ]
+    assert np.array_equal(log_odds(name, replace(TEST, questions=tuple(other))), log_odds(name, TEST))
+
+
+@every_answer_network
+def test_bounds_of_answers_have_their_signs_and_networks_do_what_they_declare(name):
+    ranker = answers(name)
+    network = ranker.network_
+    batch = PairBatches(TEST, ranker.vocabulary_).batch(range(TEST.n_questions))
+    with torch.no_grad():
+        bound = elbo(network, batch, 3)
+        encoding = network.encode(batch)
+        attention = network.attention_given(network.prior_samples(encoding, 3), encoding)
+    assert bound.elbo.shape == (TEST.n_pairs,) and (bound.log_likelihood < 0).all()
+    assert (bound.kl > 0).all() if network.has_latent else not bound.kl.any()
+    if attention is not None:
+        torch.testing.assert_close(attention.sum(-1), torch.ones(3, TEST.n_pairs))
+    if isinstance(network, HasInferenceParameters):
+        check_inference_parameters(network)
