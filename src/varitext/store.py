@@ -79,7 +79,7 @@ def load_one_of(
     An `InputError` for values in config.json that the builder can make nothing of.
     """
     config = _read_config(folder)
-    kind = config.get("kind")
+    kind = str(config.get("kind"))
     if kind in refusals:
         raise InputError(f"{folder} {refusals[kind]}")
     if kind not in builders:
