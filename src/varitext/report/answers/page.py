@@ -43,5 +43,5 @@ def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Pa
         per_word=PER_GROUP,
         largest_log_std=max((abs(array).max() for array in log_std.values()), default=0.0),
         hinton=Markup(svg_text(hinton_figure(log_std), paper="none")) if log_std else "",
-        curves=training_curves(ranker.history_, answer_measures(evaluated.has_latent)),
+        curves=training_curves(ranker.history_, answer_measures(evaluated.has_latent), ranker.dev_map_),
     )
