@@ -27,6 +27,7 @@ from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device, seeded
+from varitext.runtime.randomness import stream
 from varitext.store import load_weights
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
@@ -73,7 +74,7 @@ class NetworkStage:
         self, kind: type[AnswerNetwork], architecture: dict[str, Any], overlap: Overlap, device: str, seed: int
     ):
         check_device(device)
-        with seeded(seed):
+        with seeded(stream(seed, "initial weights")):
             self.model = kind(**architecture).to(device)
         self.architecture, self.overlap, self.device = architecture, overlap, device
 

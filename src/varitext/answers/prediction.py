@@ -12,6 +12,7 @@ from torch import Tensor
 
 from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.models.answers.network import AnswerNetwork, Encoding
+from varitext.runtime.randomness import stream
 
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
 
@@ -54,7 +55,8 @@ def prior_samples(model: AnswerNetwork, encoding: Encoding, batch: PairBatch, sa
 def question_seeds(batch: PairBatch, seed: int) -> list[int]:
     """A number for each question that depends on its words and `seed` alone, not on its batch or place."""
     rows = zip(batch.questions.tokens.cpu().numpy(), batch.questions.mask.cpu().numpy(), strict=True)
-    return [zlib.crc32(tokens[mask].tobytes(), seed & 0xFFFFFFFF) for tokens, mask in rows]
+    start = stream(seed, "evaluation noise")
+    return [zlib.crc32(tokens[mask].tobytes(), start) for tokens, mask in rows]
 
 
 def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:
