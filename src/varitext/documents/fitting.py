@@ -125,6 +125,7 @@ def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: s
         network = model_class(name)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
+    network.learn_cooccurrence(train)
     return network.to(device)
 
 
