@@ -32,7 +32,7 @@ def fit_and_evaluate(preset: str, latent_dim: int, seed: int) -> dict[str, objec
         "dev_perplexity": model.dev_perplexity_,
         "test": record,
         "neighbours": {word: [name for name, _ in model.similar_words(word)] for word in WORDS},
-        "topics": [list(topic.words) for topic in model.topics()],
+        "topics": [list(topic.words) for topic in model.latent_dimensions()],
         "fit_seconds": model.fit_seconds_,
         "stopped": model.stopped_,
         "settings": model.training_ | model.architecture_,

@@ -99,7 +99,7 @@ def test_similar_words_and_topics(client, news):
     answer = client.get("/api/models/news/similar-words", params={"word": "Orbit", "n": 3}).json()
     assert [(one["word"], one["similarity"]) for one in answer["similar"]] == news.similar_words("orbit", 3)
     topics = client.get("/api/models/news/topics", params={"words": 4}).json()["topics"]
-    assert [tuple(one["words"]) for one in topics] == [one.words for one in news.topics(4)]
+    assert [tuple(one["words"]) for one in topics] == [one.words for one in news.latent_dimensions(4)]
     assert sum(one["share"] for one in topics) == pytest.approx(1)
 
 

@@ -14,6 +14,7 @@ from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.input import count_documents, without_empty
+from varitext.documents.regions import Regions
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.updating import DocumentUpdate
 from varitext.models.documents.base import DocumentNetwork
@@ -44,6 +45,7 @@ class DocumentEstimator(
     n_dev_documents_: int
     n_empty_documents_: int
     updates_: list[dict[str, Any]]
+    regions_: Regions | None
 
     def _settings(self) -> DocumentSettings:
         return DocumentSettings(**self.get_params(deep=False))

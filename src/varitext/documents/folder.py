@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.documents.fitted import FittedDocuments
+from varitext.documents.region_files import restored_regions, stored_regions
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
@@ -45,7 +46,8 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
-    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history), overwrite)
+    attachments = {} if fitted.regions is None else stored_regions(fitted.regions)
+    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
 
 
 def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
@@ -80,6 +82,7 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
         n_dev_documents=learned["n_dev_documents_"],
         n_empty_documents=learned["n_empty_documents_"],
         updates=config.get("updates", []),  # the first folders were written before there were updates
+        regions=restored_regions(stored.attachments, stored.vocabulary, folder),  # or topics
     )
     return LoadedDocuments(settings, fitted)
 

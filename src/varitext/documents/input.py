@@ -1,7 +1,7 @@
 """Whatever a user has, as counts over the words of a model: to learn from, to look at, to update with."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ class TrainingDocuments:
     vocabulary_rules: VocabularyRules
     n_empty: int  # documents that were left out
     corpus: dict[str, str] | None
+    rows: np.ndarray | None = None  # where each document stands in what was given, if some were left out
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
@@ -54,7 +55,15 @@ def documents_to_learn(X: DocumentInput, settings: DocumentSettings, validate: V
         vocabulary = named or _column_names(content, counts.shape[1])
     kept = _enough_to_learn(counts, settings.latent_dim)
     n_empty = counts.shape[0] - kept.shape[0]
-    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X))
+    rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else None
+    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X), rows)
+
+
+def texts_of(X: DocumentInput) -> Sequence[str] | None:
+    """The texts, if that is what was given."""
+    content, _ = unwrap(X)
+    is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
+    return content if is_texts else None
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:

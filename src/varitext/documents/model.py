@@ -9,12 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from varitext.corpora.document_input import DocumentInput
 from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.documents.estimator import DocumentEstimator
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.folder import KIND, restore_documents, save_documents
-from varitext.documents.input import corpus_of, documents_to_learn, widened_vocabulary, without_empty
+from varitext.documents.input import corpus_of, documents_to_learn, texts_of, widened_vocabulary, without_empty
 from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
 from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
+from varitext.documents.regions import RegionDocuments, find_regions
+from varitext.documents.surprise import fit_length_line
+from varitext.documents.topics import TopicsOfDocuments
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -32,7 +34,7 @@ __all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "Topic
 PREDICTION_SAMPLES = 20  # the paper's
 
 
-class DocumentModel(DocumentEstimator):
+class DocumentModel(TopicsOfDocuments):
     """A latent-variable model of documents, with scikit-learn's manners.
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
@@ -66,6 +68,7 @@ class DocumentModel(DocumentEstimator):
         threads: int | None = None,
         device: str = "cpu",
         seed: int = 0,
+        n_topics: int | None = None,
     ):
         self.model = model
         self.latent_dim = latent_dim
@@ -86,6 +89,7 @@ class DocumentModel(DocumentEstimator):
         self.threads = threads
         self.device = device
         self.seed = seed
+        self.n_topics = n_topics
 
     # Learning
 
@@ -111,7 +115,11 @@ class DocumentModel(DocumentEstimator):
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
-            self._train(DocumentFit(settings, documents, held_out, checkpoint, progress, world), resume)
+            run = DocumentFit(settings, documents, held_out, checkpoint, progress, world)
+            self._train(run, resume)
+            line = fit_length_line(self.network_, run.held_out, self.seed)
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
+            self.regions_ = find_regions(self.network_, self.vocabulary_, given, self.n_topics, self.seed, line)
         return self
 
     def partial_fit(
@@ -201,8 +209,8 @@ class DocumentModel(DocumentEstimator):
         with running_on(self.threads):
             return mean_bound_per_word(self.network_, counts, samples, self.seed)
 
-    def topics(self, words: int = 10) -> list[Topic]:
-        """The latent dimensions as ranked words, those of the largest KL first.
+    def latent_dimensions(self, words: int = 10) -> list[Topic]:
+        """The latent dimensions as ranked words, those of the largest KL first; the paper's Table 2 shows some.
 
         Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
         say least.

@@ -44,3 +44,6 @@ class DocumentSettings:
     threads: int | None = setting(None, THREADS)
     device: str = setting("cpu", DEVICE)
     seed: int = setting(0, SEED)
+    n_topics: int | None = setting(
+        None, Option("Topics; else as many as held-out documents ask for.", MODEL, "N", minimum=1, name="topics")
+    )

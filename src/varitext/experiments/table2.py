@@ -36,7 +36,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
     model = fitted_model(NEWSGROUPS, setting, seed, plan)
-    topics = model.topics(WORDS)
+    topics = model.latent_dimensions(WORDS)
     reference = coherence_reference(plan)
     windows = "document" if reference.texts is None else None  # counts have no order of words
     npmi = coherence_record(topics, reference, "npmi", window=windows)
@@ -69,7 +69,7 @@ def matched_topics(model: DocumentModel, wanted: dict[str, list[str]]) -> dict[s
     if not names:
         return {}
     scores = np.stack([weights[places[name]].mean(0) for name in names])  # [topics, 2 K]
-    by_number = {topic.number: topic for topic in model.topics(WORDS)}
+    by_number = {topic.number: topic for topic in model.latent_dimensions(WORDS)}
     found = {}
     for row, column in zip(*linear_sum_assignment(scores, maximize=True), strict=True):
         topic = by_number[column % vectors.shape[1]]

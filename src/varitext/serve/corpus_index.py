@@ -97,7 +97,7 @@ class CorpusIndex:
             vectors.append(model.posterior(content[start : start + BLOCK]).mean)
         self.vectors = np.concatenate(vectors)
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
-        self._topics = strongest_topics(self.vectors, model.topics(TOPIC_WORDS))
+        self._topics = strongest_topics(self.vectors, model.latent_dimensions(TOPIC_WORDS))
         self.state = "ready"
 
 

@@ -184,7 +184,7 @@ def test_every_model_learns_and_says_what_it_has_learned(fitted, name):
     assert (posterior.mean >= 0).all() and (posterior.mean <= 1).all() and np.isfinite(posterior.std).all()
     assert model.get_feature_names_out().shape == posterior.mean.shape[1:]
     assert (model.kl_per_dimension_ >= 0).all() and model.kl_per_dimension_.max() > 0.01
-    assert len(model.topics(3)) == posterior.mean.shape[1] and len(model.similar_words("word1", 4)) == 4
+    assert len(model.latent_dimensions(3)) == posterior.mean.shape[1] and len(model.similar_words("word1", 4)) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)

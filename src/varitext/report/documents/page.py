@@ -30,7 +30,7 @@ def document_page(
     folder: Path | None = None,
 ) -> str:
     """The report as one HTML text; `source` and `folder` are where the documents and the model come from, if known."""
-    topics, examples = model.topics(), choose_examples(sample)
+    topics, examples = model.latent_dimensions(), choose_examples(sample)
     axis = common_axis(examples, sample)
     return render(
         "documents.html",
