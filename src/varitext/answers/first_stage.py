@@ -19,11 +19,12 @@ from varitext.answers.settings import AnswerSettings
 from varitext.answers.task import AnswerTask
 from varitext.answers.training_data import TrainingData
 from varitext.answers.training_run import TrainingRun
-from varitext.batches.pairs import PairBatches
+from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.features.word_features import word_features
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device, seeded
@@ -82,7 +83,7 @@ class NetworkStage:
             self.model.word_vectors.start_from(torch.from_numpy(data.words.start))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
-        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._pair_columns)
+        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._inputs)
         return Trainer(self.model, task, training, run.checkpoint, run.progress)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
@@ -92,8 +93,8 @@ class NetworkStage:
     def predict(
         self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
     ) -> Prediction:
-        columns, words = self._pair_columns(question_answers), self.overlap.vocabulary
-        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, features=columns)
+        inputs, words = self._inputs(question_answers), self.overlap.vocabulary
+        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, inputs=inputs)
         return predict(self.model, batches, samples, seed, attention)
 
     def move_to(self, device: str) -> None:
@@ -108,11 +109,11 @@ class NetworkStage:
         load_weights(self.model, weights | {FIXED_VECTORS: weights[FIXED_VECTORS].float()}, folder)
         self.model.eval().requires_grad_(False)
 
-    def _pair_columns(self, question_answers: QuestionAnswers) -> np.ndarray | None:
-        """The counts that the network reads beside the words, [P, F]."""
-        if not self.model.pair_columns:
-            return None
-        return self.overlap.features(question_answers).only(self.model.pair_columns).values
+    def _inputs(self, question_answers: QuestionAnswers) -> PairInputs:
+        """What the network reads beside the words' numbers."""
+        names, overlap = self.model.pair_columns, self.overlap
+        columns = overlap.features(question_answers).only(names).values if names else None
+        return PairInputs(columns, word_features(question_answers, overlap) if self.model.reads_word_features else None)
 
 
 class ScorerStage:
