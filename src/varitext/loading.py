@@ -54,7 +54,7 @@ def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -
     except OtherKind as other:
         if other.kind != KIND:
             raise
-        said = "holds a model of documents: this needs one of answers, as `fit --model nasm` gives"
+        said = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
         raise InputError(f"{folder} {said}") from None
     ranker.set_params(threads=threads)
     return ranker.move_to(device)

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor
@@ -36,16 +35,30 @@ from varitext.training.trainer import Trainer
 FIXED_VECTORS = "word_vectors.fixed"
 
 
+class Training(Protocol):
+    """`Trainer`, or what stands in its place."""
+
+    @property
+    def state(self) -> TrainingState: ...
+
+    def train(self, resume: bool = False) -> TrainingState: ...
+
+
 class FirstStage(Protocol):
     """A model of answers, and what a ranker asks of it."""
 
-    architecture: dict[str, Any]  # what the model is built with, as the model folder keeps it
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """What the model is built with, as the model folder keeps it."""
 
     @property
     def model(self) -> AnswerNetwork | AnswerScorer: ...
 
-    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Trainer | DirectFit":
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Training":
         """Its training, before the first step."""
+
+    def ready(self) -> None:
+        """Training is over: from now on it predicts."""
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
         """The settings that count for its training, for the model folder."""
@@ -97,6 +110,9 @@ class NetworkStage:
         batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, inputs=inputs)
         return predict(self.model, batches, samples, seed, attention)
 
+    def ready(self) -> None:
+        self.model.eval().requires_grad_(False)
+
     def move_to(self, device: str) -> None:
         self.device = device
         self.model.to(device)
@@ -135,6 +151,9 @@ class ScorerStage:
     ) -> Prediction:
         probability = expit(self.model.log_odds(question_answers))  # [P]
         return Prediction(probability, probability[None])  # without a latent all samples are one
+
+    def ready(self) -> None:
+        self.model.eval()
 
     def move_to(self, device: str) -> None:
         """Its numbers are numpy's: they stay."""

@@ -26,6 +26,25 @@ from varitext.models.answers.scorer import chosen
 POSITION_DROPPED = 0.1  # of the training questions, so that it also ranks where places are unknown
 
 
+class _Side(nn.Module):
+    """One of the two sentences: its words compared with what they are aligned with, in windows."""
+
+    def __init__(self, hidden_dim: int, n_features: int, maps: int, widths: Sequence[int], dropout: float):
+        super().__init__()
+        self.n_features, self.dropout = n_features, Dropout(dropout)
+        self.compare = nn.Linear(3 * hidden_dim + n_features, hidden_dim)
+        self.windows = Windows(hidden_dim, maps, widths)
+        self.pooling = AttentionPooling(maps * len(tuple(widths)))
+
+    def forward(self, words: Words, aligned: Tensor, features: Tensor | None) -> Words:
+        own = words.vectors  # [n, H]
+        parts = [own, own * aligned, (own - aligned) ** 2]
+        if self.n_features:
+            parts.append(own.new_zeros(len(own), self.n_features) if features is None else features)
+        compared = self.dropout(torch.relu(self.compare(torch.cat(parts, 1))))  # [n, H]
+        return words._replace(vectors=torch.relu(self.windows(Words(compared, words.mask))))
+
+
 class CompareAggregate(AnswerNetwork):
     """`features` names what it reads beside the words; without it, all."""
 
@@ -52,12 +71,10 @@ class CompareAggregate(AnswerNetwork):
         self.pair_columns = COUNTS * ("counts" in named) + PLACE * self.reads_positions
         self.dropout = Dropout(dropout)
         self.project = nn.Linear(embedding_dim, hidden_dim)
-        compared = 3 * hidden_dim + len(WORD_FEATURES) * self.reads_word_features
-        self.compare = nn.ModuleList(nn.Linear(compared, hidden_dim) for _ in range(2))
-        self.windows = nn.ModuleList(Windows(hidden_dim, maps, widths) for _ in range(2))
-        pooled = maps * len(tuple(widths))
-        self.pooling = nn.ModuleList(AttentionPooling(pooled) for _ in range(2))
-        joint = 2 * pooled + len(self.pair_columns) + 2 * self.reads_positions
+        read = len(WORD_FEATURES) * self.reads_word_features
+        self.question_side = _Side(hidden_dim, read, maps, widths, dropout)
+        self.answer_side = _Side(hidden_dim, read, maps, widths, dropout)
+        joint = 2 * maps * len(tuple(widths)) + len(self.pair_columns) + 2 * self.reads_positions
         self.hidden = nn.Linear(joint, hidden_dim)
         self.output = nn.Linear(hidden_dim, 1)
 
@@ -66,34 +83,27 @@ class CompareAggregate(AnswerNetwork):
         asked = batch.questions.mask[batch.question_of]  # [P, Tq]
         question = Words(read.padded()[batch.question_of][asked], asked)  # once for every candidate
         answer = self._projected(batch.answers)
-        aligned = soft_alignment(question, answer)
-        sides = ((question, aligned[0], batch.question_words), (answer, aligned[1], batch.answer_words))
-        found = [self._windows(side, *values) for side, values in enumerate(sides)]
-        pooled = [pooling(words) for pooling, words in zip(self.pooling, found, strict=True)]
-        pair = torch.cat([*pooled, *self._columns(batch)], 1)
-        answers = Sentences(found[1].padded(), pair, batch.answers.mask)
+        for_question, for_answer = soft_alignment(question, answer)
+        asked_windows = self.question_side(question, for_question, batch.question_words)
+        windows = self.answer_side(answer, for_answer, batch.answer_words)
+        pooled = [self.question_side.pooling(asked_windows), self.answer_side.pooling(windows)]
+        pair = torch.cat([*pooled, *self._columns(batch)], 1)  # [P, D]
+        answers = Sentences(windows.padded(), pair, batch.answers.mask)
         return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         hidden = torch.relu(self.hidden(self.dropout(encoding.answers.last)))
-        return self.output(self.dropout(hidden))[:, 0].expand(len(h), -1)  # [S, P]
+        logits: Tensor = self.output(self.dropout(hidden))[:, 0]
+        return logits.expand(len(h), -1)  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         answers = encoding.answers
-        weights = self.pooling[1].weights(Words(answers.states[answers.mask], answers.mask))
+        weights = self.answer_side.pooling.weights(Words(answers.states[answers.mask], answers.mask))
         return weights.expand(len(h), -1, -1)  # [S, P, T]
 
     def _projected(self, sentences: TokenBatch) -> Words:
         vectors = self.dropout(self.word_vectors(sentences.tokens[sentences.mask]))
         return Words(torch.tanh(self.project(vectors)), sentences.mask)  # [n, H]
-
-    def _windows(self, side: int, words: Words, aligned: Tensor, features: Tensor | None) -> Words:
-        own = words.vectors
-        parts = [own, own * aligned, (own - aligned) ** 2]
-        if self.reads_word_features:
-            parts.append(own.new_zeros(len(own), len(WORD_FEATURES)) if features is None else features)
-        compared = torch.relu(self.compare[side](torch.cat(parts, 1)))  # [n, H]
-        return words._replace(vectors=torch.relu(self.windows[side](Words(self.dropout(compared), words.mask))))
 
     def _columns(self, batch: PairBatch) -> list[Tensor]:
         """Counts in logarithms, so that a few large ones do not drown the rest; an unknown place is zero, and known."""
