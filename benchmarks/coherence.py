@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--measures", nargs="+", default=["npmi", "c_v"], choices=list(NAMES))
-    parser.add_argument("--documents", type=int, help="only so many of the reference's documents")
+    parser.add_argument("--documents", type=int, help="at most this many of the reference's documents")
     arguments = parser.parse_args()
 
     articles = load("20newsgroups", "train")

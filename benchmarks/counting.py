@@ -53,7 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--copies", type=int, default=1, help="count the corpus so many times over, to see larger ones")
+    parser.add_argument("--copies", type=int, default=1, help="how often the corpus is repeated, to see larger ones")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
 

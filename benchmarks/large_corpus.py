@@ -144,13 +144,13 @@ class Lines:
         print(message, file=sys.stderr, flush=True)
 
 
-def judge(out: Path, folder: Path, threads: int) -> dict[str, Any]:
+def evaluate(out: Path, folder: Path, threads: int) -> dict[str, Any]:
     record = DocumentModel.load(out).set_params(threads=threads).perplexity_record(load(str(folder)))
     names = ("per_document_perplexity", "iwae_per_document_perplexity", "unigram_per_document_perplexity")
     return {name: getattr(record, name) for name in names}
 
 
-STEPS = {"write": write_corpus, "best": best_perplexity, "fit": fit, "judge": judge}
+STEPS = {"write": write_corpus, "best": best_perplexity, "fit": fit, "evaluate": evaluate}
 
 
 def in_child(work: Path, name: str, step: str, threads: int, *arguments: object) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def run_step(threads: int, step: str, arguments: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=794_414)
-    parser.add_argument("--epochs", type=int, default=0, help="0: the recommended number for so many documents")
+    parser.add_argument("--epochs", type=int, default=0, help="0: the recommended number for that many documents")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--work", type=Path, default=Path("large-corpus"))
     parser.add_argument("--json", type=Path)
@@ -190,7 +190,7 @@ def main() -> None:
     in_child(work, "test-documents", "write", threads, test, TEST, 2)
     results["best"] = in_child(work, "best", "best", threads, TEST, 2)
     results["fit"] = in_child(work, "fit", "fit", threads, train, model, options.epochs, threads)
-    results["held_out"] = in_child(work, "held-out", "judge", threads, model, test, threads)
+    results["held_out"] = in_child(work, "held-out", "evaluate", threads, model, test, threads)
     best, held_out = results["best"]["per_document_perplexity_at_most"], results["held_out"]
     results["above_best"] = held_out["iwae_per_document_perplexity"] / best - 1
     results["bound_above_best"] = held_out["per_document_perplexity"] / best - 1

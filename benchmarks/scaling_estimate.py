@@ -51,7 +51,7 @@ class Assumed:
     latency_seconds: float = 50e-6  # of one message between machines
     dollars_per_core_hour: float = 0.05
     documents: int = 100_000_000
-    epochs: int = 8  # what the recommended recipe takes for so many
+    epochs: int = 8  # what the recommended recipe takes for that many
     documents_per_worker_and_step: int = 256
 
 

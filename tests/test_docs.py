@@ -10,15 +10,18 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import pytest
 import torch
 import typer
+from typer.testing import CliRunner
 
 from varitext.cli import app
 from varitext.corpora.protocols import PROTOCOLS
+from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.nvdm import NVDM
 from varitext.text import TokenRules, VocabularyRules
@@ -92,9 +95,9 @@ def test_path_and_name_resolve(name):
 
 @on_every_page
 def test_files_mentioned_exist(page):
-    example = "src/varitext/models/shallow.py"  # add-a-model.md has the reader write it
+    written = files_to_write(page)  # by the reader
     for path in re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)(?:::[\w.]+)?`", prose(page)):
-        assert path == example or (REPOSITORY / path).exists(), f"{page} mentions {path}"
+        assert path in written or (REPOSITORY / path).exists(), f"{page} mentions {path}"
 
 
 def test_every_equation_has_its_row():
@@ -109,21 +112,67 @@ def test_every_equation_has_its_row():
 # Code and commands
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
-def test_python_blocks_run(page, tmp_path, monkeypatch):
-    """Each page as one script, its lines where they are on the page."""
+def files_to_write(page: str) -> dict[str, str]:
+    """Blocks that a page introduces by the path of a file: add-a-model.md has the reader write some."""
+    lines, written = text_of(page).splitlines(), {}
+    for start, block in blocks(page, "python"):
+        if named := re.fullmatch(r"`(src/varitext/[\w/]+\.py)`:", lines[start - 3]):
+            written[named[1]] = "\n".join(block) + "\n"
+    return written
+
+
+@contextlib.contextmanager
+def followed(page: str, folder: Path) -> Iterator[None]:
+    """The page as one script, its lines where they are on the page; files that it has the reader write are there."""
     source: list[str] = []
     for start, lines in blocks(page, "python"):
         source += [""] * (start - len(source)) + lines
     code = compile("\n".join(source), str(DOCS / page), "exec")
-    monkeypatch.chdir(tmp_path)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with mock.patch.dict(DOCUMENT_MODELS), torch.random.fork_rng(), contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.ExitStack() as stack:
+        for path, content in files_to_write(page).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(content, encoding="utf-8")
+            room = importlib.import_module(".".join(Path(path).parent.parts[1:]))
+            stack.enter_context(mock.patch.object(room, "__path__", [*room.__path__, str((folder / path).parent)]))
+            stack.callback(sys.modules.pop, f"{room.__name__}.{Path(path).stem}", None)
+        for known in (DOCUMENT_MODELS, ANSWER_MODELS):
+            stack.enter_context(mock.patch.dict(known))
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        stack.callback(torch.set_num_threads, threads)
+        with torch.random.fork_rng(), contextlib.redirect_stdout(io.StringIO()):
             exec(code, {"__name__": page})
-    finally:
-        torch.set_num_threads(threads)
+        yield
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with followed(page, tmp_path):
+        pass
+
+
+def test_a_new_model_is_its_file_and_its_line(tmp_path, monkeypatch):
+    """As add-a-model.md has it, for both sides, down to the command line."""
+    monkeypatch.chdir(tmp_path)
+    page, known = "add-a-model.md", {*DOCUMENT_MODELS, *ANSWER_MODELS}
+    Path("texts.csv").write_text("text\n" + "moon orbit rocket\ngoal league team\n" * 30)
+    pairs = ["question,answer,label", *(f"who {i} ?,king {i},1\nwho {i} ?,lake {i},0" for i in range(20))]
+    Path("pairs.csv").write_text("\n".join(pairs))
+    options = {"shallow": ["texts.csv", "--latent-dim", "2"], "mean_vectors": ["pairs.csv", "--vectors", "random"]}
+    with followed(page, tmp_path):
+        assert {*DOCUMENT_MODELS, *ANSWER_MODELS} - known == set(options)
+        for entry in (DOCUMENT_MODELS["shallow"], ANSWER_MODELS["mean_vectors"]):
+            assert inspect.getsource(entry.load()) in files_to_write(page)[path_of(entry.home)]
+        for name, typed in options.items():
+            fit = ["fit", *typed, "--model", name, "--epochs", "2", "--threads", "1", "--out", name]
+            assert CliRunner().invoke(app, fit).exit_code == 0
+            evaluated = CliRunner().invoke(app, ["evaluate", name, typed[0], "--json"])
+            assert evaluated.exit_code == 0, evaluated.output
+
+
+def path_of(home: str) -> str:
+    return f"src/{home.partition(':')[0].replace('.', '/')}.py"
 
 
 def commands() -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ def test_a_new_model(tmp_path, monkeypatch):
     before, after = numbers(r"([\d.]+) nats after the first epoch, ([\d.]+) at the best", printed)
     assert after < before
     likely = re.search(r"where built -> (.*)", printed)
-    assert likely and set(likely[1].split()) <= set("city river country north island capital".split())
+    assert likely and set(likely[1].split()) <= {"city", "river", "country", "north", "island", "capital"}
     plain, tighter = numbers(r"ELBO (-[\d.]+), importance-weighted (-[\d.]+)", printed)
     assert plain < tighter
 

@@ -1,60 +1,61 @@
-"""A model folder of either kind, whoever asks for it: the command line or the service."""
+"""A model folder of either kind, whoever asks for it: the command line or the service. Its config.json is read once."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from varitext.errors import InputError
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:  # the command line imports this before anything heavy is loaded
     from varitext.answers.ranker import AnswerRanker
     from varitext.documents.model import DocumentModel
+    from varitext.store import Builder
 
-
-class HoldsRanker(InputError):
-    """A model of documents was asked for, and the folder holds a ranker of answers."""
+Estimator = TypeVar("Estimator", bound="DocumentModel | AnswerRanker")
 
 
 def load_any(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel | AnswerRanker":
     """The model in the folder, of documents or of answers."""
-    try:
-        return load_document_model(folder, threads, device)
-    except HoldsRanker:
-        return load_ranker(folder, threads, device)
+    builders: dict[str, Builder[DocumentModel | AnswerRanker]] = {**_of_documents(), **_of_answers()}
+    return _load(folder, builders, {}, threads, device)
 
 
 def load_document_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
     """The model of documents in the folder; a ranker of answers is refused."""
-    from varitext.answers.folder import KIND
-    from varitext.documents.model import DocumentModel
-    from varitext.runtime.devices import check_device
-    from varitext.store import OtherKind
-
-    check_device(device)
-    try:
-        model = DocumentModel.load(folder)
-    except OtherKind as other:
-        if other.kind != KIND:
-            raise
-        said = "holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
-        raise HoldsRanker(f"{folder} {said}") from None
-    model.set_params(threads=threads)
-    return model.move_to(device)
+    refused = "holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
+    return _load(folder, _of_documents(), dict.fromkeys(_of_answers(), refused), threads, device)
 
 
 def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     """The ranker of answers in the folder; a model of documents is refused."""
-    from varitext.answers.ranker import AnswerRanker
-    from varitext.documents.folder import KIND
+    refused = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
+    return _load(folder, _of_answers(), dict.fromkeys(_of_documents(), refused), threads, device)
+
+
+def _load(
+    folder: Path,
+    builders: "Mapping[str, Builder[Estimator]]",
+    refusals: Mapping[str, str],
+    threads: int | None,
+    device: str,
+) -> Estimator:
     from varitext.runtime.devices import check_device
-    from varitext.store import OtherKind
+    from varitext.store import load_one_of
 
     check_device(device)
-    try:
-        ranker = AnswerRanker.load(folder)
-    except OtherKind as other:
-        if other.kind != KIND:
-            raise
-        said = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
-        raise InputError(f"{folder} {said}") from None
-    ranker.set_params(threads=threads)
-    return ranker.move_to(device)
+    estimator = load_one_of(folder, builders, refusals)
+    estimator.set_params(threads=threads)
+    estimator.move_to(device)
+    return estimator
+
+
+def _of_documents() -> "dict[str, Builder[DocumentModel]]":
+    from varitext.documents.folder import KIND
+    from varitext.documents.model import DocumentModel
+
+    return {KIND: DocumentModel.from_stored}
+
+
+def _of_answers() -> "dict[str, Builder[AnswerRanker]]":
+    from varitext.answers.folder import KIND
+    from varitext.answers.ranker import AnswerRanker
+
+    return {KIND: AnswerRanker.from_stored}

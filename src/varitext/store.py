@@ -6,8 +6,9 @@ against its hash before it is used. Format versions are never reused, and older 
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import torch
@@ -34,8 +35,6 @@ FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
-Model = TypeVar("Model")
-
 
 class StoredModel(NamedTuple):
     kind: str  # document-model, answer-ranker
@@ -45,12 +44,8 @@ class StoredModel(NamedTuple):
     metrics: list[dict[str, Any]]  # one record per training round
 
 
-class OtherKind(InputError):
-    """The folder holds a model of another kind than was asked for."""
-
-    def __init__(self, folder: Path, kind: object, needed: str):
-        super().__init__(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed!r}")
-        self.kind = kind
+Model = TypeVar("Model")
+Builder = Callable[[StoredModel, Path], Model]  # a model of one kind, from what its folder holds
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
@@ -74,14 +69,28 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
 
 
-def load_as(folder: Path, kind: str, build: Callable[[StoredModel, Path], Model]) -> Model:
-    """What `build` makes of the folder; an `InputError` for values in config.json that it can make nothing of."""
+def load_as(folder: Path, kind: str, build: Builder[Model]) -> Model:
+    """What `build` makes of the folder, which must hold a model of that kind."""
+    return load_one_of(folder, {kind: build})
+
+
+def load_one_of(
+    folder: Path, builders: Mapping[str, Builder[Model]], refusals: Mapping[str, str] = MappingProxyType({})
+) -> Model:
+    """What the builder of the folder's kind makes of it; `refusals` say of other kinds why they will not do.
+
+    An `InputError` for values in config.json that the builder can make nothing of.
+    """
     config = _read_config(folder)
-    if config.get("kind") != kind:
-        raise OtherKind(folder, config.get("kind"), kind)
+    kind = str(config.get("kind"))
+    if kind in refusals:
+        raise InputError(f"{folder} {refusals[kind]}")
+    if kind not in builders:
+        needed = " or ".join(map(repr, builders))
+        raise InputError(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed}")
     stored = _read_stored(folder, kind, config)
     try:
-        return build(stored, folder)
+        return builders[kind](stored, folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:

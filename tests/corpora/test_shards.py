@@ -214,7 +214,7 @@ def test_many_windows_give_every_document_once_in_an_order_of_seed_and_epoch(tmp
     assert len(set.union(*starts)) == 3 and all(len(shards) > 1 for shards in starts)  # three shards, mixed
 
 
-def test_many_windows_fit_and_judge_like_one(tmp_path):
+def test_many_windows_fit_and_evaluate_like_one(tmp_path):
     shards = shards_of(tmp_path / "s", COUNTS, 20)
     view = windowed(shards, 60)
     model = DocumentModel(**SMALL | {"epochs": 12}).fit(view)

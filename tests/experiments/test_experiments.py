@@ -156,7 +156,7 @@ def test_table4_by_hand():
     assert compared["p_value"] == 0.25  # three questions, all the same way: 2 of 8 signs
 
 
-def test_recipes_judge_every_question_unseen(small):
+def test_recipes_rank_every_question_unseen(small):
     found = recipes.measure("as recommended", 0, Plan(quick=True, threads=1))
     assert set(found) == {"alone", "counts", "counts_position", "dev_map", "dev_kl"}
     assert found["counts_position"] > 0.95  # the right answer stands first

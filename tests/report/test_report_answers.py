@@ -243,6 +243,14 @@ def test_curves_are_those_of_the_history(ranker):
     assert kept.y == max(record["dev_map"] for record in ranker.history_) == ranker.dev_map_
 
 
+def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
+    history = [{"epoch": epoch, "dev_map": value} for epoch, value in enumerate((0.1, 0.7, 0.5, 0.6))]
+    (best,) = training_curves(history, answer_measures(has_latent=False))
+    (smoothed,) = training_curves(history, answer_measures(has_latent=False), 0.6)
+    assert (best.note.x, best.note.y) == (1, 0.7)
+    assert (smoothed.note.x, smoothed.note.text) == (3, "kept: 0.6000")
+
+
 @pytest.mark.parametrize(
     "model, said, figures",
     [

@@ -1,4 +1,4 @@
-"""Nothing in the way of a GPU: every network trains, judges and transforms on a device that is not the CPU."""
+"""Nothing in the way of a GPU: every network trains, evaluates and transforms on a device that is not the CPU."""
 
 import copy
 from functools import partial
@@ -98,7 +98,7 @@ def test_a_step_of_every_answer_network_stays_on_its_device(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENT_NETWORKS)
-def test_documents_are_judged_and_transformed_on_the_device(name):
+def test_documents_are_evaluated_and_transformed_on_the_device(name):
     network = document_network(name).eval().requires_grad_(False)
     here = network.evaluate(COUNTS, 4, 0)
     vectors = network.document_vectors(CountBatch.from_rows(COUNTS))
@@ -110,7 +110,7 @@ def test_documents_are_judged_and_transformed_on_the_device(name):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_answers_are_judged_on_the_device(name):
+def test_answers_are_evaluated_on_the_device(name):
     with seeded(0):
         network = built(name).eval()
     corpus = made_up(5, 2)

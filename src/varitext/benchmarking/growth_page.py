@@ -55,6 +55,8 @@ def growth_figure(curves: list[Curve]) -> str:
                 label = f"{curve.softmax} softmax, slope {curve.slope:.2f}"
                 axes.loglog(curve.sizes, curve.seconds, "o-", color=COLOURS[curve.softmax], markersize=5, label=label)
             axes.set(title=COSTS[name], xlabel=AXES[name])
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter("{x:,g}")
             axes.minorticks_off()
-            axes.legend(fontsize=10, loc="upper left")
+            axes.legend(fontsize=10, loc="lower right")
     return svg_text(figure)

@@ -109,9 +109,9 @@ def load_word_vectors(path: Path | str, only: Collection[str] | None = None, fir
     path, where = Path(path), str(path)
     wanted = Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
     if path.suffix.lower() == ".npz":
-        words, vectors = read_npz(read_bytes(path), where)
-        kept = [row for row, word in enumerate(words) if wanted.has(word, row + 1)]
-        return _word_vectors([words[row] for row in kept], vectors[kept], where)
+        loaded = _word_vectors(*read_npz(read_bytes(path), where), where)
+        kept = [row for row, word in enumerate(loaded.words) if wanted.has(word, row + 1)]
+        return _word_vectors([loaded.words[row] for row in kept], loaded.vectors[kept], where)
     with open_content(path) as stream:
         found = list(entries(stream, where, wanted))
     return _word_vectors([entry.word for entry in found], np.array([entry.vector for entry in found]), where)

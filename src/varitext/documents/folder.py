@@ -11,7 +11,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.runtime.devices import usable_device
-from varitext.store import StoredModel, load_as, load_weights, save_model
+from varitext.store import StoredModel, load_weights, save_model
 from varitext.text import TokenRules, VocabularyRules
 
 KIND = "document-model"
@@ -48,12 +48,8 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
     save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history), overwrite)
 
 
-def load_documents(folder: Path) -> LoadedDocuments:
+def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     """On the device that the model was fitted on, if this machine has it."""
-    return load_as(folder, KIND, _restore)
-
-
-def _restore(stored: StoredModel, folder: Path) -> LoadedDocuments:
     config = stored.config
     values = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):

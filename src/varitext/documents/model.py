@@ -11,7 +11,7 @@ from varitext.corpora.document_input import DocumentInput
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.documents.estimator import DocumentEstimator
 from varitext.documents.fitting import DocumentFit
-from varitext.documents.folder import load_documents, save_documents
+from varitext.documents.folder import KIND, restore_documents, save_documents
 from varitext.documents.input import corpus_of, documents_to_learn, widened_vocabulary, without_empty
 from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
 from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
@@ -23,6 +23,7 @@ from varitext.evaluation.topics import Neighbour, Topic, nearest, rank_topics
 from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.threads import running_on
+from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, VocabularyRules
 from varitext.training.settings import Progress
 
@@ -242,7 +243,11 @@ class DocumentModel(DocumentEstimator):
 
     @classmethod
     def load(cls, folder: str | Path) -> "DocumentModel":
-        loaded = load_documents(Path(folder))
+        return load_as(Path(folder), KIND, cls.from_stored)
+
+    @classmethod
+    def from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
+        loaded = restore_documents(stored, folder)
         model = cls(**vars(loaded.settings))
         model._take(loaded.fitted)
         return model

@@ -39,10 +39,11 @@ def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
     starts[1:] = (np.diff(question) != 0) | ~_close(falling[:-1], falling[1:])
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(falling)) - 1
-    for begin, end in zip(first, last, strict=True):
+    for begin, end in zip(first.tolist(), last.tolist(), strict=True):
         if end - begin > 1 and not _close(falling[begin], falling[end], WIDEST):
             _cut_wide(falling, starts, begin, end)
-    return falling[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    merged: np.ndarray = falling[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    return merged
 
 
 def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.ndarray:
@@ -50,7 +51,8 @@ def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.nd
     with np.errstate(invalid="ignore"):
         apart = larger - smaller
         near = apart <= times * TOLERANCE * np.maximum(np.abs(larger), np.abs(smaller))
-    return (larger == smaller) | (near & np.isfinite(apart))
+    close: np.ndarray = (larger == smaller) | (near & np.isfinite(apart))
+    return close
 
 
 def _cut_wide(falling: np.ndarray, starts: np.ndarray, begin: int, end: int) -> None:

@@ -14,11 +14,12 @@ from varitext.report.answers.attention import word_heats
 from varitext.report.answers.attention_figure import draw_words, width_of_words
 from varitext.report.drawing.canvas import canvas, drawing_style
 from varitext.report.drawing.saving import svg_text
+from varitext.report.escaping import printable
 
 CORPUS = "wikiqa"
 SEEDS = 10
 TWINS = ("lstm_attention", "nasm")
-SHOWN = 5  # answers in the figure: the first right ones of the test part of at most so many words
+SHOWN = 5  # answers in the figure: the first right ones of the test part that are short enough
 LONGEST_SHOWN = 16
 LEFT = 90.0  # pixels: where words begin
 
@@ -92,7 +93,7 @@ def figure(records: list[Record]) -> str:
         drawing, axes = canvas(LEFT + width + 10, 20 + number * 110, "Attention of LSTM + Att and NASM")
         for place in range(number):
             top = 25 + place * 110
-            axes.text(10, top, examples[TWINS[0]][place]["question"], fontsize=14, fontweight="bold")
+            axes.text(10, top, printable(examples[TWINS[0]][place]["question"]), fontsize=14, fontweight="bold")
             for row, model in enumerate(TWINS):
                 line = top + 14 + row * 38
                 axes.text(10, line + 17, titles()[model], fontsize=11)

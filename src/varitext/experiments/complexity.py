@@ -13,6 +13,7 @@ from varitext.answers.training_data import learn_from
 from varitext.corpora.question_answers import subset
 from varitext.experiments.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.threads import running_on
 
 CORPUS = "wikiqa"
@@ -47,6 +48,7 @@ class Steps:
         train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
         self.settings = AnswerSettings(model, threads=plan.threads)
         self.trainer = new_trainer(self.settings, learn_from(self.settings, train, train))
+        assert isinstance(self.trainer.model, AnswerNetwork)
         self.network, self.task = self.trainer.model, self.trainer.task
         self.batches = list(self.task.batches(0))[:6]
         self.n_pairs = sum(map(len, self.batches))
@@ -57,7 +59,7 @@ class Steps:
         self.network.train()
         optimizer = self.trainer.optimizers[0]
         for batch in self.batches:
-            self.task.loss(self.network, batch, 1.0).loss.backward()
+            torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
             optimizer.step()
             optimizer.zero_grad()
 
@@ -65,7 +67,8 @@ class Steps:
     def predict(self) -> None:
         self.network.eval()
         for batch in self.batches:
-            self.network.predict(batch, SAMPLES)
+            encoding = self.network.encode(batch)
+            self.network.logits(self.network.prior_samples(encoding, SAMPLES), encoding)
 
 
 def _seconds(work: Callable[[], None]) -> float:

@@ -5,6 +5,7 @@ trained without its third of them (dev questions choose when to stop); no test q
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for number, change in enumerate(CHANGES):
             settings = {"number": number, "seed": seed, "change": change}
-            yield Run(settings, lambda change=change, seed=seed: measure(change, seed, plan))
+            yield Run(settings, partial(measure, change, seed, plan))
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=
 
 @contextmanager
 def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[None]:
-    """Run the block with so many threads, as many as now if None, and leave the process as it was.
+    """Run the block with that many threads, as many as now if None, and leave the process as it was.
 
     Threads share every operation of torch; or, `parallel_jobs`, torch has one, and `workers` has them for whole jobs.
     Only one of the two: both at once would wait for each other. So the workers are gone, too, when the block ends.

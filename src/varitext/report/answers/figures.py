@@ -45,7 +45,9 @@ def _hinton(evaluated: EvaluatedAnswers) -> Figure | None:
 
 
 def _training(evaluated: EvaluatedAnswers) -> Figure | None:
-    curves = training_curves(evaluated.ranker.history_, answer_measures(evaluated.has_latent))
+    curves = training_curves(
+        evaluated.ranker.history_, answer_measures(evaluated.has_latent), evaluated.ranker.dev_map_
+    )
     return chart_figure("How the fit went", curves) if curves else None
 
 

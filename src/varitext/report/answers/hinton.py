@@ -8,6 +8,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.question_words import question_words
+from varitext.models.answers.network import AnswerNetwork
 from varitext.report.drawing.canvas import Figure, canvas, drawing_style, rectangles
 
 GROUPS = ("how", "what", "who", "when", "where")
@@ -20,6 +21,7 @@ GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
 def prior_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> np.ndarray:
     """The log standard deviations of p(h | q), [questions, K], in the order of the corpus."""
     network = ranker.network_
+    assert isinstance(network, AnswerNetwork)  # a scorer has no latent
     batches = PairBatches(question_answers, ranker.vocabulary_, 512).in_order()
     return np.concatenate([network.prior_by_question(network.encode(batch)).log_std.cpu().numpy() for batch in batches])
 

@@ -100,7 +100,7 @@ def _draw_map(chart: Map, axes: Axes) -> None:
     (left, bottom), (right, top) = chart.places.min(0), chart.places.max(0)
     room = ROOM * max(right - left, top - bottom, 1e-9)
     axes.set(xlim=(left - room, right + room), ylim=(bottom - room, top + room), title=printable(chart.title))
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="N")
     axes.set_axis_off()
     for group in chart.groups:
         dots(axes, chart.places[group.rows], chart.dot, group.colour, 0.75)

@@ -18,7 +18,7 @@ class Measure(NamedTuple):
     axis: str
     colour: str
     format: str  # of one value
-    kept: str = ""  # "min" or "max" where the best round of it was kept
+    kept: str = ""  # "min" or "max" where a round was kept for the sake of it
     of_kl: bool = False  # from zero, and shaded while the KL's weight in the loss was still rising
 
 
@@ -40,10 +40,13 @@ def answer_measures(has_latent: bool) -> tuple[Measure, ...]:
     return OF_ANSWERS if has_latent else tuple(one for one in OF_ANSWERS if not one.of_kl)
 
 
-def training_curves(history: History, measures: Sequence[Measure]) -> list[Curve]:
-    """One for each measure that the history has more than one value of."""
+def training_curves(history: History, measures: Sequence[Measure], kept: float | None = None) -> list[Curve]:
+    """One for each measure that the history has more than one value of.
+
+    `kept` is the value of the round that was kept, where that may not be the best one.
+    """
     curves = [(measure, values_by_epoch(history, measure.column)) for measure in measures]
-    return [_curve(measure, *values, history) for measure, values in curves if len(values[0]) > 1]
+    return [_curve(measure, *values, history, kept) for measure, values in curves if len(values[0]) > 1]
 
 
 def values_by_epoch(history: History, column: str) -> tuple[list[float], list[float]]:
@@ -62,7 +65,7 @@ def values_by_epoch(history: History, column: str) -> tuple[list[float], list[fl
     return epochs, values
 
 
-def _curve(measure: Measure, epochs: list[float], values: list[float], history: History) -> Curve:
+def _curve(measure: Measure, epochs: list[float], values: list[float], history: History, kept: float | None) -> Curve:
     full_weight = next((x for x, r in zip(epochs, history, strict=False) if r.get("kl_weight", 1) >= 1), 0)
     return Curve(
         np.array(epochs),
@@ -72,12 +75,13 @@ def _curve(measure: Measure, epochs: list[float], values: list[float], history: 
         measure.colour,
         marker=5,
         shaded_until=full_weight if measure.of_kl else 0,
-        note=_kept(measure, epochs, values) if measure.kept else None,
+        note=_kept(measure, epochs, values, kept) if measure.kept else None,
     )
 
 
-def _kept(measure: Measure, epochs: list[float], values: list[float]) -> Note:
-    choose = min if measure.kept == "min" else max
-    best = choose(range(len(values)), key=values.__getitem__)
-    text, right = f"kept: {values[best]:{measure.format}}", epochs[best] < (epochs[0] + epochs[-1]) / 2
-    return Note(epochs[best], values[best], text, above=measure.kept == "min", right=right)
+def _kept(measure: Measure, epochs: list[float], values: list[float], kept: float | None) -> Note:
+    best = min(values) if measure.kept == "min" else max(values)
+    value = kept if kept in values else best
+    epoch = epochs[values.index(value)]
+    right = epoch < (epochs[0] + epochs[-1]) / 2
+    return Note(epoch, value, f"kept: {value:{measure.format}}", above=measure.kept == "min", right=right)
