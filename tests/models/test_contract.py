@@ -13,6 +13,7 @@ from scipy.special import logit
 from synthetic import topic_documents
 
 from varitext import AnswerRanker, DocumentModel, InputError
+from varitext.answers.settings import AnswerRecipe
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
@@ -43,7 +44,7 @@ def fit_documents(name: str) -> DocumentModel:
 
 def fit_answers(name: str) -> AnswerRanker:
     pytest.importorskip(NEEDS.get(name, "torch"))
-    sizes = {"latent_dim": 4, "hidden_dim": 6, "layers": 1, "embedding_dim": 8, "vectors": "random"}
+    sizes = {"latent_dim": 4, "embedding_dim": 8, "vectors": "random", "recipe": AnswerRecipe(hidden_dim=6, layers=1)}
     return AnswerRanker(name, **sizes, epochs=2, prediction_samples=4, threads=1).fit(TRAIN, DEV)
 
 
