@@ -41,7 +41,7 @@ def questions(n: int, part: str) -> QuestionAnswers:
 
 
 def fitted_ranker() -> AnswerRanker:
-    ranker = AnswerRanker(latent_dim=4, embedding_dim=16, vectors="random", epochs=2, batch_size=40, threads=1)
+    ranker = AnswerRanker("nasm", latent_dim=4, embedding_dim=16, vectors="random", epochs=2, batch_size=40, threads=1)
     return ranker.fit(questions(60, "train"), questions(20, "dev"))
 
 

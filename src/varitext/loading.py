@@ -26,7 +26,7 @@ def load_document_model(folder: Path, threads: int | None = None, device: str = 
 
 def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     """The ranker of answers in the folder; a model of documents is refused."""
-    refused = "holds a model of documents: this needs one of answers, as `fit --model nasm` gives"
+    refused = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
     return _load(folder, _of_answers(), dict.fromkeys(_of_documents(), refused), threads, device)
 
 

@@ -32,6 +32,7 @@ FILLERS = ["the", "of", "a", "was", "and", "near", "old"]
 RECIPE = AnswerRecipe(hidden_dim=16, layers=1, dropout=0.1, patience=50)
 TWO_FOLDS = replace(RECIPE, folds=2)
 SMALL = {
+    "model": "nasm",
     "latent_dim": 4,
     "embedding_dim": 16,
     "vectors": "random",
@@ -99,7 +100,7 @@ def test_learns_and_records_what_it_watches(fitted):
 
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention"])
 def test_deterministic_twins_are_as_unsure_as_their_probabilities(model):
-    ranker = AnswerRanker(model, **SMALL | {"epochs": 1}).fit(TRAIN, DEV)
+    ranker = AnswerRanker(**SMALL | {"model": model, "epochs": 1}).fit(TRAIN, DEV)
     ranking = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
     assert ranking.n_samples == ranker.evaluate(TEST, samples=7).n_samples == 1
     assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
@@ -304,7 +305,7 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     recipe = replace(RECIPE, dropout=0.0, kl_warm_up=0.0, averaging=0.0, smoothing=1)
     settings = SMALL | {"epochs": 15, "recipe": recipe}
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
-    ranker = AnswerRanker("lstm", counts=True, **settings).fit(chance, chance)
+    ranker = AnswerRanker(counts=True, **settings | {"model": "lstm"}).fit(chance, chance)
     arranged = arrange(chance).question_answers
     remembered = ranker.first_stage_.predict(arranged, 1, ranker.seed).probability
     features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])

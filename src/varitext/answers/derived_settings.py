@@ -22,16 +22,26 @@ def check_settings(settings: AnswerSettings) -> None:
     if not model_class(settings.model).feature_names and settings.features is not None:
         raise InputError(f"{settings.model} has no features to choose from: leave out features")
     named = settings.flat()
-    for name in ("latent_dim", "embedding_dim", "hidden_dim", "layers", "prediction_samples", "longest_answer"):
+    for name in (
+        "latent_dim",
+        "embedding_dim",
+        "hidden_dim",
+        "layers",
+        "ensemble",
+        "prediction_samples",
+        "longest_answer",
+    ):
         if named[name] is not None and named[name] < 1:
             raise InputError(f"{name} must be at least 1, not {named[name]}")
     if settings.unseen_words < 0:
         raise InputError(f"unseen_words must be 0 or more, not {settings.unseen_words}")
+    if not model_class(settings.model).trained_by_gradient and settings.ensemble != 1:
+        raise InputError(f"{settings.model} comes out the same whatever the seed: leave out ensemble")
     if recipe.folds < 2:
         raise InputError(f"folds must be at least 2, not {recipe.folds}")
     if not 0 <= recipe.free_bits < np.inf:
         raise InputError(f"free_bits must be 0 or more nats, not {recipe.free_bits}")
-    if not 0 <= recipe.dropout < 1:
+    if recipe.dropout is not None and not 0 <= recipe.dropout < 1:
         raise InputError(f"dropout is a share from 0 to below 1, not {recipe.dropout}")
 
 
@@ -51,6 +61,9 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
     }
     parameters = inspect.signature(model_class(settings.model)).parameters
     known = {name: value for name, value in sizes.items() if name in parameters}
+    for name in ("hidden_dim", "layers", "dropout"):
+        if name in known and known[name] is None:
+            known[name] = parameters[name].default
     return {"vocabulary_size": len(words.vocabulary)} | known
 
 
@@ -70,9 +83,10 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
         time_limit=settings.time_limit,
         seed=settings.seed,
     )
-    if settings.time_limit is None or not joined_columns(settings):
+    if settings.time_limit is None:
         return training
-    return dataclasses.replace(training, time_limit=settings.time_limit / (1 + recipe.folds))
+    networks = settings.ensemble * (1 + recipe.folds * bool(joined_columns(settings)))
+    return dataclasses.replace(training, time_limit=settings.time_limit / networks)
 
 
 def answer_objective(settings: AnswerSettings) -> AnswerObjective:

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor
@@ -19,11 +18,12 @@ from varitext.answers.settings import AnswerSettings
 from varitext.answers.task import AnswerTask
 from varitext.answers.training_data import TrainingData
 from varitext.answers.training_run import TrainingRun
-from varitext.batches.pairs import PairBatches
+from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.features.word_features import word_features
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device, seeded
@@ -36,16 +36,30 @@ from varitext.training.trainer import Trainer
 FIXED_VECTORS = "word_vectors.fixed"
 
 
+class Training(Protocol):
+    """`Trainer`, or what stands in its place."""
+
+    @property
+    def state(self) -> TrainingState: ...
+
+    def train(self, resume: bool = False) -> TrainingState: ...
+
+
 class FirstStage(Protocol):
     """A model of answers, and what a ranker asks of it."""
 
-    architecture: dict[str, Any]  # what the model is built with, as the model folder keeps it
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """What the model is built with, as the model folder keeps it."""
 
     @property
     def model(self) -> AnswerNetwork | AnswerScorer: ...
 
-    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Trainer | DirectFit":
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Training":
         """Its training, before the first step."""
+
+    def ready(self) -> None:
+        """Training is over: from now on it predicts."""
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
         """The settings that count for its training, for the model folder."""
@@ -83,7 +97,7 @@ class NetworkStage:
             self.model.word_vectors.start_from(torch.from_numpy(data.words.start))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
-        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._pair_columns)
+        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._inputs)
         return Trainer(self.model, task, training, run.checkpoint, run.progress)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
@@ -93,9 +107,12 @@ class NetworkStage:
     def predict(
         self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
     ) -> Prediction:
-        columns, words = self._pair_columns(question_answers), self.overlap.vocabulary
-        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, features=columns)
+        inputs, words = self._inputs(question_answers), self.overlap.vocabulary
+        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, inputs=inputs)
         return predict(self.model, batches, samples, seed, attention)
+
+    def ready(self) -> None:
+        self.model.eval().requires_grad_(False)
 
     def move_to(self, device: str) -> None:
         self.device = device
@@ -109,11 +126,11 @@ class NetworkStage:
         load_weights(self.model, weights | {FIXED_VECTORS: weights[FIXED_VECTORS].float()}, folder)
         self.model.eval().requires_grad_(False)
 
-    def _pair_columns(self, question_answers: QuestionAnswers) -> np.ndarray | None:
-        """The counts that the network reads beside the words, [P, F]."""
-        if not self.model.pair_columns:
-            return None
-        return self.overlap.features(question_answers).only(self.model.pair_columns).values
+    def _inputs(self, question_answers: QuestionAnswers) -> PairInputs:
+        """What the network reads beside the words' numbers."""
+        names, overlap = self.model.pair_columns, self.overlap
+        columns = overlap.features(question_answers).only(names).values if names else None
+        return PairInputs(columns, word_features(question_answers, overlap) if self.model.reads_word_features else None)
 
 
 class ScorerStage:
@@ -135,6 +152,9 @@ class ScorerStage:
     ) -> Prediction:
         probability = expit(self.model.log_odds(question_answers))  # [P]
         return Prediction(probability, probability[None])  # without a latent all samples are one
+
+    def ready(self) -> None:
+        self.model.eval()
 
     def move_to(self, device: str) -> None:
         """Its numbers are numpy's: they stay."""

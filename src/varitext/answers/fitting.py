@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.calibration import Calibration
 from varitext.answers.derived_settings import architecture_for, joined_columns
-from varitext.answers.first_stage import FirstStage, build_stage
+from varitext.answers.ensemble import build_stages
+from varitext.answers.first_stage import FirstStage
+from varitext.answers.floors import DevComparison, dev_comparison
 from varitext.answers.folds import out_of_fold, question_folds
+from varitext.answers.prediction import Prediction
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import TrainingData
@@ -40,7 +44,22 @@ class Learned:
     dev_map: float
     stopped: str  # why training ended
     fit_seconds: float
+    comparison: DevComparison | None = None  # with what needs no training
+    calibration: Calibration | None = None  # of the first stage, if it is trained to rank
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not kept in the folder
+
+    def predict(
+        self,
+        question_answers: QuestionAnswers,
+        settings: AnswerSettings,
+        samples: int | None = None,
+        attention: bool = False,
+    ) -> Prediction:
+        """What all stages say of arranged questions."""
+        samples = settings.prediction_samples if samples is None else samples
+        found = self.first_stage.predict(question_answers, samples, settings.seed, attention)
+        found = self.calibration.join(found) if self.calibration else found
+        return self.combination.join(found, self.overlap.features(question_answers)) if self.combination else found
 
 
 def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]) -> None:
@@ -55,7 +74,8 @@ def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, k
         keep(replace(fitted, stopped="interrupted"))
         raise
     seconds = fitted.fit_seconds + found.seconds
-    keep(replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds))
+    fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
+    keep(replace(fitted, comparison=dev_comparison(fitted.predict(data.dev, settings).probability, data)))
 
 
 def fit_first_stage(
@@ -83,7 +103,7 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
         state = stage.trainer(settings, data._replace(train=seen), run).train(run.resume)
         _stop_if_interrupted(state)
         seconds.append(state.seconds)
-        stage.model.eval()
+        stage.ready()
         return stage.predict(held_out, settings.prediction_samples, settings.seed).probability
 
     fold_of = question_folds(data.train, settings.recipe.folds, settings.seed)  # [questions]
@@ -94,7 +114,8 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
 def new_stage(settings: AnswerSettings, data: TrainingData) -> FirstStage:
     """The model with its first weights, before any training."""
     architecture = architecture_for(settings, data.words)
-    return build_stage(settings.model, architecture, data.overlap, settings.device, settings.seed)
+    members = settings.ensemble
+    return build_stages(settings.model, architecture, data.overlap, settings.device, settings.seed, members)
 
 
 def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:
@@ -112,8 +133,9 @@ def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
 
 def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> Learned:
     """What there is once the first stage is trained, whole or in part; from now on it predicts."""
-    stage.model.eval().requires_grad_(False)
+    stage.ready()
     train = data.train
+    found = stage.predict(data.dev, settings.prediction_samples, settings.seed).probability  # [P]
     return Learned(
         first_stage=stage,
         overlap=data.overlap,
@@ -128,6 +150,8 @@ def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         dev_map=state.best_record["dev_map"],
         stopped=state.stopped,
         fit_seconds=state.seconds,
+        comparison=dev_comparison(found, data),
+        calibration=Calibration.fit(found, data.dev.labels) if getattr(stage.model, "listwise", 0) else None,
     )
 
 

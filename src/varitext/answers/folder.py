@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from varitext.answers.first_stage import build_stage
+from varitext.answers.calibration import Calibration
+from varitext.answers.ensemble import MEMBERS, build_stages
 from varitext.answers.fitting import Learned
+from varitext.answers.floors import DevComparison
 from varitext.answers.second_stage import Combination
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.word_vectors import WordVectors
@@ -44,7 +46,9 @@ def save(settings: AnswerSettings, learned: Learned, folder: Path, overwrite: bo
         "settings": settings.flat() | {"vectors": None if isinstance(vectors, WordVectors | None) else str(vectors)},
         "architecture": stage.architecture,
         "training": learned.training,
-        "combination": None if learned.combination is None else dataclasses.asdict(learned.combination),
+        "combination": _as_dict(learned.combination),
+        "calibration": _as_dict(learned.calibration),
+        "comparison": _as_dict(learned.comparison),
         "learned": {f"{name}_": getattr(learned, name) for name in FACTS},
     }
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
@@ -63,10 +67,27 @@ def restore(stored: StoredModel, folder: Path) -> Restored:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     facts = {name: config["learned"][f"{name}_"] for name in FACTS}
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
-    stage = build_stage(config["model"], config["architecture"], overlap, settings.device)
+    architecture = config["architecture"]
+    members = architecture.get(MEMBERS, 1)
+    stage = build_stages(config["model"], architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)
     combination = _restored_combination(config["combination"])
-    return Restored(settings, Learned(stage, overlap, combination, config["training"], stored.metrics, **facts))
+    calibration, comparison = config.get("calibration"), config.get("comparison")  # folders of version 0.1 have none
+    learned = Learned(
+        stage,
+        overlap,
+        combination,
+        config["training"],
+        stored.metrics,
+        **facts,
+        calibration=Calibration(**calibration) if calibration else None,
+        comparison=DevComparison(**comparison) if comparison else None,
+    )
+    return Restored(settings, learned)
+
+
+def _as_dict(record: Combination | Calibration | DevComparison | None) -> dict[str, Any] | None:
+    return None if record is None else dataclasses.asdict(record)
 
 
 def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:

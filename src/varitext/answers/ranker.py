@@ -10,15 +10,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from varitext.answers.calibration import Calibration
 from varitext.answers.derived_settings import check_settings, joined_columns
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.fitting import Learned, fit_stages, training_threads
+from varitext.answers.floors import DevComparison
 from varitext.answers.folder import KIND, restore, save
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import as_corpus, check_known
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked
 from varitext.answers.second_stage import Combination, OutOfFold
-from varitext.answers.settings import PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
+from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import arrange
@@ -51,6 +53,11 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     Training makes about 700 updates of `batch_size` pairs, in 8 to 30 passes over them, unless `epochs` are given.
 
+    `ensemble` networks are trained, from the seeds `seed`, `seed` + 1 and so on, and rank by their mean log odds.
+
+    The default model, `compare`, reads counts and positions inside: `features` says which of these. Its probabilities
+    are calibrated on the dev questions. To the other networks they can be joined:
+
     With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
     odds. It is fitted on out-of-fold probabilities: the training questions are cut into folds, and a fold's pairs are
     predicted by a network that was trained on the others. So fitting costs as many networks more as there are folds.
@@ -79,13 +86,16 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     dev_map_: float
     stopped_: str
     fit_seconds_: float
+    comparison_: DevComparison | None
+    calibration_: Calibration | None
     out_of_fold_: OutOfFold | None
 
     def __init__(
         self,
-        model: str = "nasm",
+        model: str = DEFAULT_MODEL,
         latent_dim: int = 50,
         *,
+        ensemble: int = 1,
         counts: bool = False,
         position: bool = False,
         features: Sequence[str] | str | None = None,
@@ -107,6 +117,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     ):
         self.model = model
         self.latent_dim = latent_dim
+        self.ensemble = ensemble
         self.counts = counts
         self.position = position
         self.features = features
@@ -234,8 +245,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
-        names = [field.name for field in dataclasses.fields(Learned)]
-        save(self.settings, Learned(**{name: getattr(self, f"{name}_") for name in names}), Path(folder), overwrite)
+        save(self.settings, self._learned(), Path(folder), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
@@ -265,11 +275,10 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     def _predict(self, question_answers: QuestionAnswers, samples: int | None, attention: bool = False) -> Prediction:
         """What both stages say of arranged questions."""
         check_is_fitted(self)
-        samples = self.prediction_samples if samples is None else samples
-        if samples < 1:
+        if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
         with running_on(self.threads):
-            found = self.first_stage_.predict(question_answers, samples, self.seed, attention)
-        if self.combination_ is None:
-            return found
-        return self.combination_.join(found, self.overlap_.features(question_answers))
+            return self._learned().predict(question_answers, self.settings, samples, attention)
+
+    def _learned(self) -> Learned:
+        return Learned(**{field.name: getattr(self, f"{field.name}_") for field in dataclasses.fields(Learned)})

@@ -11,15 +11,16 @@ if TYPE_CHECKING:  # the command line reads this record before anything heavy is
     from varitext.models.answers.vocabulary import VectorSource
 
 PREDICTION_SAMPLES = 20  # the paper's
+DEFAULT_MODEL = "compare"
 
 
 @dataclass(frozen=True)
 class AnswerRecipe:
     """How the networks are built and trained, for those who want to change that."""
 
-    hidden_dim: int = 50
-    layers: int = 3
-    dropout: float = 0.4
+    hidden_dim: int | None = None  # this and the next two: as the model has it
+    layers: int | None = None
+    dropout: float | None = None
     weight_decay: float = 0.0
     averaging: float = 0.97
     most_wrong: int | None = 10
@@ -40,8 +41,12 @@ class AnswerRecipe:
 class AnswerSettings:
     """The arguments of `AnswerRanker`. None: the model decides, by the size of the corpus."""
 
-    model: str = "nasm"
+    model: str = DEFAULT_MODEL
     latent_dim: int = setting(50, LATENT_DIM)
+    ensemble: int = setting(
+        1,
+        Option("Networks to train, each from a seed of its own; their mean ranks.", MODEL, "N", minimum=1, maximum=100),
+    )
     counts: bool = setting(False, Option("Combine the model with counts of shared words (paper: +Cnt).", MODEL))
     position: bool = setting(
         False, Option("Combine it with the sentence's place in its document and its length.", MODEL)

@@ -4,22 +4,21 @@ Nothing here depends on the order of a file: `arrange` puts questions and candid
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
 from varitext.answers.settings import PREDICTION_SAMPLES
-from varitext.batches.pairs import PairBatch, PairBatches
+from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
-from varitext.latent import elbo
 from varitext.latent.bound import draw_encoded
 from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.randomness import stream
@@ -57,13 +56,13 @@ class AnswerTask:
         settings: TrainingSettings,
         objective: AnswerObjective,
         device: str = "cpu",
-        features: Callable[[QuestionAnswers], np.ndarray | None] = lambda _: None,
+        inputs: Callable[[QuestionAnswers], PairInputs | None] = lambda _: None,
     ):
         self.dev, self.settings, self.objective = dev, settings, objective
         self.train_batches = PairBatches(
-            train, vocabulary, settings.batch_size, device, objective.most_wrong, features(train)
+            train, vocabulary, settings.batch_size, device, objective.most_wrong, inputs(train)
         )
-        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device, features=features(dev))
+        self.dev_batches = PairBatches(dev, vocabulary, PREDICTION_PAIRS, device, inputs=inputs(dev))
         self.steps_per_epoch = len(self.train_batches)
 
     @cached_property
@@ -71,8 +70,9 @@ class AnswerTask:
         digest = hashlib.sha256(repr(self.objective).encode())
         for batches in (self.train_batches, self.dev_batches):
             answers = [answer for answers in batches.answers for answer in answers]
-            features: Sequence[np.ndarray] = batches.features or [np.zeros(0)]
-            for arrays in (batches.questions, answers, batches.labels, [batches.sizes], features):
+            columns = np.zeros(0) if batches.inputs.columns is None else batches.inputs.columns
+            words = [values for pair in batches.inputs.words or () for values in pair] or [np.zeros(0)]
+            for arrays in (batches.questions, answers, batches.labels, [batches.sizes], [columns], words):
                 digest.update(np.array([len(array) for array in arrays]).tobytes())
                 digest.update(np.concatenate(arrays).tobytes())
         return digest.hexdigest()
@@ -81,9 +81,15 @@ class AnswerTask:
         return self.train_batches.shuffled((stream(self.settings.seed, "shuffles"), epoch))
 
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
-        bound = elbo(cast("AnswerNetwork", model), batch, self.settings.samples)
+        network = cast("AnswerNetwork", model)
+        encoding = network.encode(batch)
+        draws = draw_encoded(network, encoding, self.settings.samples)
+        bound = draws.elbo()
         paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
         loss = (batch.weights * (kl_weight * paid - bound.log_likelihood)).mean() / batch.weights.mean()
+        if network.listwise:
+            listwise = listwise_loss(network.logits(draws.h, encoding).mean(0), batch)
+            loss = network.listwise * listwise + network.cross_entropy * loss
         with torch.no_grad():
             return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
 
@@ -106,6 +112,23 @@ class AnswerTask:
             "dev_map_exchanged": exchanged.map,
         }
         return Score(-ranking.map, metrics)
+
+
+def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
+    """The mean over questions with a right answer of -log p(a right one), p the softmax of their candidates' logits.
+
+    Where a question has several right answers, the mean of theirs. Shifting all candidates of a question changes
+    nothing: it is a loss of rankings alone. `logits` are [P]; a wrong answer weighs as many as it stands for.
+    """
+    right, n_questions = batch.labels, len(batch.questions)
+    shifted = logits + batch.weights.log()
+    highest = shifted.new_full((n_questions,), -torch.inf)
+    highest = highest.scatter_reduce(0, batch.question_of, shifted.detach(), "amax")
+    total = shifted.new_zeros(n_questions).index_add(0, batch.question_of, (shifted - highest[batch.question_of]).exp())
+    log_share = logits - (highest + total.log())[batch.question_of]  # [P]
+    n_right = right.new_zeros(n_questions).index_add(0, batch.question_of, right)  # [Q]
+    each = right / n_right.clamp(min=1)[batch.question_of]  # [P]
+    return -(each * log_share).sum() / (n_right > 0).sum().clamp(min=1)
 
 
 class _HeldOut(NamedTuple):

@@ -22,6 +22,13 @@ class TrainingRun(NamedTuple):
         path = path and path.with_name(f"{path.stem}-fold-{fold + 1}{path.suffix}")
         return self._replace(progress=self._part(begun, begun + (folds - 1) / folds, folds), checkpoint=path)
 
+    def of_member(self, number: int, members: int) -> "TrainingRun":
+        """The run of one network of an ensemble, from 0. The first has the checkpoint's own name."""
+        path = self.checkpoint
+        if path and number:
+            path = path.with_name(f"{path.stem}-network-{number + 1}{path.suffix}")
+        return self._replace(progress=self._part(number, number + 1, members), checkpoint=path)
+
     def note(self, message: str) -> None:
         if self.progress:
             self.progress.note(message)

@@ -7,6 +7,7 @@ has. Word numbers: 0 is padding, 1 any word that the vocabulary does not have, a
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +24,20 @@ UNKNOWN = 1
 FIRST_WORD = 2
 
 
+class PairWordFeatures(NamedTuple):
+    """What a network reads of every word beside its number, for one candidate of a question."""
+
+    question: np.ndarray  # [Tq, F]
+    answer: np.ndarray  # [Ta, F]
+
+
+class PairInputs(NamedTuple):
+    """What a network reads of every pair beside the words' numbers, in the order of the corpus; None for nothing."""
+
+    columns: np.ndarray | None = None  # [pairs, F]
+    words: list[PairWordFeatures] | None = None  # of each pair
+
+
 @dataclass(frozen=True, slots=True)
 class PairBatch:
     """Q questions and their P candidates."""
@@ -33,6 +48,8 @@ class PairBatch:
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
     weights: Tensor  # [P] how many candidates each stands for: above 1 where only some of a question's are here
     features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
+    question_words: Tensor | None = None  # [n, F] features of the words of each pair's question, one after another
+    answer_words: Tensor | None = None  # [m, F] and of its answer
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -44,8 +61,14 @@ class PairBatch:
             question_of=self.question_of.to(device),
             labels=self.labels.to(device),
             weights=self.weights.to(device),
-            features=None if self.features is None else self.features.to(device),
+            features=_moved(self.features, device),
+            question_words=_moved(self.question_words, device),
+            answer_words=_moved(self.answer_words, device),
         )
+
+
+def _moved(values: Tensor | None, device: torch.device | str) -> Tensor | None:
+    return None if values is None else values.to(device)
 
 
 class PairBatches:
@@ -58,7 +81,7 @@ class PairBatches:
         batch_size: int = 128,
         device: torch.device | str = "cpu",
         most_wrong: int | None = None,
-        features: np.ndarray | None = None,  # [pairs, F]
+        inputs: PairInputs | None = None,
     ):
         """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
         if batch_size < 1:
@@ -73,9 +96,8 @@ class PairBatches:
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
         self.sizes = np.array([len(answers) for answers in self.answers])
-        self.features = None  # of each question
-        if features is not None:
-            self.features = np.split(np.ascontiguousarray(features, np.float32), np.cumsum(self.sizes)[:-1])
+        self.inputs = inputs or PairInputs()
+        self.first_pair = np.cumsum(self.sizes) - self.sizes  # of each question
         self.most_wrong = most_wrong
         n_wrong = self.sizes - np.array([round(float(labels.sum())) for labels in self.labels])
         self.sizes_in_training = self.sizes - np.maximum(0, n_wrong - (most_wrong if most_wrong else n_wrong))
@@ -108,7 +130,7 @@ class PairBatches:
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
-            features=self._features(pairs),
+            **self._inputs(np.concatenate([self.first_pair[place] + rows for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
@@ -121,10 +143,16 @@ class PairBatches:
         drawn = fewer.choice(wrong, self.most_wrong, replace=False)
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
 
-    def _features(self, pairs: Sequence[tuple[int, np.ndarray]]) -> Tensor | None:
-        if self.features is None:
-            return None
-        return torch.from_numpy(np.concatenate([self.features[place][rows] for place, rows in pairs]))
+    def _inputs(self, pairs: np.ndarray) -> dict[str, Tensor]:
+        """Of the pairs at these places of the corpus."""
+        columns, words = self.inputs
+        found = {}
+        if columns is not None:
+            found["features"] = columns[pairs].astype(np.float32)
+        if words is not None:
+            found["question_words"] = np.concatenate([words[pair].question for pair in pairs])
+            found["answer_words"] = np.concatenate([words[pair].answer for pair in pairs])
+        return {name: torch.from_numpy(values) for name, values in found.items()}
 
     def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
         """Wrong answers that were drawn stand for those that were not: the loss stays that of all pairs on average."""

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from varitext.answers.settings import AnswerSettings
 from varitext.cli.checks import refuse_options
 from varitext.cli.fit_jobs import FitRequest
 from varitext.cli.fit_options import OF_ANSWERS, OF_DOCUMENTS
@@ -24,6 +25,17 @@ OF_STEPS = ("epochs", "batch_size", "learning_rate")
 
 def refuse_typed(typed: dict[str, Any], names: Collection[str], reason: str) -> None:
     refuse_options({name: value for name, value in typed.items() if name in names}, reason)
+
+
+def default_model(corpus: str, typed: dict[str, Any]) -> str:
+    """By what the corpus holds. What cannot be read is taken for documents: loading it says what is wrong."""
+    from varitext.corpora import holds_questions
+
+    try:
+        of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus)
+    except InputError:
+        of_questions = False
+    return AnswerSettings.model if of_questions else DocumentSettings.model
 
 
 def is_answer_model(name: str) -> bool:
@@ -60,10 +72,13 @@ def check_answer_options(request: FitRequest) -> None:
         refuse_typed(typed, ["features"], f"{model} has no features to choose from; {others} have")
     if not kind.joins_columns:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
+    if "position" in typed and not kind.joins_columns and model == AnswerSettings.model:
+        refuse_typed(typed, ["position"], f"{model} reads positions by itself, where they are known")
     if "tune_vectors" in typed:
         refuse_typed(typed, ["unseen_words"], "--tune-vectors leaves out words that training lacks")
     if not entry.trained_by_gradient:
         refuse_typed(typed, ["tune_vectors"], f"{model} does not learn word vectors")
+        refuse_typed(typed, ["ensemble"], f"{model} comes out the same whatever the seed")
         _say_what_has_no_effect(model, [name for name in OF_STEPS if name in typed], request.resume)
 
 

@@ -33,7 +33,7 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         help=f"Documents: {', '.join(DOCUMENT_MODELS)}. Answers: {', '.join(ANSWER_MODELS)}. "
-        f"{DocumentSettings.model} if left out.",
+        f"If left out, {DocumentSettings.model}, or {AnswerSettings.model} for questions.",
         rich_help_panel=MODEL,
     ),
 ]

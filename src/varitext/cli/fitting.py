@@ -17,6 +17,7 @@ from varitext.cli.fit_checks import (
     check_answer_options,
     check_document_options,
     check_place_for_model,
+    default_model,
     is_answer_model,
     is_finished_model,
 )
@@ -37,7 +38,6 @@ from varitext.cli.fit_options import (
 from varitext.cli.options import Corpus, DataDir, RayAddress
 from varitext.cli.ray_work import fit_on_ray
 from varitext.cli.running_fit import fit_and_save
-from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 
 
@@ -60,6 +60,8 @@ def fit(
 ) -> None:
     """Fit a model to a corpus and write the model folder.
 
+    Without --model, questions are learned by compare and documents by nvdm.
+
     Documents of yours: a folder of .txt; a .jsonl, .csv or .parquet with a text column; counts as .npz or .feat. All
     but .npz may be gzipped. A folder with train and test (sub-folders, or files such as train.jsonl) is divided.
 
@@ -73,14 +75,15 @@ def fit(
     Examples:
       varitext fit 20newsgroups --out models/news
       varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
-      varitext fit wikiqa --model nasm --counts --position --out models/answers
+      varitext fit wikiqa --ensemble 5 --out models/answers
+      varitext fit wikiqa --model nasm --counts --position --out models/nasm
       varitext fit qasent --part train-all --longest-answer 40 --model nasm --counts --out models/trec
       varitext fit wikiqa --model overlap --features bm25 --out models/bm25
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
     typed = typed_options(context)
-    request = FitRequest(corpus, part, data_dir, model or DocumentSettings.model, typed, resume)
+    request = FitRequest(corpus, part, data_dir, model or default_model(corpus, typed), typed, resume)
     if continued is not None:
         return continue_fit(request, continued, out)
     refuse_options({"new_words": new_words}, "it belongs to --continue")

@@ -21,7 +21,7 @@ def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_co
     documents = load(corpus, part, data_dir=data_dir, text_column=text_column)
     if not isinstance(documents, Documents):
         raise InputError(
-            f"{corpus} is a corpus of questions and answers, not of documents: models such as nasm take it"
+            f"{corpus} is a corpus of questions and answers, not of documents: models such as compare take it"
         )
     return documents
 

@@ -126,5 +126,5 @@ def answers_learned(ranker: "AnswerRanker") -> str:
     return (
         f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "
         f"{len(ranker.vocabulary_)} words, {ranker.fit_seconds_:.0f} s ({_STOPPED[ranker.stopped_]}); "
-        f"dev MAP {ranker.dev_map_:.4f}" + ("; counts and position are not learned yet" if unfinished else "")
+        f"{ranker.comparison_}" + ("; counts and position are not learned yet" if unfinished else "")
     )

@@ -27,6 +27,7 @@ __all__ = [
     "default_protocol",
     "describe",
     "fetch",
+    "holds_questions",
     "load",
     "load_documents",
     "load_questions",
@@ -97,6 +98,12 @@ def question_parts(corpus: str | Path) -> tuple[str, ...]:
     """The parts of a corpus of questions; none for a folder that has neither train, dev nor test."""
     spec = _spec(corpus)
     return spec.parts if spec else own_questions.parts(Path(corpus))
+
+
+def holds_questions(corpus: str | Path) -> bool:
+    """Whether it is a corpus of questions, by its name or by the columns of a file or folder; else one of documents."""
+    spec = _spec(corpus)
+    return spec.name in _PROTOCOLS if spec else own_questions.holds_questions(Path(corpus))
 
 
 def default_protocol(corpus: str) -> str:

@@ -47,6 +47,16 @@ def load(path: Path, part: str = "train") -> QuestionAnswers:
     return _load_file(path, WHOLE)
 
 
+def holds_questions(path: Path) -> bool:
+    """Whether the first row has what a question needs; documents do not. Nothing else is checked here."""
+    file = next((found for part in PARTS if (found := _part_of_folder(path, part))), None) if path.is_dir() else path
+    if file is None or suffix_of(file) not in READERS:
+        return False
+    rows = READERS[suffix_of(file)](decode(read_bytes(file), str(file)), str(file))
+    first = next(rows, None)
+    return first is not None and first.values.keys() >= set(NEEDED)
+
+
 def _part_of_folder(folder: Path, part: str) -> Path | None:
     files = [file for file in sorted(folder.glob(f"{part}.*")) if file.is_file() and suffix_of(file) in READERS]
     if len(files) > 1:

@@ -36,6 +36,9 @@ class AnswerNetwork(nn.Module):
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
+    reads_word_features = False  # whether it reads those of `word_features.py`
+    listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
+    cross_entropy = 1.0  # that of the bound
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 50, fixed_words: int = 0):
         super().__init__()

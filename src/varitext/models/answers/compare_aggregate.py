@@ -1,0 +1,124 @@
+"""Compare-aggregate: every word is held against what the other sentence has for it (Wang and Jiang 2017).
+
+    align       each word x of either sentence gets x', the mean of the other sentence's words weighed by likeness
+    compare     c = relu(W [x; x * x'; (x - x')^2; features of the word])
+    aggregate   windows of 1, 3 and 5 compared words, pooled by attention, of either sentence
+    judge       a hidden layer on both, with counts of shared words, the candidate's place and its length
+
+There is no latent, so the KL is zero and the bound is the log likelihood. It is trained to rank, by the softmax over a
+question's candidates, with a part of the cross-entropy so that a probability means one.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.pairs import PairBatch
+from varitext.batches.tokens import TokenBatch
+from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_alignment
+from varitext.layers.words import Dropout, Sentences
+from varitext.models.answers.features.overlap import COUNTS, PLACE
+from varitext.models.answers.features.word_features import WORD_FEATURES
+from varitext.models.answers.network import AnswerNetwork, Encoding
+from varitext.models.answers.scorer import chosen
+
+POSITION_DROPPED = 0.1  # of the training questions, so that it also ranks where places are unknown
+
+
+class _Side(nn.Module):
+    """One of the two sentences: its words compared with what they are aligned with, in windows."""
+
+    def __init__(self, hidden_dim: int, n_features: int, maps: int, widths: Sequence[int], dropout: float):
+        super().__init__()
+        self.n_features, self.dropout = n_features, Dropout(dropout)
+        self.compare = nn.Linear(3 * hidden_dim + n_features, hidden_dim)
+        self.windows = Windows(hidden_dim, maps, widths)
+        self.pooling = AttentionPooling(maps * len(tuple(widths)))
+
+    def forward(self, words: Words, aligned: Tensor, features: Tensor | None) -> Words:
+        own = words.vectors  # [n, H]
+        parts = [own, own * aligned, (own - aligned) ** 2]
+        if self.n_features:
+            parts.append(own.new_zeros(len(own), self.n_features) if features is None else features)
+        compared = self.dropout(torch.relu(self.compare(torch.cat(parts, 1))))  # [n, H]
+        return words._replace(vectors=torch.relu(self.windows(Words(compared, words.mask))))
+
+
+class CompareAggregate(AnswerNetwork):
+    """`features` names what it reads beside the words; without it, all."""
+
+    updates = 700
+    joins_columns = False
+    listwise = 1.0
+    cross_entropy = 0.5
+    feature_names = ("words", "counts", "position")
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        embedding_dim: int = 100,
+        hidden_dim: int = 64,
+        maps: int = 48,
+        widths: Sequence[int] = (1, 3, 5),
+        dropout: float = 0.3,
+        features: Sequence[str] | str | None = None,
+        fixed_words: int = 0,
+    ):
+        super().__init__(vocabulary_size, embedding_dim, fixed_words)
+        named = chosen(features, self.feature_names, self.feature_names)
+        self.reads_word_features, self.reads_positions = "words" in named, "position" in named
+        self.pair_columns = COUNTS * ("counts" in named) + PLACE * self.reads_positions
+        self.dropout = Dropout(dropout)
+        self.project = nn.Linear(embedding_dim, hidden_dim)
+        read = len(WORD_FEATURES) * self.reads_word_features
+        self.question_side = _Side(hidden_dim, read, maps, widths, dropout)
+        self.answer_side = _Side(hidden_dim, read, maps, widths, dropout)
+        joint = 2 * maps * len(tuple(widths)) + len(self.pair_columns) + 2 * self.reads_positions
+        self.hidden = nn.Linear(joint, hidden_dim)
+        self.output = nn.Linear(hidden_dim, 1)
+
+    def encode(self, batch: PairBatch) -> Encoding:
+        read = self._projected(batch.questions)
+        asked = batch.questions.mask[batch.question_of]  # [P, Tq]
+        question = Words(read.padded()[batch.question_of][asked], asked)  # once for every candidate
+        answer = self._projected(batch.answers)
+        for_question, for_answer = soft_alignment(question, answer)
+        asked_windows = self.question_side(question, for_question, batch.question_words)
+        windows = self.answer_side(answer, for_answer, batch.answer_words)
+        pooled = [self.question_side.pooling(asked_windows), self.answer_side.pooling(windows)]
+        pair = torch.cat([*pooled, *self._columns(batch)], 1)  # [P, D]
+        answers = Sentences(windows.padded(), pair, batch.answers.mask)
+        return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        hidden = torch.relu(self.hidden(self.dropout(encoding.answers.last)))
+        logits: Tensor = self.output(self.dropout(hidden))[:, 0]
+        return logits.expand(len(h), -1)  # [S, P]
+
+    def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
+        answers = encoding.answers
+        weights = self.answer_side.pooling.weights(Words(answers.states[answers.mask], answers.mask))
+        return weights.expand(len(h), -1, -1)  # [S, P, T]
+
+    def _projected(self, sentences: TokenBatch) -> Words:
+        vectors = self.dropout(self.word_vectors(sentences.tokens[sentences.mask]))
+        return Words(torch.tanh(self.project(vectors)), sentences.mask)  # [n, H]
+
+    def _columns(self, batch: PairBatch) -> list[Tensor]:
+        """Counts in logarithms, so that a few large ones do not drown the rest; an unknown place is zero, and known."""
+        if not self.pair_columns:
+            return []
+        if batch.features is None:
+            return [self.output.weight.new_zeros(len(batch), len(self.pair_columns) + 2 * self.reads_positions)]
+        values = batch.features  # [P, F]
+        if not self.reads_positions:
+            return [torch.log1p(values)]
+        counts, (position, length) = values[:, :-2], values[:, -2:].T
+        known = ~position.isnan()
+        if self.training:
+            dropped = torch.rand(len(batch.questions), device=known.device) < POSITION_DROPPED
+            known = known & ~dropped[batch.question_of]
+        first = known & (position == 0)
+        place = torch.where(known, position, 0.0)
+        return [torch.log1p(counts), torch.stack([place, known.to(place), first.to(place), length - 3], 1)]
