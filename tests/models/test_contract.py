@@ -208,6 +208,36 @@ def test_labels_are_not_looked_at(name):
     assert np.array_equal(log_odds(name, replace(TEST, questions=tuple(other))), log_odds(name, TEST))
 
 
+@every_answer_model
+def test_a_candidate_without_a_known_word_never_wins(name):
+    ranker, empty = answers(name), ("", "...", " ?! ", "xyzzy plugh")
+    ranking = ranker.rank("who was the king ?", ["...", "the old queen", "", " ?! ", "a lake", "xyzzy plugh"])
+    assert [one.known for one in ranking.candidates] == [True, True, False, False, False, False]
+    for one in ranking.candidates[:2]:
+        assert one.probability > 0 and one.probability_best > 0 and one.rank <= 2
+    for one in ranking.candidates[2:]:
+        assert one.text in empty and one.rank == 3 and one.probability == one.probability_best == 0
+        assert one.rank_interval == (3, 6)
+    assert sum(one.probability_best for one in ranking.candidates) == pytest.approx(1)
+
+
+@every_answer_model
+def test_right_answers_without_a_known_word_are_evaluated(name):
+    """As the last, tied; and no figure is infinite."""
+    silent = tuple(
+        Candidate(f"x{number}", (word,), word, label) for number, word, label in ((0, "...", 1), (1, "xyz", 0))
+    )
+    questions = tuple(one._replace(candidates=(*one.candidates, *silent)) for one in TEST.questions)
+    corpus = replace(TEST, questions=questions)
+    probability, sampled = answers(name).predict_proba(corpus), answers(name).sample_proba(corpus)
+    nothing = np.tile([False] * 5 + [True] * 2, TEST.n_questions)
+    assert not probability[nothing].any() and not sampled[:, nothing].any() and (probability[~nothing] > 0).all()
+    record = answers(name).evaluate(corpus).as_dict()
+    assert all(math.isfinite(value) for value in record.values() if isinstance(value, float))
+    only = answers(name).evaluate(replace(TEST, questions=(TEST.questions[0]._replace(candidates=silent),)))
+    assert only.ranking.map == 0.75  # a tie, in expectation
+
+
 @every_answer_network
 def test_bounds_of_answers_have_their_signs_and_networks_do_what_they_declare(name):
     ranker = answers(name)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from varitext.batches.pairs import PairBatch, PairBatches
+from varitext.evaluation.ties import merge_ties
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.runtime.randomness import stream
 
@@ -23,6 +24,18 @@ class Prediction(NamedTuple):
     probability: np.ndarray  # [P] that the answer is right
     sampled: np.ndarray  # [S, P] the same for every sample of the prior
     attention: list[np.ndarray] | None = None  # P times [S, T]: the weight of each word of the answer in each sample
+
+    def with_ties(self, question_of: np.ndarray) -> "Prediction":
+        """Candidates of a question, [P], that only rounding tells apart are equal."""
+        return self._replace(
+            probability=merge_ties(self.probability, question_of), sampled=merge_ties(self.sampled, question_of)
+        )
+
+    def with_zero(self, unknown: np.ndarray) -> "Prediction":
+        """Candidates that are `unknown`, [P], are right with probability 0."""
+        return self._replace(
+            probability=np.where(unknown, 0.0, self.probability), sampled=np.where(unknown, 0.0, self.sampled)
+        )
 
 
 @torch.no_grad()
