@@ -24,7 +24,11 @@ PAPER = {
     "Sport": "goals pts teams league team players nhl stats min buf",
     "Policy": "bush resources charles austin bill resolution mr misc piece marc",
 }
-SETTINGS = (Setting("nvdm"), Setting("nvdm", 50, "paper"), Setting("lda"))  # LDA: what its topics are worth beside
+SETTINGS = (
+    Setting("nvdm"),
+    Setting("nvdm", 50, "paper-network"),
+    Setting("lda"),
+)  # LDA: its topics beside
 
 
 def runs(plan: Plan) -> Iterator[Run]:

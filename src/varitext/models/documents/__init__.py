@@ -25,7 +25,7 @@ class DocumentEntry(ModelEntry):
 
 
 DOCUMENT_MODELS = {
-    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper")),
+    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper", "paper-network")),
     "nvdm_categorical": DocumentEntry(
         "NVDM of choices",
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
