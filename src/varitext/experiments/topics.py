@@ -33,8 +33,8 @@ MEASURES = {"npmi": "NPMI", "c_v": "C_V", "unique_words": "unique words", "purit
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):
-        for system in SYSTEMS:
+    for system in SYSTEMS:
+        for seed in plan.seeds_or(SEEDS):
             settings = {"corpus": NEWSGROUPS, "system": system, "topics": 50, "seed": seed}
             yield Run(settings, partial(measure, NEWSGROUPS, system, 50, seed, plan))
 
