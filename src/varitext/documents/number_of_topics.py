@@ -16,7 +16,7 @@ from varitext.documents.mixture import fit_mixture
 
 GRID = (2, 3, 5, 8, 12, 20, 30, 50, 75, 100)
 LEAST_DOCUMENTS = 15  # per component, on average
-FITTED_ON, HELD_OUT = 2000, 1000  # documents
+FITTED_ON, HELD_OUT = 1500, 750  # documents
 WORSE = 2  # numbers in a row that are worse than the best: the search ends
 
 

@@ -74,8 +74,10 @@ class TopicsOfDocuments(DocumentEstimator):
 
     def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
         """How many documents of each topic there are by class, month or any other value, one value a document."""
-        groups = self._regions().groups
-        assigned = [groups[place].number for place in self.topic_memberships(X).argmax(1)]
+        regions, counts = self._regions(), in_memory(self._count(X, self.vocabulary_, self.token_rules_))
+        memberships = regions.memberships(directions_of(posterior_of(self.network_, counts, threads=self.threads)))
+        most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
+        assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
         names = {topic.number: topic.name for topic in self.topics()}
         found = shares_by_value(assigned, [str(value) for value in values], list(names))
         return Records(TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found)
@@ -88,7 +90,8 @@ class TopicsOfDocuments(DocumentEstimator):
         memberships = regions.memberships(directions_of(posterior_of(self.network_, counts, threads=self.threads)))
         lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
         probabilities = regions.group_probabilities()
-        probabilities = probabilities / probabilities.sum(1, keepdims=True)
+        new_words = len(self.vocabulary_) - probabilities.shape[1]  # which an update has added
+        probabilities = np.pad(probabilities / probabilities.sum(1, keepdims=True), ((0, 0), (0, new_words)))
         return TopicMatrices(probabilities, memberships, lengths, list(self.vocabulary_.words), frequency)
 
     # Changing them
