@@ -17,9 +17,9 @@ from varitext.errors import InputError
 SMALL = {
     "embedding_dim": 16,
     "vectors": "random",
-    "epochs": 6,
+    "epochs": 12,
     "batch_size": 40,
-    "learning_rate": 1e-2,
+    "learning_rate": 2e-2,
     "threads": 1,
     "recipe": AnswerRecipe(hidden_dim=12, patience=50),
 }
