@@ -17,9 +17,9 @@ from varitext.errors import InputError
 SMALL = {
     "embedding_dim": 16,
     "vectors": "random",
-    "epochs": 6,
+    "epochs": 12,
     "batch_size": 40,
-    "learning_rate": 1e-2,
+    "learning_rate": 2e-2,
     "threads": 1,
     "recipe": AnswerRecipe(hidden_dim=12, patience=50),
 }
@@ -122,3 +122,20 @@ def test_questions_are_told_from_documents(tmp_path):
     )
     assert not holds_questions(tmp_path / "texts.csv") and not holds_questions(tmp_path / "plain.txt")
     assert not holds_questions("20newsgroups")
+
+
+def test_a_ranking_says_whether_any_is_right_and_may_abstain(ensemble, tmp_path):
+    question = TEST.questions[0]
+    texts = [one.text for one in question.candidates]
+    ranking = ensemble.rank(question.text, texts)
+    assert ranking.answered and 0 < ranking.probability_none < 1 and 0 < ranking.probability_top < 1
+    assert not ensemble.rank(question.text, texts, abstain=1.0).answered
+    threshold = ensemble.abstention_threshold(0.5)
+    assert 0 < threshold <= 1
+    ensemble.save(tmp_path / "model")
+    loaded = AnswerRanker.load(tmp_path / "model")
+    assert loaded.joint_ == ensemble.joint_ and loaded.rank(question.text, texts) == ranking
+    with pytest.raises(InputError, match="no threshold for"):
+        ensemble.abstention_threshold(0.123)
+    with pytest.raises(InputError, match="abstain is a probability"):
+        ensemble.rank(question.text, texts, abstain=2)

@@ -97,6 +97,7 @@ def test_every_experiment_says_what_it_is():
     "name",
     [
         "table4",
+        "default-ranker",
         "feature-groups",
         "map-by-samples",
         "question-types",

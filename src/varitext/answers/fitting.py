@@ -13,6 +13,7 @@ from varitext.answers.ensemble import build_stages
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.floors import DevComparison, dev_comparison
 from varitext.answers.folds import out_of_fold, question_folds
+from varitext.answers.joint import JointPicture
 from varitext.answers.prediction import Prediction
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import AnswerSettings
@@ -46,6 +47,7 @@ class Learned:
     fit_seconds: float
     comparison: DevComparison | None = None  # with what needs no training
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
+    joint: JointPicture | None = None  # of a question's candidates, by what all stages say
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not kept in the folder
 
     def predict(
@@ -80,7 +82,8 @@ def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, k
         raise
     seconds = fitted.fit_seconds + found.seconds
     fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
-    keep(replace(fitted, comparison=dev_comparison(fitted.predict(data.dev, settings).probability, data)))
+    comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data)
+    keep(with_joint_picture(replace(fitted, comparison=comparison), settings, data))
 
 
 def fit_first_stage(
@@ -93,7 +96,7 @@ def fit_first_stage(
     except TrainingDiverged:  # the best weights so far are in place
         keep(learned(settings, data, stage, trainer.state))
         raise
-    fitted = learned(settings, data, stage, trainer.state)
+    fitted = with_joint_picture(learned(settings, data, stage, trainer.state), settings, data)
     keep(fitted)
     _stop_if_interrupted(trainer.state)
     return fitted
@@ -158,6 +161,12 @@ def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         comparison=dev_comparison(found, data),
         calibration=Calibration.fit(found, data.dev.labels) if getattr(stage.model, "listwise", 0) else None,
     )
+
+
+def with_joint_picture(fitted: Learned, settings: AnswerSettings, data: TrainingData) -> Learned:
+    dev = data.every_dev or data.dev
+    probability = fitted.predict(dev, settings).probability  # [P]
+    return replace(fitted, joint=JointPicture.fit(probability, dev.labels, dev.groups))
 
 
 def _stop_if_interrupted(state: TrainingState) -> None:

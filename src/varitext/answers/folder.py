@@ -11,6 +11,7 @@ from varitext.answers.calibration import Calibration
 from varitext.answers.ensemble import MEMBERS, build_stages
 from varitext.answers.fitting import Learned
 from varitext.answers.floors import DevComparison
+from varitext.answers.joint import JointPicture
 from varitext.answers.second_stage import Combination
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.word_vectors import WordVectors
@@ -49,6 +50,7 @@ def save(settings: AnswerSettings, learned: Learned, folder: Path, overwrite: bo
         "combination": _as_dict(learned.combination),
         "calibration": _as_dict(learned.calibration),
         "comparison": _as_dict(learned.comparison),
+        "joint": _as_dict(learned.joint),
         "learned": {f"{name}_": getattr(learned, name) for name in FACTS},
     }
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
@@ -82,11 +84,16 @@ def restore(stored: StoredModel, folder: Path) -> Restored:
         **facts,
         calibration=Calibration(**calibration) if calibration else None,
         comparison=DevComparison(**comparison) if comparison else None,
+        joint=_restored_joint(config.get("joint")),
     )
     return Restored(settings, learned)
 
 
-def _as_dict(record: Combination | Calibration | DevComparison | None) -> dict[str, Any] | None:
+def _restored_joint(stored: dict[str, Any] | None) -> JointPicture | None:
+    return JointPicture(**stored | {"parameters": tuple(stored["parameters"])}) if stored else None
+
+
+def _as_dict(record: Combination | Calibration | DevComparison | JointPicture | None) -> dict[str, Any] | None:
     return None if record is None else dataclasses.asdict(record)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answers.calibration import Calibration
+from varitext.answers.calibration import Calibration, log_odds
 from varitext.answers.derived_settings import check_settings, joined_columns
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.fitting import Learned, fit_stages, training_threads
 from varitext.answers.floors import DevComparison
 from varitext.answers.folder import KIND, restore, save
+from varitext.answers.joint import JointPicture
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import as_corpus, check_known, known_candidates
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked
@@ -88,6 +89,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     fit_seconds_: float
     comparison_: DevComparison | None
     calibration_: Calibration | None
+    joint_: JointPicture | None
     out_of_fold_: OutOfFold | None
 
     def __init__(
@@ -209,11 +211,14 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         candidates: Sequence[str],
         samples: int | None = None,
         positions: Sequence[int | None] | None = None,
+        abstain: float | None = None,
     ) -> Ranking:
         """The candidates, best first. `positions` are their places in a document, from 0, if the model uses these.
 
         How sure that is comes from samples of the prior and of the labels given these: see `posterior_ranks.py`.
-        Sentences longer than 250 words are cut there, with a warning. Probabilities are those of `predict_proba`.
+        Below the probability `abstain` that the first is right, the ranking says that it does not answer;
+        `abstention_threshold` has those that dev questions chose. Probabilities of candidates are those of
+        `predict_proba`. Sentences longer than 250 words are cut there, with a warning.
         Candidates without a known word come last.
         """
         check_is_fitted(self)
@@ -221,7 +226,19 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         known = self._known(arranged.question_answers)
         check_known(arranged.question_answers.questions[0], known, self.vocabulary_)
         found = self._predict(arranged.question_answers, samples, attention=True)
-        return Ranking(question, ranked(arranged, found, known), len(found.sampled))
+        ranking = Ranking(question, ranked(arranged, found, known), len(found.sampled))
+        return ranking if self.joint_ is None and abstain is None else self._with_doubt(ranking, abstain)
+
+    def abstention_threshold(self, precision: float) -> float:
+        """What `abstain` must be so that the first candidate is right in this share of answered dev questions."""
+        check_is_fitted(self)
+        thresholds = {} if self.joint_ is None else self.joint_.thresholds
+        if str(precision) not in thresholds:
+            raise InputError(f"there is no threshold for {precision}; there are: {', '.join(thresholds) or 'none'}")
+        threshold = thresholds[str(precision)]
+        if threshold is None:
+            raise InputError(f"no threshold reaches a precision of {precision} on the dev questions")
+        return threshold
 
     @property
     def network_(self) -> AnswerNetwork | AnswerScorer:
@@ -283,6 +300,17 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         with running_on(self.threads):
             found = self._learned().predict(question_answers, self.settings, samples, attention)
         return found.with_zero(~self._known(question_answers))
+
+    def _with_doubt(self, ranking: Ranking, abstain: float | None) -> Ranking:
+        """The ranking with what the joint picture says of its question."""
+        if self.joint_ is None:
+            raise InputError("this model was fitted before rankers could abstain: fit it anew")
+        if abstain is not None and not 0 <= abstain <= 1:
+            raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
+        beliefs = self.joint_.model.beliefs(log_odds(np.array([one.probability for one in ranking.candidates])))
+        top = float(beliefs.right[0])
+        answered = abstain is None or top >= abstain
+        return dataclasses.replace(ranking, probability_none=beliefs.none, probability_top=top, answered=answered)
 
     def _learned(self) -> Learned:
         return Learned(**{field.name: getattr(self, f"{field.name}_") for field in dataclasses.fields(Learned)})

@@ -35,6 +35,9 @@ class Ranking:
     question: str
     candidates: tuple[RankedCandidate, ...]  # the most probable first
     n_samples: int
+    probability_none: float | None = None  # that no candidate is right: see `joint.py`; None in folders without it
+    probability_top: float | None = None  # by the same joint picture, that the first candidate is right
+    answered: bool = True  # false if `abstain` was asked for and `probability_top` lies below
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

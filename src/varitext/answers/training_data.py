@@ -23,6 +23,7 @@ class TrainingData(NamedTuple):
     words: AnswerWords
     overlap: Overlap
     epochs: int
+    every_dev: QuestionAnswers | None = None  # dev questions before `questions` chose of them, if there are others
 
 
 def training_data(
@@ -32,7 +33,8 @@ def training_data(
     check_both_labels(question_answers)
     if settings.position:
         _check_positions(question_answers)
-    return learn_from(settings, *_divide(settings, question_answers, dev))
+    data = learn_from(settings, *_divide(settings, question_answers, dev))
+    return data if dev is None else data._replace(every_dev=arrange(dev).question_answers)
 
 
 def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:

@@ -36,6 +36,10 @@ def rank(
         bool,
         typer.Option("--unordered", help="The candidates are not the sentences of one document, in their order."),
     ] = False,
+    abstain_below: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="P", help="Give no answer if the first is right with less than this."),
+    ] = None,
     threads: Threads = None,
     device: Device = "cpu",
     text_column: TextColumn = None,
@@ -59,7 +63,7 @@ def rank(
     ranker = load_ranker(folder, threads, device)
     texts = read_candidates(candidates, text_column)
     positions = range(len(texts)) if ranker.reads_positions_ and not unordered else None
-    ranking = ranker.rank(question, texts, samples, positions)
+    ranking = ranker.rank(question, texts, samples, positions, abstain_below)
     if as_json:
         record = ranking.as_dict()
         return print_json(record | {"candidates": record["candidates"][:n], "model": str(folder)})

@@ -105,6 +105,8 @@ def print_answer_evaluation(record: "AnswerEvaluation") -> None:
 def print_ranking(ranking: "Ranking", shown: int) -> None:
     """A line for each candidate, and under it what the model looked at."""
     total = len(ranking.candidates)
+    if not ranking.answered:
+        print(f"no answer: the first candidate is right with probability {ranking.probability_top:.3f}")
     print(f"rank  right   best  90 % of ranks   {total} candidates{_of_samples(ranking.n_samples)}")
     for one in ranking.candidates[:shown]:
         low, high = one.rank_interval
@@ -113,6 +115,8 @@ def print_ranking(ranking: "Ranking", shown: int) -> None:
         print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {text}")
         if one.known and one.attention_mean is not None:
             print(f"{'':36}{_most_attended(one)}")
+    if ranking.probability_none is not None:
+        print(f"none of these is right with probability {ranking.probability_none:.3f}")
     if total > shown:
         print(f"and {total - shown} more: -n {total} shows all")
 

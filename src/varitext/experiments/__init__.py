@@ -20,6 +20,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "refinement": "refinement",
     "table3": "table3",
     "table4": "table4",
+    "default-ranker": "default_ranker",
     "feature-groups": "feature_groups",
     "map-by-samples": "map_by_samples",
     "attention": "attention",

@@ -1,4 +1,4 @@
-"""Compare-aggregate: alignment, windows, pooling, features of words, the listwise loss; each against a hand-worked case."""
+"""Compare-aggregate: alignment, windows, pooling, features of words and the listwise loss, by hand-worked cases."""
 
 import math
 

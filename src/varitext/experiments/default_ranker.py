@@ -1,0 +1,61 @@
+"""The default ranker on WikiQA and QASent: what each kind of feature brings, and what an ensemble does; five seeds."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from varitext.answers.settings import DEFAULT_MODEL
+from varitext.experiments.answer_fits import DATA, fit_ranker, load_part, record_of
+from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+
+SEEDS = 5
+TOGETHER = 5  # networks of the ensemble, which has one run
+VARIANTS: dict[str, str | None] = {
+    "all features": None,
+    "without features of words": "counts,position",
+    "without counts": "words,position",
+    "without position": "words,counts",
+}
+ENSEMBLE = f"ensemble of {TOGETHER}, all features"
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for corpus in DATA:
+        for seed in plan.seeds_or(SEEDS):
+            for variant, features in VARIANTS.items():
+                settings = {"corpus": corpus, "variant": variant, "seed": seed}
+                yield Run(settings, partial(measure, corpus, seed, plan, features=features))
+        settings = {"corpus": corpus, "variant": ENSEMBLE, "seed": 0}
+        yield Run(settings, partial(measure, corpus, 0, plan, ensemble=2 if plan.quick else TOGETHER))
+
+
+def measure(corpus: str, seed: int, plan: Plan, **settings: Any) -> dict[str, Any]:
+    ranker = fit_ranker(corpus, DEFAULT_MODEL, seed, plan, **settings)
+    evaluation = ranker.evaluate(load_part(corpus, "test", plan), DATA[corpus].protocol)
+    found = {"dev_map": round(ranker.dev_map_, 5), "fit_seconds": round(ranker.fit_seconds_, 1)}
+    return record_of(evaluation, per_question=True) | found
+
+
+def table(records: list[Record]) -> str:
+    head = ["corpus", "ranker", "seeds", "dev MAP", "MAP", "MRR", "calibration error", "seconds"]
+    rows = []
+    for corpus in DATA:
+        for variant in (*VARIANTS, ENSEMBLE):
+            named = {"corpus": corpus, "variant": variant}
+            found = [one["result"] for one in records if named.items() <= one["settings"].items()]
+            if found:
+                rows.append([corpus, variant, str(len(found)), *_columns(found)])
+    return markdown_table(head, rows)
+
+
+def _columns(found: list[dict[str, Any]]) -> Iterator[str]:
+    for name in ("dev_map", "map", "mrr"):
+        values = [one[name] for one in found]
+        yield f"{np.mean(values):.4f}" + (f" ± {np.std(values):.4f}" if len(values) > 1 else "")
+    yield f"{np.mean([one['ece'] for one in found]):.3f}"
+    yield f"{np.mean([one['fit_seconds'] for one in found]):.0f}"
+
+
+EXPERIMENT = Experiment("default-ranker", "the default ranker, with an ablation of its features", runs, table)
