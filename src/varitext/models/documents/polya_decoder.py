@@ -6,12 +6,12 @@
 (`layers/polya.py` has the urns.) Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
 
     gradient    R^T (d log p / d log a) - h
-    curvature   I + E Cov_g(r_g) + E_within C
+    curvature   I + E (Cov_g(r_g) + C)
 
-E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn, and
-E_within the same summed over the groups' urns. r_g is the mean word vector of group g and C the covariance of word
-vectors within groups, both by the masses at h = 0, so that the work is G K^2 instead of V K^2 a document. The true
-second derivative has smaller terms of either sign besides; without them the curvature is positive definite for every h.
+E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn. r_g is
+the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0, so that
+the work is G K^2 instead of V K^2 a document. The true second derivative has terms of either sign besides; without them
+the curvature is positive definite for every h.
 """
 
 import math
@@ -127,13 +127,11 @@ class PolyaDecoder(nn.Module):
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
         in_logits, _ = urns.gradient(torch.ones_like(urns.total))
         worth = (urns.total * urns.all.slope)[0]  # [B]   E
-        inner = counts.groups.of(urns.group_sums, len(h)) * urns.within.slope
-        worth_within = counts.groups.sums(inner, len(h))[0]  # [B]
         weights = (urns.group_masses / urns.total * worth).T  # [B, G]
         expected = weights @ moments.means  # [B, K]   E times the mean of r_g
         curvature = (weights @ moments.products).view(-1, h.shape[1], h.shape[1])
         curvature -= expected[:, :, None] * (expected / worth.clamp(min=1e-12)[:, None])[:, None, :]
-        curvature += worth_within[:, None, None] * moments.within
+        curvature += worth[:, None, None] * moments.within
         diagonal = curvature.diagonal(dim1=1, dim2=2)
         diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
         log_joint = urns.log_likelihood()[0] - 0.5 * h.square().sum(1)
