@@ -17,7 +17,7 @@ endif
 	touch $@
 
 .venv/.all: .venv/.demo
-	$(PIP) -e '.[parquet,report,serve,peers,wordnet,ray,dev,docs]'
+	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,peers,wordnet,ray,dev,docs]'
 	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
 	$(PIP) --no-deps contextualized-topic-models
 	touch $@

@@ -618,17 +618,26 @@ def test_evaluate_says_when_the_documents_are_not_held_out(fitted, divided):
     assert outcome.err.startswith("note: ") and "not a held-out perplexity" in outcome.err
 
 
-def test_a_model_of_an_undivided_file_needs_documents_to_be_evaluated_on(tmp_path, monkeypatch):
+def test_a_model_of_an_undivided_file_shows_what_it_was_fitted_on_and_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "documents.jsonl", TEXTS)
     write_jsonl(tmp_path / "unseen.jsonl", UNSEEN)
     assert varitext("fit", "documents.jsonl", "--out", "model", "--epochs", 2, *SMALL).code == 0
-    said = refused(tmp_path, "evaluate", "model")
-    assert "documents.jsonl" in said and "no test part" in said and "varitext evaluate model FILE" in said
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")  # the file is found again
+    shown = varitext("evaluate", "../model")
+    first, second, *_ = shown.out.splitlines()
+    assert first.startswith("held-out perplexity ") and second.startswith("documents.jsonl (fitted on these): ")
+    assert "not a held-out perplexity" in shown.err
+    record = json.loads(varitext("evaluate", "../model", "--json").out)
+    assert not record["held_out"] and first.startswith(f"held-out perplexity {record['dev_perplexity']:.1f}, of ")
+    monkeypatch.chdir(tmp_path)
     assert "no 'test' part" in refused(tmp_path, "evaluate", "model", "unseen.jsonl", "--part", "test")
     assert json.loads(varitext("evaluate", "model", "unseen.jsonl", "--json").out)["part"] == "all"
     assert "60 vectors" in varitext("transform", "model", "unseen.jsonl", "--out", "vectors.npy").err
     assert varitext("similar", "model", "--text", UNSEEN[0]).out.count("\n") == 5
+    write_jsonl(tmp_path / "documents.jsonl", TEXTS[1:])
+    assert "has changed since" in refused(tmp_path, "evaluate", "model")
     (tmp_path / "documents.jsonl").unlink()
     assert "is not here" in refused(tmp_path, "similar", "model", "--text", UNSEEN[0])
     assert "is not here" in refused(tmp_path, "evaluate", "model")

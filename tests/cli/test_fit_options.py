@@ -19,7 +19,8 @@ OPTIONS = """
 --out --model --continue --new-words --latent-dim --seed --epochs --batch-size --learning-rate --time-limit --threads
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
 --processes --text-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
---longest-answer --kl-warm-up --free-bits
+--longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
+--max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter
 """
 
 
@@ -77,7 +78,7 @@ def test_a_fit_on_ray_leaves_loading_to_the_workers(tmp_path):
     """The corpus is read where it is learned from, and nowhere else."""
     (tmp_path / "texts.jsonl").write_text('{"text": "one two"}\n')
     with (
-        mock.patch("varitext.corpora.load", side_effect=AssertionError("loaded")) as load,
+        mock.patch("varitext.corpora.load_as", side_effect=AssertionError("loaded")) as load,
         mock.patch("varitext.on_ray.fitting.run_in_workers", side_effect=KeyboardInterrupt) as started,
     ):
         options = ("--ray-workers", 2, "--latent-dim", 3, "--out", tmp_path / "model")

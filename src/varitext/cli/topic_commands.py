@@ -1,5 +1,6 @@
 """Commands for topics: what they are, what the user makes of them, and which documents are about which."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -110,22 +111,20 @@ def assign(
     Example:
       varitext assign models/mine articles.csv --text-column body --out documents.parquet
     """
-    from varitext.corpora.columns import columns_of
-
     check_table_file(out)
     model = load_document_model(folder, threads, device)
     documents = load_documents(file, part, data_dir, text_column)
     found = model.document_info(documents)
-    kept = columns_of(Path(file), documents.part) if Path(file).exists() else {}
+    kept = dict(documents.columns)
     if not kept and documents.labels is not None:
-        kept = {"label": list(documents.labels)}
+        kept = {"label": documents.labels}
     write_table(out, [_beside(kept, info.row, info.as_dict()) for info in found])
     if unknown := sum(info.topic is None for info in found):
         say(f"note: {unknown} documents have no known word, and no topic")
     say(f"{len(found)} documents in {out}")
 
 
-def _beside(kept: dict[str, list[Any]], row: int, info: dict[str, Any]) -> dict[str, Any]:
+def _beside(kept: dict[str, Sequence[Any]], row: int, info: dict[str, Any]) -> dict[str, Any]:
     """The columns of the file, then ours; one of the file that has our name gets another."""
     own = {f"{name}_of_file" if name in info else name: values[row] for name, values in kept.items()}
     return {**own, **info}
@@ -226,9 +225,9 @@ def _print_shares(folder: Path, place: _Place, column: str, bins: str | None, ou
     documents = place.documents(model)
     values = _values(documents, column)
     if bins is not None:
-        from varitext.corpora.dates import binned
+        from varitext.corpora.date_bins import binned
 
-        values = binned(values, bins, column)
+        values = [name or "no date" for name in binned(values, bins, column, documents.name)]
     found = model.topic_shares(documents, values)
     if out is not None:
         write_table(out, found.as_dicts())
@@ -244,12 +243,9 @@ def _print_shares(folder: Path, place: _Place, column: str, bins: str | None, ou
 
 def _values(documents: "Documents", column: str) -> list[Any]:
     """Of a column of the file that the documents came from; "label" is what the corpus has for labels."""
-    from varitext.corpora.columns import column_named, columns_of
-
     if column == "label" and documents.labels is not None:
         return list(documents.labels)
-    columns = columns_of(Path(documents.name), documents.part) if Path(documents.name).exists() else {}
-    values = column_named(columns, column, documents.name)
-    if len(values) != len(documents):
-        raise InputError(f"{documents.name}: {len(documents)} documents have {len(values)} values in {column!r}")
-    return values
+    if column not in documents.columns:
+        there = ", ".join(documents.columns) or "none"
+        raise InputError(f"{documents.name} has no column {column!r} beside its text; it has {there}")
+    return list(documents.columns[column])

@@ -1,13 +1,13 @@
 """DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.corpora.document_input import DocumentInput
+from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.folder import KIND, restore_documents, save_documents
@@ -63,6 +63,8 @@ class DocumentModel(TopicsOfDocuments):
         dev_share: float = 0.05,
         token_rules: TokenRules | None = None,
         vocabulary_rules: VocabularyRules | None = None,
+        tokeniser: Tokeniser | None = None,
+        text_column: str | None = None,
         processes: int = 1,
         fractional_counts: bool = False,
         threads: int | None = None,
@@ -84,6 +86,8 @@ class DocumentModel(TopicsOfDocuments):
         self.dev_share = dev_share
         self.token_rules = token_rules
         self.vocabulary_rules = vocabulary_rules
+        self.tokeniser = tokeniser
+        self.text_column = text_column
         self.processes = processes
         self.fractional_counts = fractional_counts
         self.threads = threads
@@ -99,6 +103,7 @@ class DocumentModel(TopicsOfDocuments):
         y: object = None,
         *,
         dev: DocumentInput | None = None,
+        vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
@@ -106,12 +111,16 @@ class DocumentModel(TopicsOfDocuments):
     ) -> "DocumentModel":
         """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out.
 
+        `vocabulary` names the columns of counts, as `CountVectorizer.get_feature_names_out()` does; texts are counted
+        over it.
+
         Each process of a `world` calls this with the same documents, and ends with the same model; see docs/scaling.md.
 
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
         """
         settings = self._settings()
-        documents = documents_to_learn(X, settings, self._validated)
+        X = listed_documents(X, self.text_column)
+        documents = documents_to_learn(X, settings, self._validated, vocabulary)
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
@@ -144,9 +153,10 @@ class DocumentModel(TopicsOfDocuments):
         if not hasattr(self, "network_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.model, self.network_)
+        X = listed_documents(X, self.text_column)
         rules, vocabulary = self.token_rules_, self.vocabulary_
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self.processes)
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self._settings())
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device)._fitted()
@@ -250,8 +260,10 @@ class DocumentModel(TopicsOfDocuments):
         save_documents(Path(folder), self._settings(), self._fitted(), overwrite)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "DocumentModel":
-        return load_as(Path(folder), KIND, cls.from_stored)
+    def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None) -> "DocumentModel":
+        """The model in the folder. One that was fitted with a tokeniser of your own needs it again to read texts."""
+        model = load_as(Path(folder), KIND, cls.from_stored)
+        return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":

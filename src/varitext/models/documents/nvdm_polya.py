@@ -13,7 +13,6 @@ the network says. In prediction more steps follow, each kept only where log p(h,
 It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/polya.md derives all this.
 """
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
