@@ -17,7 +17,7 @@ from varitext.answers.settings import AnswerRecipe
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
-from varitext.evaluation.completion import completion_record
+from varitext.documents.completion import completion_of
 from varitext.latent import Bound, elbo
 from varitext.latent.divergence import draw_from
 from varitext.models.answers import ANSWER_MODELS
@@ -140,7 +140,7 @@ def test_document_models_can_do_what_they_declare(name):
     assert network.word_directions().shape == (30, network.vector_dim)
     assert (model.kl_per_dimension_ >= 0).all() and len(model.kl_per_dimension_) == network.vector_dim
     frequencies = network.word_log_frequencies.double().numpy()
-    assert math.isfinite(completion_record(network, COUNTS, frequencies, 4).per_document_perplexity)
+    assert math.isfinite(completion_of(network, COUNTS, frequencies, 4).per_document_perplexity)
 
 
 # Answers
