@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fastapi.testclient import TestClient
 
 from fault_kinds import corpora, hostile
 from fault_kinds.folders import fitted_documents
@@ -16,6 +15,9 @@ from fault_kinds.tally import Fault, Tally
 from varitext import AnswerRanker, DocumentModel, load_questions
 from varitext.serve.application import create_application
 from varitext.text import TokenRules, count_texts, tokenise
+
+with warnings.catch_warnings(action="ignore"):  # starlette would rather have another client than httpx
+    from fastapi.testclient import TestClient
 
 FIELDS = {
     "transform": ("texts",),

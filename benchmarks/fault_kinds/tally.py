@@ -21,10 +21,12 @@ class Tally:
     def __init__(self, kind: str, path: Path | None):
         self.kind, self.path, self.written = kind, path, time.monotonic()
         self.parts: dict[str, Any] = self._file().get(kind, {})
+        self.tried: set[str] = set()
 
     def run(self, part: str, times: int, case: Callable[[int], str]) -> None:
         """Try cases 0 to `times` that were not tried yet. A case gives its outcome, or raises `Fault`."""
         record = self.parts.setdefault(part, {"cases": 0, "outcomes": {}, "faults": []})
+        self.tried.add(part)
         for number in range(record["cases"], times):
             try:
                 outcome = case(number)
@@ -40,10 +42,12 @@ class Tally:
         print(f"{part}: {record['cases']} cases, {record['outcomes']}", flush=True)
 
     def write(self) -> None:
-        """What other kinds have written meanwhile stays."""
+        """What others have written meanwhile stays."""
         self.written = time.monotonic()
         if self.path:
-            write_json(self.path, self._file() | {self.kind: self.parts})
+            written = self._file()
+            mine = {part: self.parts[part] for part in self.tried}
+            write_json(self.path, written | {self.kind: written.get(self.kind, {}) | mine})
 
     def _file(self) -> dict[str, Any]:
         return read_json(self.path) if self.path and self.path.exists() else {}

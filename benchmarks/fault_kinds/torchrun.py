@@ -48,7 +48,7 @@ def torchrun(*arguments: object, kill_after: float | None = None, whom: int = 0)
         for process in everyone[1:]:
             _wait_for_end(process)
     code = 2 if "varitext: " in err and launched.returncode == 1 else launched.returncode
-    lines = [line for line in err.splitlines() if line.startswith("varitext: ")] if code == 2 else [err]
+    lines = [line for line in err.splitlines() if line.startswith("varitext: ")]  # the rest is the launcher's own
     return Outcome(code, "", "\n".join(lines), time.monotonic() - started)
 
 
