@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from safetensors import SafetensorError
 
 from varitext.errors import InputError
 from varitext.files import (
+    UNFINISHED,
     atomic_file,
     atomic_folder,
     check_can_write,
     read_json,
     read_text,
+    remove_unfinished,
     sha256_of,
     write_json,
     write_text,
@@ -99,6 +102,32 @@ def test_a_folder_takes_the_place_of_the_earlier_one(tmp_path, usual_umask):
     assert (folder.stat().st_mode & 0o777, (folder / "later").stat().st_mode & 0o777) == (0o755, 0o644)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges folders in a single step")
+def test_no_moment_without_a_folder_while_it_is_replaced(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    monkeypatch.setattr(os, "replace", lambda *_: pytest.fail("moved in two steps"))
+    with atomic_folder(folder) as temporary:
+        (temporary / "later").touch()
+    assert [path.name for path in folder.iterdir()] == ["later"] and list(tmp_path.iterdir()) == [folder]
+
+
+def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path):
+    folder, kept = (
+        tmp_path / "model",
+        {"model", ".model.unfinished", ".models.unfinished-1", ".model.backup", "weights"},
+    )
+    folder.mkdir()
+    for name in kept - {"model", "weights"}:
+        (tmp_path / name).touch()
+    (folder / "weights").touch()
+    for killed in (atomic_folder(folder), atomic_file(folder / "checkpoint")):
+        temporary = killed.__enter__()  # and never left, as after kill -9
+        assert temporary.exists() and UNFINISHED in temporary.name
+    remove_unfinished(folder)
+    assert {path.name for path in tmp_path.rglob("*")} == kept | {"model", "weights"}
+
+
 def test_the_earlier_folder_is_back_if_the_new_one_cannot_take_its_place(tmp_path, monkeypatch):
     folder = tmp_path / "model"
     folder.mkdir()
@@ -111,6 +140,7 @@ def test_the_earlier_folder_is_back_if_the_new_one_cannot_take_its_place(tmp_pat
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_but_not_by_the_new_one)
+    monkeypatch.setattr("varitext.files._exchange", lambda one, other: False)  # as where the system cannot
     with pytest.raises(OSError, match="Input/output error"), atomic_folder(folder) as temporary:
         (temporary / "new").touch()
     assert list(tmp_path.iterdir()) == [folder] and (folder / "weights").read_text() == "earlier"

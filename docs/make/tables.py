@@ -13,6 +13,7 @@ from pathlib import Path
 from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import experiment_sections
+from faults_page import fault_tables
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
@@ -183,6 +184,13 @@ def scaling_page() -> str:
     return between(page, "large", large_block(ROOT))
 
 
+def faults_page() -> str:
+    page = (ROOT / "docs" / "faults.md").read_text()
+    for kind, table in fault_tables(ROOT).items():
+        page = between(page, kind, table)
+    return page
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -195,6 +203,7 @@ def main() -> None:
         ROOT / "docs" / "results.md": results_page(),
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
         ROOT / "docs" / "benchmark.md": benchmark_page(),
+        ROOT / "docs" / "faults.md": faults_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "docs" / "serve.md": serve_page(),
         ROOT / "README.md": readme(),

@@ -1,5 +1,6 @@
 """Files that are never half-written, and their fingerprints."""
 
+import ctypes
 import errno
 import hashlib
 import json
@@ -16,12 +17,14 @@ from safetensors import SafetensorError
 
 from varitext.errors import InputError
 
+UNFINISHED = ".unfinished-"  # in the names of temporary files and folders, which only a kill leaves behind
+
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; it takes `path`'s place only if the block succeeds."""
     with _errors_name(path), _folder_of(path) as folder:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}{UNFINISHED}", suffix=path.suffix)
         os.close(handle)
         temporary = Path(name)
         try:
@@ -36,7 +39,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder beside `path`; it takes `path`'s place only if the block succeeds."""
     with _errors_name(path), _folder_of(path) as folder:
-        temporary = Path(tempfile.mkdtemp(dir=folder, prefix=f".{path.name}."))
+        temporary = Path(tempfile.mkdtemp(dir=folder, prefix=f".{path.name}{UNFINISHED}"))
         try:
             yield temporary
             for entry in temporary.rglob("*"):
@@ -119,6 +122,18 @@ def check_can_write(path: Path) -> None:
         raise InputError(f"cannot write {path}: {folder} does not let you ({error.strerror})") from None
 
 
+def remove_unfinished(path: Path) -> None:
+    """Remove what writers of `path`, or of files in it, left when they were killed; nobody may be writing there now."""
+    name = re.escape(f".{path.name}{UNFINISHED}")
+    beside = [entry for entry in path.absolute().parent.iterdir() if re.match(name, entry.name)]
+    inside = [entry for entry in path.iterdir() if entry.name.startswith(".") and UNFINISHED in entry.name]
+    for entry in beside + inside:
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
+
+
 def refuse_to_overwrite(folder: Path) -> None:
     """A folder that exists is somebody's work."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -159,9 +174,11 @@ def _errors_name(path: Path) -> Iterator[None]:
 
 
 def _replace_folder(new: Path, path: Path) -> None:
-    """Put `new` where `path` is; the old one is back if that fails."""
+    """Put `new` where `path` is; the old one is back if that fails, or in `new`'s place if it could be exchanged."""
     if not path.exists():
         return os.replace(new, path)
+    if _exchange(new, path):
+        return
     aside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
     try:
         os.replace(path, aside / path.name)
@@ -172,6 +189,15 @@ def _replace_folder(new: Path, path: Path) -> None:
             raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in a single step, so that no kill can fall in between; False where the system has no way to."""
+    current_folder, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
+    return (
+        rename is not None and rename(current_folder, os.fsencode(one), current_folder, os.fsencode(other), swap) == 0
+    )
 
 
 def _permissions(most: int) -> int:

@@ -4,6 +4,7 @@ Safe to load from a stranger: plain text, JSON and safetensors, no pickle, nothi
 against its hash before it is used. Format versions are never reused, and older ones stay readable.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -33,6 +34,7 @@ from varitext.text import Vocabulary
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
+CONFIG_SHA256 = "config_sha256"  # of config.json, but for this line; the first folders had none
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
 
@@ -63,7 +65,8 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
             (temporary / name).write_bytes(content)
         hashed = (*HASHED, *stored.attachments)
         header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in hashed}}
-        write_json(temporary / "config.json", header | stored.config)
+        config = json.loads(json.dumps(header | stored.config))
+        write_json(temporary / "config.json", config | {CONFIG_SHA256: _sha256_of_config(config)})
         for checkpoint in checkpoints(folder):
             shutil.copy2(checkpoint, temporary / checkpoint.name)
 
@@ -125,6 +128,9 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     hashes = config.get("sha256")
     if not isinstance(hashes, dict) or not set(hashes) >= set(HASHED):
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
+    if config.get(CONFIG_SHA256, whole := _sha256_of_config(config)) != whole:
+        changed = f"{folder / 'config.json'} is damaged or was changed"
+        raise InputError(f"{changed}; if you did that on purpose, remove {CONFIG_SHA256} from it")
     for name, expected in hashes.items():
         if Path(name).name != name:  # nothing outside the folder is ever read
             raise InputError(f"{folder / 'config.json'} lists {name!r}, which is not a file of the folder")
@@ -139,6 +145,11 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     metrics = _read_metrics(folder / "metrics.jsonl")
     attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
+
+
+def _sha256_of_config(config: dict[str, Any]) -> str:
+    values = {name: value for name, value in config.items() if name != CONFIG_SHA256}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _read_metrics(path: Path) -> list[dict[str, Any]]:

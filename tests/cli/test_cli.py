@@ -20,6 +20,7 @@ from command_line import MODEL_FILES, TOPIC_FILES, Outcome, contents, files_no_l
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from varitext.cli.claiming import claimed
 from varitext.documents.model import DocumentModel
 
 SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
@@ -475,6 +476,7 @@ def test_resume_starts_anew_where_nothing_is(divided, fitted, tmp_path):
 def test_resume_after_an_interruption_before_the_first_checkpoint(divided, fitted, own_model):
     config = json.loads((own_model / "config.json").read_text())
     config["learned"]["stopped_"] = "interrupted"
+    del config["config_sha256"]
     (own_model / "config.json").write_text(json.dumps(config))
     assert varitext("fit", divided, "--out", own_model, "--epochs", 10, *SMALL, "--resume").code == 0
     assert contents(own_model)["weights.safetensors"] == contents(fitted)["weights.safetensors"]
@@ -486,6 +488,22 @@ def test_resume_with_another_number_of_topics_is_refused(divided, tmp_path):
         assert varitext("fit", divided, "--out", out, "--epochs", 2, *SMALL).code == 130
     assert sorted(contents(out)) == ["checkpoint.safetensors"]
     refused(out, "fit", divided, "--out", out, "--epochs", 2, *SMALL, "--latent-dim", 5, "--resume")
+
+
+def test_a_kill_within_the_first_checkpoint_is_resumed_and_nothing_is_left(divided, fitted, tmp_path):
+    out = tmp_path / "model"
+    out.mkdir()
+    (out / ".checkpoint.safetensors.unfinished-abc.safetensors").write_text("half")
+    (tmp_path / ".model.unfinished-abc").mkdir()
+    assert varitext("fit", divided, "--out", out, "--epochs", 10, *SMALL, "--resume").code == 0
+    assert sorted(contents(out)) == MODEL_FILES and list(tmp_path.iterdir()) == [out]
+    assert contents(out)["weights.safetensors"] == contents(fitted)["weights.safetensors"]
+
+
+def test_a_folder_that_another_run_writes_to_is_refused(divided, tmp_path):
+    with claimed(tmp_path / "new" / "model"):
+        said = refused(tmp_path, "fit", divided, "--out", tmp_path / "new" / "model", "--epochs", 1, *SMALL)
+    assert "another run is writing" in said and not list(tmp_path.iterdir())
 
 
 def test_control_c_before_training_is_quiet(divided, tmp_path):
@@ -649,9 +667,15 @@ def test_a_model_of_an_undivided_file_shows_what_it_was_fitted_on_and_says_so(tm
 def change_config(**changes: object):
     def change(folder: Path) -> None:
         config = json.loads((folder / "config.json").read_text())
+        del config["config_sha256"]  # which would tell before anything else
         (folder / "config.json").write_text(json.dumps(config | changes))
 
     return change
+
+
+def flip_a_bit_of_a_number(folder: Path) -> None:
+    text = (folder / "config.json").read_text()
+    (folder / "config.json").write_text(text.replace('"seed": 0', '"seed": 1'))
 
 
 def cut(name: str):
@@ -678,6 +702,7 @@ def flip_a_byte(folder: Path) -> None:
         (cut("weights.safetensors"), "weights.safetensors is damaged or was changed"),
         (cut("vocabulary.txt"), "vocabulary.txt is damaged or was changed"),
         (cut("metrics.jsonl"), "metrics.jsonl is damaged or was changed"),
+        (flip_a_bit_of_a_number, "config.json is damaged or was changed"),
         (flip_a_byte, "weights.safetensors is damaged or was changed"),
         (change_config(format_version=99), "newer varitext"),
         (

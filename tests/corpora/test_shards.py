@@ -301,6 +301,7 @@ DAMAGE = [
     (lambda folder: (folder / "vocabulary.txt").unlink(), "vocabulary.txt is missing"),
     (change("format_version", 99), "newer varitext"),
     (change("shards", [{"documents": -1}]), "does not describe shards"),
+    (change("documents", 7), "not 7 in all"),
     (change("shards", None), "does not describe shards"),
 ]
 

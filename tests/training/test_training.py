@@ -169,7 +169,11 @@ def test_resume_refuses_other_settings_other_data_and_damaged_files(tmp_path):
         trainer(checkpoint=path, epochs=2).train(resume=True)
     with pytest.raises(InputError, match="other data"):
         trainer(topic_documents(seed=7), checkpoint=path, epochs=1).train(resume=True)
-    path.write_bytes(path.read_bytes()[:100])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(InputError, match="damaged or was changed"):
+        trainer(checkpoint=path, epochs=1).train(resume=True)
+    path.write_bytes(whole[:100])
     with pytest.raises(InputError, match="not a checkpoint"):
         trainer(checkpoint=path, epochs=1).train(resume=True)
 

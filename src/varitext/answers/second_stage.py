@@ -32,6 +32,11 @@ class Combination:
     between: tuple[float, ...]
     intercept: float
 
+    def __post_init__(self) -> None:
+        numbers = np.array([self.mean, self.scale, self.within, self.between], np.float64)
+        if numbers.shape != (4, len(self.columns)) or not np.isfinite([*numbers.flat, self.intercept]).all():
+            raise ValueError("the combination needs a finite mean, scale and two weights for every column")
+
     @classmethod
     def fit(cls, probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray) -> "Combination":
         """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""

@@ -1,7 +1,9 @@
 """`varitext fit --continue`: more documents for a model that is there, and more words if asked."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
+from varitext.cli.claiming import claimed
 from varitext.cli.data_settings import OF_WORDS, DataSettings
 from varitext.cli.fit_checks import (
     ON_RAY,
@@ -32,11 +34,14 @@ def continue_fit(request: FitRequest, folder: Path, out: Path | None) -> None:
     refuse_many_processes("--continue")
     refuse_typed(typed, ON_RAY, "--continue learns in one process")
     check_device(request.device)
-    if out is not None and out != folder:
-        check_place_for_model(out, request.resume)
-    elif checkpoints(folder) and not request.resume:
-        raise InputError(f"{folder} holds an unfinished run: add --resume to go on, or remove its checkpoint first")
-    fit_and_save(_update_job(request, folder, in_place=out in (None, folder)), out or folder, request.resume)
+    in_place = out in (None, folder)
+    is_missing = in_place and not folder.is_dir()  # which the model's own loading tells best
+    with nullcontext() if is_missing else claimed(out or folder):
+        if not in_place:
+            check_place_for_model(out or folder, request.resume)
+        elif checkpoints(folder) and not request.resume:
+            raise InputError(f"{folder} holds an unfinished run: add --resume to go on, or remove its checkpoint first")
+        fit_and_save(_update_job(request, folder, in_place), out or folder, request.resume)
 
 
 def _update_job(request: FitRequest, folder: Path, in_place: bool) -> FitJob:

@@ -101,10 +101,9 @@ def refuse_many_processes(what: str) -> None:
 
 def check_place_for_model(out: Path, resume: bool) -> None:
     """Nothing of a user's is overwritten: a new folder, or with --resume one that holds an unfinished run."""
-    from varitext.files import check_can_write, refuse_to_overwrite
+    from varitext.files import refuse_to_overwrite
     from varitext.store import CHECKPOINT
 
-    check_can_write(out)
     if (out / CHECKPOINT).exists():
         if not resume:
             raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")

@@ -5,6 +5,7 @@
 the same for `--continue`.
 """
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import typer
 
 from varitext.cli.checks import refuse_options
+from varitext.cli.claiming import claimed
 from varitext.cli.continuing import continue_fit
 from varitext.cli.fit_checks import (
     check_answer_options,
@@ -90,15 +92,22 @@ def fit(
 
 def fit_new_model(request: FitRequest, out: Path) -> None:
     """Check what was asked for, before anything is loaded; then load and fit."""
-    from varitext.runtime.devices import check_device
-    from varitext.runtime.processes import rank_at_launch, restarts, use_own_gpu
+    from varitext.runtime.processes import rank_at_launch, restarts
 
     if restarts():  # by torchrun, because a process died: on from the checkpoint, if the run was not over by then
         if is_finished_model(out):
             return
         request = replace(request, resume=True)
-    if rank_at_launch() == 0:
-        check_place_for_model(out, request.resume)
+    with claimed(out) if rank_at_launch() == 0 else nullcontext():
+        if rank_at_launch() == 0:
+            check_place_for_model(out, request.resume)
+        _check_and_fit(request, out)
+
+
+def _check_and_fit(request: FitRequest, out: Path) -> None:
+    from varitext.runtime.devices import check_device
+    from varitext.runtime.processes import use_own_gpu
+
     of_answers = is_answer_model(request.model)
     if of_answers:
         check_answer_options(request)

@@ -87,7 +87,7 @@ def _remove_checkpoints(folder: Path) -> None:
     from varitext.store import checkpoints
 
     for file in checkpoints(folder):
-        file.unlink()
+        file.unlink(missing_ok=True)
 
 
 # What was learned, in a line

@@ -66,6 +66,7 @@ class ShardFolder:
             for number, shard in enumerate(shards):
                 _check_record(shard)
                 _check_sizes(path, number, shard)
+            _check_totals(config, shards)
             words = config["sha256"]["vocabulary.txt"]
         except InputError:
             raise
@@ -185,6 +186,14 @@ def _check_record(shard: ShardRecord) -> None:
     numbers = (shard.documents, shard.empty_documents, shard.words, shard.entries)
     if not all(type(number) is int and number >= 0 for number in numbers) or set(shard.sha256) != set(ARRAYS):
         raise ValueError(f"a shard of {numbers} documents, empty documents, words and entries")
+
+
+def _check_totals(config: dict[str, Any], shards: tuple[ShardRecord, ...]) -> None:
+    """A shard that config.json no longer lists would be missed by nothing else."""
+    for name in ("documents", "empty_documents", "words", "entries"):
+        total = sum(getattr(shard, name) for shard in shards)
+        if config.get(name, total) != total:
+            raise ValueError(f"the shards have {total} {name}, and not {config[name]} in all")
 
 
 def _check_sizes(path: Path, number: int, shard: ShardRecord) -> None:

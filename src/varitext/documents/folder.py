@@ -67,6 +67,9 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     network = model_class(config["model"])(**config["architecture"])
     load_weights(network, stored.weights, folder)
     learned = config["learned"]
+    kl_per_dimension = np.asarray(learned["kl_per_dimension_"], np.float64)
+    if kl_per_dimension.shape != (network.vector_dim,) or not np.isfinite(kl_per_dimension).all():
+        raise InputError(f"{folder / 'config.json'}: kl_per_dimension_ needs a finite number for every dimension")
     fitted = FittedDocuments(
         network=network.to(settings.device).eval().requires_grad_(False),
         architecture=config["architecture"],
@@ -75,7 +78,7 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
         token_rules=TokenRules.from_dict(learned["token_rules_"]),
         vocabulary_rules=VocabularyRules.from_dict(learned["vocabulary_rules_"]),
         corpus=learned["corpus_"],
-        kl_per_dimension=np.asarray(learned["kl_per_dimension_"], np.float64),
+        kl_per_dimension=kl_per_dimension,
         history=stored.metrics,
         stopped=learned["stopped_"],
         fit_seconds=learned["fit_seconds_"],

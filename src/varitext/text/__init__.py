@@ -153,7 +153,7 @@ def _checked_texts(texts: Iterable[str]) -> Iterator[str]:
 
 def _checked_tokens(token_lists: Iterable[Sequence[str]]) -> Iterator[list[str]]:
     for number, document in enumerate(token_lists, start=1):
-        tokens = None if isinstance(document, str) else list(document)
+        tokens = list(document) if isinstance(document, Iterable) and not isinstance(document, str) else None
         if tokens is None or not all(issubclass(kind, str) for kind in set(map(type, tokens))):
             raise InputError(f"document {number} is not a list of words")
         yield tokens

@@ -1,5 +1,6 @@
 """A moment of training: what it holds, and how it is kept in one safetensors file, replaced atomically. No pickle."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,16 +79,29 @@ def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def save_checkpoint(path: Path, snapshot: Snapshot) -> None:
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in snapshot.tensors.items()}
     metadata = {"state": json.dumps(snapshot.state), "settings": json.dumps(snapshot.settings)}
     with atomic_file(path) as temporary:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in snapshot.tensors.items()}, temporary, metadata)
+        save_file(tensors, temporary, metadata | {"sha256": _sha256(tensors, metadata)})
 
 
 def load_checkpoint(path: Path) -> Snapshot:
+    """What was saved, to the bit: a single one that flipped on the disk is told."""
     try:
         with safe_open(path, "pt") as stored:
             metadata = stored.metadata() or {}
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dict)
+        expected = metadata.pop("sha256", None)  # the first checkpoints had none
+        if expected is not None and expected != _sha256(tensors, metadata):
+            raise InputError(f"{path} is damaged or was changed; start without --resume, in another folder")
         return Snapshot(tensors, json.loads(metadata["state"]), json.loads(metadata["settings"]))
     except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
         raise InputError(f"{path} is not a checkpoint that can be read ({error}); start without --resume") from None
+
+
+def _sha256(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    found = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()

@@ -1,0 +1,1 @@
+"""Faults on purpose, by kind: what `benchmarks/faults.py` measures."""
