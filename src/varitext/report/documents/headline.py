@@ -6,9 +6,26 @@ from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.facts import Fact, Tile, duration, fingerprint, why_stopped
 
+FITTED_ON_THESE = "the model was fitted on these documents: their perplexity does not say how good it is on others"
 
-def document_tiles(record: PerplexityRecord, published: int | None = None) -> list[Tile]:
-    """The first is shown large."""
+
+def document_tiles(record: PerplexityRecord, published: int | None = None, held_out: bool = True) -> list[Tile]:
+    """The first is shown large: the perplexity, unless it is that of documents that the model was fitted on."""
+    tiles = _tiles(record, published)
+    if held_out:
+        return tiles
+    documents = next(tile for tile in tiles if tile.name == "documents")
+    others = [tile._replace(note=f"fitted on these; {tile.note}") if tile is tiles[0] else tile for tile in tiles]
+    return [documents._replace(note=FITTED_ON_THESE), *(tile for tile in others if tile is not documents)]
+
+
+def is_held_out(model: DocumentModel, source: Documents | None) -> bool:
+    """Not the documents that the model was fitted on, as far as is known."""
+    fitted_on = model.corpus_ or {}
+    return source is None or (fitted_on.get("sha256"), fitted_on.get("part")) != (source.sha256, source.part)
+
+
+def _tiles(record: PerplexityRecord, published: int | None) -> list[Tile]:
     low, high = record.per_document_interval_95
     interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
     hero = Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval)

@@ -8,7 +8,7 @@ from varitext.evaluation.map_layout import FEWEST_FOR_NEIGHBOURS
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.topics import Topic
 from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
-from varitext.report.documents.headline import document_facts, document_tiles, paper_perplexity
+from varitext.report.documents.headline import document_facts, document_tiles, is_held_out, paper_perplexity
 from varitext.report.documents.latent_units import active_units, latent_units
 from varitext.report.documents.map import document_map
 from varitext.report.documents.sample import DocumentSample
@@ -35,7 +35,7 @@ def document_page(
     return render(
         "documents.html",
         name=corpus_name,
-        tiles=document_tiles(record, paper_perplexity(model, source)),
+        tiles=document_tiles(record, paper_perplexity(model, source), is_held_out(model, source)),
         facts=document_facts(model, corpus_name, source),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,
