@@ -13,12 +13,14 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from varitext import DocumentModel
 from varitext.corpora import load
+from varitext.corpora.repeats import without_repeats
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import write_json
 from varitext.models.documents.lda_bound import lda_document_bounds
@@ -28,13 +30,27 @@ THREADS = 1  # for both; timings are then comparable on a machine that does othe
 ITERATIONS = 1000
 
 
-def counts_of(texts: Sequence[str], words: int, held_out: float = 0.2) -> tuple[scipy.sparse.csr_matrix, ...]:
-    """Train and test counts: a random fifth is held out, the vocabulary comes from the rest."""
+class Split(NamedTuple):
+    train: scipy.sparse.csr_matrix
+    test: scipy.sparse.csr_matrix  # none of these is a training document, too
+    repeated: int  # held-out documents that were, and were left out
+
+
+def counts_of(texts: Sequence[str], words: int, held_out: float = 0.2) -> Split:
+    """Train and test counts: a random fifth is held out, the vocabulary comes from the rest.
+
+    Held-out documents that training has word for word are left out, and said: of titles that is most of them.
+    """
     order = np.random.default_rng(0).permutation(len(texts))
     cut = int(held_out * len(texts))
     train = count_texts([texts[i] for i in order[cut:]], vocabulary_rules=VocabularyRules(size=words))
     test = count_texts([texts[i] for i in order[:cut]], vocabulary=train.vocabulary)
-    return _without_empty(train.counts), _without_empty(test.counts)
+    return apart(_without_empty(train.counts), _without_empty(test.counts))
+
+
+def apart(train: scipy.sparse.csr_matrix, test: scipy.sparse.csr_matrix) -> Split:
+    kept = without_repeats(test, train)
+    return Split(train, kept, test.shape[0] - kept.shape[0])
 
 
 def _without_empty(counts: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
@@ -71,7 +87,7 @@ def lines() -> list[str]:
     return [line for text in articles() for line in text.split("\n") if len(line.split()) >= 3]
 
 
-CORPORA: dict[str, Callable[[], tuple[scipy.sparse.csr_matrix, ...]]] = {
+CORPORA: dict[str, Callable[[], Split]] = {
     "300 articles, 500 words": lambda: counts_of(articles()[::38][:300], 500),
     "1,000 articles, 5,000 words": lambda: counts_of(articles()[::11][:1000], 5000),
     "articles, 10,000 words": lambda: counts_of(articles(), 10_000),
@@ -81,7 +97,7 @@ CORPORA: dict[str, Callable[[], tuple[scipy.sparse.csr_matrix, ...]]] = {
     "WikiQA sentences, 10,000 words": lambda: counts_of(answers("wikiqa/train.jsonl.gz"), 10_000),
     "QASent sentences, 20,000 words": lambda: counts_of(answers("qasent/train-all.jsonl.gz"), 20_000),
     "lines, 10,000 words": lambda: counts_of(lines(), 10_000),
-    "20newsgroups-nvdm": lambda: tuple(load("20newsgroups-nvdm", part).counts for part in ("train", "test")),
+    "20newsgroups-nvdm": lambda: apart(*(load("20newsgroups-nvdm", part).counts for part in ("train", "test"))),
 }
 
 
@@ -106,15 +122,17 @@ def fit_lda(train: scipy.sparse.csr_matrix, test: scipy.sparse.csr_matrix, topic
 
 
 def compare(name: str, latent_dim: int, known: dict[str, object]) -> dict[str, object]:
-    train, test = CORPORA[name]()
+    train, test, repeated = CORPORA[name]()
     started = time.perf_counter()
     model = DocumentModel(latent_dim=latent_dim, threads=THREADS).fit(train)
     seconds = time.perf_counter() - started
     record = model.perplexity_record(test)
-    lda, lda_seconds = (known["lda"], known["lda_seconds"]) if known else fit_lda(train, test, latent_dim)
+    lda, lda_seconds = (known["lda"], known["lda_seconds"]) if "repeated" in known else fit_lda(train, test, latent_dim)
     return {
         "corpus": name,
         "documents": train.shape[0],
+        "test_documents": test.shape[0],
+        "repeated": repeated,
         "words": train.shape[1],
         "words_per_document": round(float(train.sum() / train.shape[0]), 1),
         "latent_dim": latent_dim,

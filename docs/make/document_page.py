@@ -19,6 +19,9 @@ lie on either side of it and has a standard error. *Importance-weighted* is the 
 bound from the same 20 draws; for docNADE, the mixture of its word orders. [Other document models](other-models.md)
 and [Discrete latent variables](discrete.md) say which bound or estimator each model has.
 
+Preset `paper` is the paper's objective; `paper-network` has its networks and our objective. SBN and fDARN have their
+posterior refined at test time; without that they are 884 and 858. [Honesty](honesty.md) lists every such difference.
+
 The paper takes the rows of other models from their publications, which did not all use the files of NVDM's
 authors that we use: read those rows as the same task, not as the same test. Seconds are of one thread on a machine
 that was also doing other work: read them as orders of magnitude.""",

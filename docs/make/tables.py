@@ -50,7 +50,8 @@ def perplexity_sentence(results: list[dict]) -> str:
     seconds = statistics.median(run["fit_seconds"] for run in runs)
     return (
         f"NVDM with 50 dimensions reaches a test perplexity of **{ours:.0f}** on the paper's own 20 Newsgroups files "
-        f"(the paper: {PAPER[50]}; unigram model: {unigram:.0f}; mean of {len(runs)} seeds; lower is better), after "
+        f"(the paper: {PAPER[50]}, with another inference network and the plain bound, which does not reach that here: "
+        f"[Honesty](docs/honesty.md); unigram model: {unigram:.0f}; mean of {len(runs)} seeds; lower is better), after "
         f"{seconds:.0f} seconds of fitting on one thread."
     )
 
@@ -113,7 +114,9 @@ The default settings, K = 50, against tomotopy's LDA of the same size after 1,00
 the bound on the same held-out documents (LDA: topics fixed, variational bound run to convergence). One thread each.
 The rules by which epochs, batch size and word dropout follow the size of a corpus were settled on held-out results of
 the 300 and 1,000 articles, the 10,000 words, titles, paragraphs and WikiQA; QASent, the 50,000 words and the lines were
-not looked at before.
+not looked at before. These figures were measured while held-out documents could repeat training documents word for
+word (titles 76 %, lines 36 %, paragraphs and QASent 16 %, WikiQA 12 %): [Honesty](honesty.md). The script leaves
+repeats out now.
 
 {generality_table(read("nvdm_generality.json"))}
 

@@ -23,6 +23,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from varitext.cli.claiming import claimed
 from varitext.documents.model import DocumentModel
 
+LEARNS = ("--epochs", 10, "--learning-rate", 0.02)
 SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
 EVALUATE_KEYS = {
     *("per_document_perplexity", "corpus_perplexity", "iwae_per_document_perplexity"),
@@ -101,7 +102,7 @@ def divided(tmp_path_factory) -> Path:
 def fitted(divided) -> Path:
     """A model folder; tests only read it."""
     folder = divided.parent / "model"
-    assert varitext("fit", divided, "--out", folder, "--epochs", 10, *SMALL).code == 0
+    assert varitext("fit", divided, "--out", folder, *LEARNS, *SMALL).code == 0
     return folder
 
 
@@ -363,7 +364,7 @@ def test_same_seed_same_bytes_and_another_seed_others(divided, fitted, tmp_path)
     weights = [(fitted / "weights.safetensors").read_bytes()]
     for seed in (0, 1):
         out = tmp_path / str(seed)
-        assert varitext("fit", divided, "--out", out, "--epochs", 10, "--seed", seed, *SMALL).code == 0
+        assert varitext("fit", divided, "--out", out, *LEARNS, "--seed", seed, *SMALL).code == 0
         weights.append((out / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1] != weights[2]
 
@@ -469,7 +470,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(divided, uninterrupted, tmp_path
 
 
 def test_resume_starts_anew_where_nothing_is(divided, fitted, tmp_path):
-    assert varitext("fit", divided, "--out", tmp_path / "model", "--epochs", 10, *SMALL, "--resume").code == 0
+    assert varitext("fit", divided, "--out", tmp_path / "model", *LEARNS, *SMALL, "--resume").code == 0
     assert contents(tmp_path / "model")["weights.safetensors"] == contents(fitted)["weights.safetensors"]
 
 
@@ -478,7 +479,7 @@ def test_resume_after_an_interruption_before_the_first_checkpoint(divided, fitte
     config["learned"]["stopped_"] = "interrupted"
     del config["config_sha256"]
     (own_model / "config.json").write_text(json.dumps(config))
-    assert varitext("fit", divided, "--out", own_model, "--epochs", 10, *SMALL, "--resume").code == 0
+    assert varitext("fit", divided, "--out", own_model, *LEARNS, *SMALL, "--resume").code == 0
     assert contents(own_model)["weights.safetensors"] == contents(fitted)["weights.safetensors"]
 
 
@@ -628,6 +629,14 @@ def test_evaluate_leaves_out_documents_without_a_known_word_and_says_so(fitted, 
     assert "60 documents (1 without a known word left out)" in varitext("evaluate", fitted, corpus).out
     nothing = write_jsonl(tmp_path / "nothing.jsonl", ["zzz", "yyy"])
     assert "no document has a word of the model" in refused(tmp_path, "evaluate", fitted, nothing, "--json")
+
+
+def test_evaluate_counts_documents_that_training_has_too(fitted, divided, tmp_path):
+    outcome = varitext("evaluate", fitted, "--json")
+    assert outcome.code == 0 and isinstance(json.loads(outcome.out)["n_repeated_documents"], int)
+    elsewhere = tmp_path / "unseen.txt"
+    elsewhere.write_text("\n".join(draw_texts(5, seed=9)), encoding="utf-8")
+    assert json.loads(varitext("evaluate", fitted, elsewhere, "--json").out)["n_repeated_documents"] is None
 
 
 def test_evaluate_says_when_the_documents_are_not_held_out(fitted, divided):

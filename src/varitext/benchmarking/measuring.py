@@ -8,7 +8,6 @@
 import json
 import math
 import os
-import platform
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -17,7 +16,6 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 
-import varitext
 from varitext.benchmarking.limits import best_seconds, seconds_of, speed_limits
 from varitext.benchmarking.memory import watched
 from varitext.benchmarking.systems import FastSystem, Setting, known_system, system_class, version_of
@@ -27,6 +25,7 @@ from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.input import without_empty
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.runtime.provenance import provenance
 from varitext.text import count_texts
 
 QUICK_DOCUMENTS = 300
@@ -108,11 +107,7 @@ def conditions(task: Task) -> dict[str, Any]:
     return {
         "task": {name: value for name, value in asdict(task).items() if name != "data_dir"},
         "version": version_of(task.system),
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "varitext": varitext.__version__,
-        },
+        **provenance(),
         "cores": os.cpu_count(),
         "load_average": os.getloadavg()[0],
     }

@@ -47,8 +47,9 @@ def rank(
 ) -> None:
     """Rank candidate sentences for a question.
 
-    For each candidate: its rank; the probability that it is a right answer; the share of sampled rankings in which it
-    is the best; the ranks that hold 90 % of its samples; the words with most attention, with their spread.
+    For each candidate: its rank; the probability that it is a right answer; the probability that it is the
+    best; the ranks that hold it in 90 % of the draws; the words with most attention, with their spread. A draw is of
+    the latent h first and then, by its probabilities, of which answers are right.
 
     A model fitted with --position takes the first line or row for the first sentence of a document, the second for the
     second, and so on: early sentences are right more often. If yours come from elsewhere, as from a search, say

@@ -16,6 +16,7 @@ from varitext.cli.printing import (
     print_record,
     say,
 )
+from varitext.errors import InputError
 from varitext.loading import load_any
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def evaluate(
         if full:
             train = training_documents(model, corpus, documents, data_dir, text_column, how_to_name)
             return _evaluate_fully(model, train, documents, samples, folder, as_json)
-        return _evaluate_documents(model, documents, samples, folder, as_json)
+        repeated = _repeated_documents(model, corpus, documents, data_dir, text_column)
+        return _evaluate_documents(model, documents, samples, folder, repeated, as_json)
     refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
     questions = questions_for(model, corpus, part, data_dir, how_to_name)
     protocol = protocol or _default_protocol(questions)
@@ -98,21 +100,49 @@ def _default_protocol(questions: "QuestionAnswers") -> str:
 
 
 def _evaluate_documents(
-    model: "DocumentModel", documents: "Documents", samples: int | None, folder: Path, as_json: bool
+    model: "DocumentModel",
+    documents: "Documents",
+    samples: int | None,
+    folder: Path,
+    repeated: int | None,
+    as_json: bool,
 ) -> None:
     record = model.perplexity_record(documents) if samples is None else model.perplexity_record(documents, samples)
     source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
     held_out = _is_held_out(model, documents)
     if not held_out:
         say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
+    if repeated:
+        say(f"note: {repeated:,} of {len(documents):,} documents are among the training documents word for word")
     if as_json:
         of_fit = {"dev_perplexity": model.dev_perplexity_, "n_dev_documents": model.n_dev_documents_}
-        return print_json(record.as_dict() | source | of_fit | {"held_out": held_out, "model": str(folder)})
+        known = {"held_out": held_out, "n_repeated_documents": repeated, "model": str(folder)}
+        return print_json(record.as_dict() | source | of_fit | known)
     if held_out:
         return print_record(record, f"{documents.name} ({documents.part})")
     n_dev = model.n_dev_documents_
     print(f"held-out perplexity {model.dev_perplexity_:.1f}, of {n_dev} documents that the fit held out")
     print_record(record, f"{documents.name} (fitted on these)")
+
+
+def _repeated_documents(
+    model: "DocumentModel",
+    corpus: str | None,
+    documents: "Documents",
+    data_dir: Path | None,
+    text_column: str | None,
+) -> int | None:
+    """How many documents the train part of the model's own corpus has, too; None where that is not at hand."""
+    from varitext.corpora.repeats import count_repeats
+    from varitext.documents.input import without_empty
+
+    try:
+        train = training_documents(model, corpus, documents, data_dir, text_column, "")
+    except InputError:
+        return None
+    if (model.corpus_ or {}).get("sha256") != train.sha256:
+        return None
+    return count_repeats(without_empty(model.count(documents)), without_empty(model.count(train)))
 
 
 def _evaluate_fully(

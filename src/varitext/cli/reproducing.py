@@ -20,6 +20,9 @@ def reproduce(
     seeds: Annotated[
         str | None, typer.Option(metavar="A-B", help="Only these seeds, for example 0-4; to share work.")
     ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Measure nothing: list results that are older than the code they rest on.")
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="One small JSON file per run goes here.")] = Path("results"),
     models: Annotated[
         Path, typer.Option(metavar="DIR", help="Fitted models, which several experiments look at.")
@@ -38,10 +41,13 @@ def reproduce(
       varitext reproduce table1a --seeds 0
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
+      varitext reproduce --stale
     """
     from varitext.experiments.runs import Plan
     from varitext.experiments.runs import reproduce as run
 
+    if stale:
+        return _list_stale(out)
     if not targets:
         for name in EXPERIMENTS:
             print(f"{name:20} {experiment_named(name).about}")
@@ -51,6 +57,17 @@ def reproduce(
     for experiment in chosen:
         table = run(experiment, plan, out, say)
         print(f"{experiment.about}\n\n{table}\n", flush=True)
+
+
+def _list_stale(results: Path) -> None:
+    from varitext.experiments.stale import stale_results
+
+    if not results.is_dir():
+        raise InputError(f"{results} is not a folder of results: name one with --out")
+    found = list(stale_results(results))
+    for path, reason in found:
+        print(f"{path}: {reason}")
+    say(f"{len(found)} of {len(list(results.rglob('*.json')))} results should be measured again")
 
 
 def _seeds(typed: str | None) -> tuple[int, ...] | None:

@@ -44,6 +44,7 @@ class DocumentEstimator(
     n_training_documents_: int
     n_dev_documents_: int
     n_empty_documents_: int
+    n_repeated_documents_: int | None
     updates_: list[dict[str, Any]]
     regions_: Regions | None
 

@@ -30,6 +30,7 @@ class FittedDocuments:
     n_training_documents: int
     n_dev_documents: int
     n_empty_documents: int
+    n_repeated_documents: int | None  # held-out documents that training has word for word; None: not counted then
     updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
     regions: Regions | None = None  # the topics; folders written before there were any have none
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from varitext.corpora.repeats import count_repeats
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
 from varitext.documents.direct import DirectTrainer
 from varitext.documents.fitted import FittedDocuments
@@ -74,6 +75,7 @@ class DocumentFit:
             n_training_documents=self.train.shape[0],
             n_dev_documents=self.held_out.shape[0],
             n_empty_documents=documents.n_empty,
+            n_repeated_documents=count_repeats(self.held_out, self.train),
             updates=[],
         )
 

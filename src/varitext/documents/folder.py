@@ -26,6 +26,7 @@ LEARNED = (
     "n_training_documents_",
     "n_dev_documents_",
     "n_empty_documents_",
+    "n_repeated_documents_",
     "stopped_",
     "fit_seconds_",
 )
@@ -86,6 +87,7 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
         n_training_documents=learned["n_training_documents_"],
         n_dev_documents=learned["n_dev_documents_"],
         n_empty_documents=learned["n_empty_documents_"],
+        n_repeated_documents=learned.get("n_repeated_documents_"),  # older folders do not say
         updates=config.get("updates", []),  # the first folders were written before there were updates
         regions=restored_regions(stored.attachments, stored.vocabulary, folder),  # or topics
     )

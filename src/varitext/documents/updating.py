@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from varitext.corpora.repeats import count_repeats
 from varitext.corpora.sharded_counts import Counts, some_rows
 from varitext.documents.anchor import Anchor, UpdateTask
 from varitext.documents.fitted import FittedDocuments
@@ -119,6 +120,7 @@ class DocumentUpdate:
             dev_perplexity=state.best,
             n_training_documents=earlier.n_training_documents + documents,
             n_dev_documents=self.held_out.shape[0],
+            n_repeated_documents=count_repeats(self.held_out, self.train),
         )
         return replace(fitted, updates=[*earlier.updates, self._record(fitted).as_dict()])
 

@@ -5,7 +5,6 @@ two processes can share an experiment by its seeds.
 """
 
 import json
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from typing import Any
 
 import torch
 
-import varitext
 from varitext.errors import InputError
 from varitext.files import read_json, write_text
+from varitext.runtime.provenance import provenance
 
 Record = dict[str, Any]  # a file: settings, result, and what it was measured with
 
@@ -99,11 +98,7 @@ def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: f
         "result": result,
         "seconds": round(seconds, 1),
         "threads": torch.get_num_threads(),
-        "versions": {
-            "varitext": varitext.__version__,
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
+        **provenance(),
     }
 
 

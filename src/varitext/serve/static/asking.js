@@ -14,6 +14,10 @@ export function keepToken(token) {
   sessionStorage.setItem(KEPT, token);
 }
 
+export function hasToken() {
+  return Boolean(sessionStorage.getItem(KEPT));
+}
+
 export async function ask(address, body) {
   const headers = {};
   const token = sessionStorage.getItem(KEPT);

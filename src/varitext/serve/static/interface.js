@@ -1,7 +1,7 @@
 "use strict";
 // The API's own schema, made readable: one block per call, with a command to copy.
 
-import { ask, byId, element } from "./asking.js";
+import { ask, byId, element, hasToken } from "./asking.js";
 
 let schemas;
 
@@ -41,9 +41,10 @@ function kindOf(schema) {
 
 function command(path, method, asked) {
   const address = `${location.origin}${path.replace("{model}", "MODEL")}`;
-  if (method === "get") return `curl ${path.includes("similar-words") ? `'${address}?word=space'` : address}`;
+  const token = hasToken() ? " \\\n  -H 'Authorization: Bearer TOKEN'" : "";
+  if (method === "get") return `curl ${path.includes("similar-words") ? `'${address}?word=space'` : address}${token}`;
   const body = Object.fromEntries(Object.entries(asked.properties).filter(([, one]) => one.examples).map(([name, one]) => [name, one.examples[0]]));
-  return `curl ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body)}'`;
+  return `curl ${address}${token} \\\n  -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(body)}'`;
 }
 
 try {

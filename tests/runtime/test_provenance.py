@@ -1,0 +1,57 @@
+"""Where a value comes from, and what has changed since."""
+
+import json
+import subprocess
+
+import pytest
+from command_line import varitext
+
+from varitext.experiments.stale import _reason, stale_results
+from varitext.runtime.provenance import changed_since, commit, provenance
+
+
+def git(folder, *arguments):
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    done = subprocess.run(["git", *named, "-C", folder, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / "latent").mkdir()
+    (tmp_path / "latent" / "bound.py").write_text("1\n")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    return tmp_path
+
+
+def test_a_commit_is_named_and_marked_when_files_differ(repository, tmp_path_factory):
+    first = git(repository, "rev-parse", "HEAD")
+    assert commit(repository) == first and changed_since(first, ["latent"], repository) == []
+    (repository / "latent" / "bound.py").write_text("2\n")
+    assert commit(repository) == f"{first}+"
+    assert changed_since(f"{first}+", ["latent"], repository) == ["latent/bound.py"]
+    assert (
+        changed_since(first, ["models"], repository) == [] and changed_since("0" * 40, ["latent"], repository) is None
+    )
+    assert commit(tmp_path_factory.mktemp("no repository")) is None
+
+
+def test_a_record_says_versions_and_processor():
+    found = provenance()
+    assert set(found) == {"commit", "versions", "cpu"} and found["cpu"]
+    assert {"varitext", "torch", "numpy", "scipy", "python"} == set(found["versions"])
+
+
+def test_results_without_a_commit_or_of_another_one_are_listed(tmp_path, monkeypatch):
+    _reason.cache_clear()
+    changed = {"old": ["latent/bound.py"], "new": [], "gone": None}
+    monkeypatch.setattr("varitext.experiments.stale.changed_since", lambda commit, paths: changed[commit])
+    for name in (*changed, "none"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"commit": name} if name in changed else {"result": 1}))
+    assert [one.path.stem for one in stale_results(tmp_path)] == ["gone", "none", "old"]
+    _reason.cache_clear()
+    outcome = varitext("reproduce", "--stale", "--out", tmp_path)
+    assert outcome.code == 0 and "none.json: does not say" in outcome.out
+    _reason.cache_clear()
