@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test lint docs benchmark clean
+.PHONY: setup demo test test-arithmetic lint docs benchmark clean
 
 # each target installs what it needs and no more
 .venv/.demo: pyproject.toml constraints.txt
@@ -17,7 +17,7 @@ endif
 	touch $@
 
 .venv/.all: .venv/.demo
-	$(PIP) -e '.[parquet,report,serve,peers,wordnet,ray,dev,docs]'
+	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,peers,wordnet,ray,dev,docs]'
 	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
 	$(PIP) --no-deps contextualized-topic-models
 	touch $@
@@ -30,6 +30,17 @@ demo: .venv/.demo
 # two test processes on two cores: one thread each
 test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
+# the numeric tests as on other CPUs: other kernels, two threads, and jittered products (docs/reproducibility.md)
+ARITHMETIC := MKL_CBWR=COMPATIBLE MKL_CBWR=AVX2 MKL_ENABLE_INSTRUCTIONS=SSE4_2 ATEN_CPU_CAPABILITY=default \
+              OMP_NUM_THREADS=2 VARITEXT_JITTER=1
+NUMERIC := $(addprefix tests/,latent layers training models evaluation documents answers serve/test_serve.py \
+             cli/test_answer_cli.py)
+
+test-arithmetic: setup
+	failed=; for setting in $(ARITHMETIC); do \
+	  echo "== $$setting"; env OMP_NUM_THREADS=1 $$setting $(BIN)/python -m pytest $(NUMERIC) || failed="$$failed $$setting"; \
+	done; test -z "$$failed" || { echo "failed under:$$failed"; exit 1; }
 
 lint: setup
 	$(BIN)/ruff check src tests benchmarks docs/make examples

@@ -1,4 +1,4 @@
-"""Held-out perplexity of NVDM on the paper's own files: both presets, both sizes, three seeds.
+"""Held-out perplexity of NVDM on the paper's own files: all presets, both sizes, three seeds.
 
     python benchmarks/perplexity.py [--json results/nvdm_perplexity.json]
 
@@ -32,7 +32,7 @@ def fit_and_evaluate(preset: str, latent_dim: int, seed: int) -> dict[str, objec
         "dev_perplexity": model.dev_perplexity_,
         "test": record,
         "neighbours": {word: [name for name, _ in model.similar_words(word)] for word in WORDS},
-        "topics": [list(topic.words) for topic in model.topics()],
+        "topics": [list(topic.words) for topic in model.latent_dimensions()],
         "fit_seconds": model.fit_seconds_,
         "stopped": model.stopped_,
         "settings": model.training_ | model.architecture_,
@@ -47,7 +47,7 @@ def main() -> None:
     path = parser.parse_args().json
     results = json.loads(path.read_text()) if path and path.exists() else []
     done = {(result["preset"], result["latent_dim"], result["seed"]) for result in results}
-    for preset, latent_dim, seed in itertools.product(("recommended", "paper"), PAPER, range(3)):
+    for preset, latent_dim, seed in itertools.product(("recommended", "paper", "paper-network"), PAPER, range(3)):
         if (preset, latent_dim, seed) in done:
             continue
         result = fit_and_evaluate(preset, latent_dim, seed)

@@ -15,6 +15,7 @@ import numpy as np
 import typer
 
 from varitext import AnswerRanker, load_questions
+from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ties import TOLERANCE
 from varitext.files import write_json
@@ -40,9 +41,10 @@ def main(json: Path | None = None, epochs: int = 4) -> None:
 
 
 def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
-    plain = ranker.sample_proba(dev)
+    dev = arrange(dev).question_answers
+    plain = before_ties(ranker, dev)
     with Jitter():
-        moved = ranker.sample_proba(dev)
+        moved = before_ties(ranker, dev)
     probability = plain.mean(0)
     gaps = np.concatenate([relative_gaps(probability[dev.groups == question]) for question in range(dev.n_questions)])
     return {
@@ -52,6 +54,13 @@ def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
         "nearer_than_tolerance": int(((gaps > 0) & (gaps <= TOLERANCE)).sum()),
         "nearer_than_ten_tolerances": int(((gaps > 0) & (gaps <= 10 * TOLERANCE)).sum()),
     }
+
+
+def before_ties(ranker: AnswerRanker, dev: QuestionAnswers) -> np.ndarray:
+    """What `sample_proba` starts from: the samples of both stages, before ties are merged."""
+    found = ranker.first_stage_.predict(dev, ranker.prediction_samples, ranker.seed)
+    joined = ranker.combination_.join(found, ranker.overlap_.features(dev)) if ranker.combination_ else found
+    return joined.sampled
 
 
 def relative_gaps(probability: np.ndarray) -> np.ndarray:

@@ -278,13 +278,13 @@ def test_table_of_settings_names_options_that_exist():
     assert len(typed) > 10 and typed <= options
 
 
-@pytest.mark.parametrize(("column", "preset"), [(2, "paper"), (3, "recommended")])
+@pytest.mark.parametrize(("column", "preset"), [(2, "paper"), (3, "paper-network"), (4, "recommended")])
 def test_table_of_presets_agrees(column, preset):
     recipe = NVDM.recipe(preset, 10_705, 100.0)  # 20newsgroups-nvdm without its held-out documents
     defaults = {name: parameter.default for name, parameter in inspect.signature(NVDM).parameters.items()}
     objective = dataclasses.asdict(recipe.objective)
     actual = defaults | recipe.architecture | dataclasses.asdict(recipe.training) | objective
-    said = {row[0].strip("`"): row[column].strip("`") for row in rows(section("nvdm.md", "## Two presets"))}
+    said = {row[0].strip("`"): row[column].strip("`") for row in rows(section("nvdm.md", "## Presets"))}
     assert said == {name: str(actual[name]) for name in said}
     assert set(recipe.architecture) | set(objective) <= set(said), "a setting of the preset is not in the table"
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, get_args, get_origin
 
 from varitext.errors import InputError
 
@@ -27,11 +27,11 @@ def check_types(record: Any) -> None:
     """Refuse a field whose value is not of the type it was declared with (bool, int, float or str)."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        kind: Any = field.type  # a class: settings files do not postpone their annotations
-        allowed = (int, float) if kind is float else kind
+        kind: Any = field.type  # a class, or a union: settings files do not postpone their annotations
+        allowed = (int, float) if kind is float else tuple(get_origin(one) or one for one in get_args(kind)) or kind
         # bool is a subclass of int, but `minimum_length=True` is a mistake
         if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-            raise InputError(f"{field.name} must be {kind.__name__}, not {value!r}")
+            raise InputError(f"{field.name} must be {getattr(kind, '__name__', kind)}, not {value!r}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`.
+"""The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`, and what some models add.
 
 Safe to load from a stranger: plain text, JSON and safetensors, no pickle, nothing that runs; every file is checked
 against its hash before it is used. Format versions are never reused, and older ones stay readable.
@@ -42,6 +42,7 @@ class StoredModel(NamedTuple):
     weights: dict[str, Tensor]
     vocabulary: Vocabulary
     metrics: list[dict[str, Any]]  # one record per training round
+    attachments: Mapping[str, bytes] = MappingProxyType({})  # more files, by name: what not every model has
 
 
 Model = TypeVar("Model")
@@ -58,7 +59,10 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
         stored.vocabulary.save(temporary / "vocabulary.txt")
         write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
-        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in HASHED}}
+        for name, content in stored.attachments.items():
+            (temporary / name).write_bytes(content)
+        hashed = (*HASHED, *stored.attachments)
+        header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in hashed}}
         write_json(temporary / "config.json", header | stored.config)
         for checkpoint in checkpoints(folder):
             shutil.copy2(checkpoint, temporary / checkpoint.name)
@@ -119,9 +123,11 @@ def _read_config(folder: Path) -> dict[str, Any]:
 def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel:
     """The files beside config.json, each checked against its hash there."""
     hashes = config.get("sha256")
-    if not isinstance(hashes, dict) or set(hashes) != set(HASHED):
+    if not isinstance(hashes, dict) or not set(hashes) >= set(HASHED):
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
     for name, expected in hashes.items():
+        if Path(name).name != name:  # nothing outside the folder is ever read
+            raise InputError(f"{folder / 'config.json'} lists {name!r}, which is not a file of the folder")
         check_sha256(folder / name, expected, "model folder")
     try:
         weights = load_file(folder / "weights.safetensors")
@@ -131,7 +137,8 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
     metrics = _read_metrics(folder / "metrics.jsonl")
-    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics)
+    attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
+    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
 
 
 def _read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -180,6 +180,13 @@ def test_without_dev_some_questions_are_held_out():
     assert (ranker.n_training_questions_, ranker.n_dev_questions_) == (108, 12)
 
 
+def test_every_epoch_has_the_questions_in_another_order():
+    task = AnswerTask(TRAIN, DEV, Vocabulary(("king", "lake")), TrainingSettings(), AnswerObjective())
+    orders = [[batch.questions.tokens.shape for batch in task.batches(epoch)] for epoch in (0, 0, 1)]
+    labels = [torch.cat([batch.labels for batch in task.batches(epoch)]).tolist() for epoch in (0, 0, 1)]
+    assert orders[0] == orders[1] and labels[0] == labels[1] != labels[2] and sum(labels[0]) == sum(labels[2])
+
+
 def test_free_bits_are_free():
     words, settings = Vocabulary(("king", "lake")), TrainingSettings()
     model = NASM(2, embedding_dim=4, hidden_dim=4, layers=1, dropout=0.0)

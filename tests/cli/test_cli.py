@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse
-from command_line import MODEL_FILES, Outcome, contents, files_no_larger_than, process, refused, varitext
+from command_line import MODEL_FILES, TOPIC_FILES, Outcome, contents, files_no_larger_than, process, refused, varitext
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -337,7 +337,7 @@ def test_more_topics_than_words_are_refused(tmp_path):
 
 
 def test_fit_writes_the_files_of_a_model_and_nothing_else(fitted):
-    assert sorted(contents(fitted)) == MODEL_FILES
+    assert sorted(contents(fitted)) == sorted([*MODEL_FILES, *TOPIC_FILES])
     assert sorted(path.name for path in fitted.parent.iterdir()) == ["model", "stories"]
     assert {path.stat().st_mode & 0o777 for path in fitted.iterdir()} == {0o666 & ~current_umask()}
 
@@ -397,7 +397,7 @@ def test_a_time_limit_is_kept(divided, tmp_path):
     outcome = varitext("fit", divided, "--out", tmp_path / "model", "--epochs", 10**6, "--time-limit", "0.5s", *SMALL)
     assert outcome.code == 0 and "time limit reached" in outcome.err
     assert time.monotonic() - started < 10
-    assert sorted(contents(tmp_path / "model")) == MODEL_FILES
+    assert sorted(contents(tmp_path / "model")) == sorted([*MODEL_FILES, *TOPIC_FILES])
 
 
 def test_a_run_that_diverges_leaves_a_usable_model_and_says_what_to_change(divided, tmp_path):
@@ -453,7 +453,7 @@ def test_control_c_keeps_the_best_model_and_resume_gives_the_same_bytes(divided,
         assert "--resume goes on" in refused(tmp_path, "fit", divided, "--out", out, *LONG, "--resume")
 
     assert varitext("fit", divided, "--out", out, *LONG, "--resume").code == 0
-    assert sorted(contents(out)) == MODEL_FILES
+    assert sorted(contents(out)) == sorted([*MODEL_FILES, *TOPIC_FILES])
     assert (out / "weights.safetensors").read_bytes() == uninterrupted
     assert "nothing to resume" in refused(out, "fit", divided, "--out", out, *LONG, "--resume")
 
@@ -463,7 +463,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(divided, uninterrupted, tmp_path
     assert stop_in_the_middle(divided, out, signal.SIGKILL).code == -signal.SIGKILL
     assert "unfinished run" in refused(out, "topics", out)
     assert varitext("fit", divided, "--out", out, *LONG, "--resume").code == 0
-    assert sorted(contents(out)) == MODEL_FILES
+    assert sorted(contents(out)) == sorted([*MODEL_FILES, *TOPIC_FILES])
     assert (out / "weights.safetensors").read_bytes() == uninterrupted
 
 
@@ -618,17 +618,26 @@ def test_evaluate_says_when_the_documents_are_not_held_out(fitted, divided):
     assert outcome.err.startswith("note: ") and "not a held-out perplexity" in outcome.err
 
 
-def test_a_model_of_an_undivided_file_needs_documents_to_be_evaluated_on(tmp_path, monkeypatch):
+def test_a_model_of_an_undivided_file_shows_what_it_was_fitted_on_and_says_so(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "documents.jsonl", TEXTS)
     write_jsonl(tmp_path / "unseen.jsonl", UNSEEN)
     assert varitext("fit", "documents.jsonl", "--out", "model", "--epochs", 2, *SMALL).code == 0
-    said = refused(tmp_path, "evaluate", "model")
-    assert "documents.jsonl" in said and "no test part" in said and "varitext evaluate model FILE" in said
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")  # the file is found again
+    shown = varitext("evaluate", "../model")
+    first, second, *_ = shown.out.splitlines()
+    assert first.startswith("held-out perplexity ") and second.startswith("documents.jsonl (fitted on these): ")
+    assert "not a held-out perplexity" in shown.err
+    record = json.loads(varitext("evaluate", "../model", "--json").out)
+    assert not record["held_out"] and first.startswith(f"held-out perplexity {record['dev_perplexity']:.1f}, of ")
+    monkeypatch.chdir(tmp_path)
     assert "no 'test' part" in refused(tmp_path, "evaluate", "model", "unseen.jsonl", "--part", "test")
     assert json.loads(varitext("evaluate", "model", "unseen.jsonl", "--json").out)["part"] == "all"
     assert "60 vectors" in varitext("transform", "model", "unseen.jsonl", "--out", "vectors.npy").err
     assert varitext("similar", "model", "--text", UNSEEN[0]).out.count("\n") == 5
+    write_jsonl(tmp_path / "documents.jsonl", TEXTS[1:])
+    assert "has changed since" in refused(tmp_path, "evaluate", "model")
     (tmp_path / "documents.jsonl").unlink()
     assert "is not here" in refused(tmp_path, "similar", "model", "--text", UNSEEN[0])
     assert "is not here" in refused(tmp_path, "evaluate", "model")
@@ -682,7 +691,7 @@ def flip_a_byte(folder: Path) -> None:
 )
 def test_a_damaged_model_folder_is_refused_in_one_line(harm, said, own_model):
     harm(own_model)
-    assert said in refused(own_model, "topics", own_model)
+    assert said in refused(own_model, "similar", own_model, "--word", "kan")
 
 
 # Transform
@@ -721,9 +730,91 @@ def test_transform_does_not_overwrite(fitted, divided, tmp_path):
 
 def test_topics(fitted):
     found = json.loads(varitext("topics", fitted, "--json", "--words", 7).out)["topics"]
-    assert len(found) == 4 and all(len(topic["words"]) == 7 for topic in found)
+    assert found and all(len(topic["words"]) == 7 for topic in found)
     shown = varitext("topics", fitted, "--words", 7).out.splitlines()
-    assert [line.split()[3:] for line in shown] == [topic["words"] for topic in found]
+    assert [line.split(": ")[1].split() for line in shown] == [topic["words"] for topic in found]
+    assert [line.split()[:2] for line in shown] == [[str(t["number"]), str(t["documents"])] for t in found]
+
+
+def test_topics_do_not_wait_for_torch(fitted):
+    """Printing what is on disk imports nothing heavy."""
+    script = (
+        "import sys; sys.argv = ['varitext', 'topics', sys.argv[1]]\n"
+        "from varitext.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "assert not {'torch', 'sklearn', 'scipy', 'numpy'} & set(sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", script, str(fitted)], capture_output=True, text=True, check=True)
+    assert run.stdout == varitext("topics", fitted).out
+
+
+@pytest.fixture
+def table(tmp_path):
+    rows = [
+        f'd{number},"{text}",topic{number % 4},20{20 + number % 3}-02-0{1 + number % 9},x'
+        for number, text in enumerate(UNSEEN)
+    ]
+    path = tmp_path / "table.csv"
+    path.write_text("id,text,kind,when,topic\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_topics_are_changed_in_the_folder(own_model):
+    before = json.loads(varitext("topics", own_model, "--json").out)["topics"]
+    assert len(before) > 2
+    outcome = varitext("topics", own_model, "--merge", "0,2", "--rename", "1=mine", "--json")
+    after = json.loads(outcome.out)["topics"]
+    assert outcome.code == 0 and len(after) == len(before) - 1 and after[1]["name"] == "mine"
+    assert after[0]["documents"] == before[0]["documents"] + before[2]["documents"]
+    assert json.loads(varitext("topics", own_model, "--split", 0, "--drop", 1, "--json").out)["topics"][0] == before[0]
+    assert "there is no topic 77" in refused(own_model, "topics", own_model, "--drop", 77)
+    assert "'x' is not the number of a topic" in refused(own_model, "topics", own_model, "--merge", "x,1")
+
+
+def test_topics_are_found_anew_with_words_to_start_from(own_model, tmp_path):
+    seeds = tmp_path / "seeds.json"
+    seeds.write_text(json.dumps({"first": ["ban", "dar", "zyzzyva"]}))
+    outcome = varitext("topics", own_model, "--topics", 3, "--seed-topics", seeds, "--json")
+    found = json.loads(outcome.out)
+    assert len(found["topics"]) == 3 and found["topics"][0]["name"] == "first"
+    assert found["seed_topics"][0]["unknown_words"] == ["zyzzyva"] and "unknown: zyzzyva" in outcome.err
+    seeds.write_text(json.dumps({"first": ["zyzzyva"]}))
+    assert "none of the seed words of 'first'" in refused(own_model, "topics", own_model, "--seed-topics", seeds)
+
+
+def test_topics_by_column_and_over_time(own_model, table, tmp_path):
+    found = json.loads(varitext("topics", own_model, "--by", "kind", "--from", table, "--json").out)["shares"]
+    assert {one["value"] for one in found} == {f"topic{number}" for number in range(4)}
+    assert all(one["low"] <= one["share"] <= one["high"] for one in found)
+    out = tmp_path / "years.csv"
+    assert (
+        varitext("topics", own_model, "--over-time", "when", "--bins", "year", "--from", table, "--out", out).code == 0
+    )
+    assert {line.split(",")[0] for line in out.read_text().splitlines()[1:]} == {"2020", "2021", "2022"}
+    for wrong, said in (
+        (("--over-time", "kind"), "'kind', row 1: 'topic0' is not a date"),
+        (("--by", "colour"), "has no column 'colour'; it has id, text, kind, when, topic"),
+        (("--over-time", "when", "--bins", "decade"), "bins must be one of"),
+        (("--over-time", "when", "--by", "kind"), "either --by or --over-time"),
+    ):
+        assert said in refused(own_model, "topics", own_model, "--from", table, *wrong)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+def test_documents_are_assigned_beside_their_columns(ending, own_model, table, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    out = tmp_path / f"documents{ending}"
+    assert varitext("assign", own_model, table, "--text-column", "text", "--out", out).code == 0
+    read = {".csv": pandas.read_csv, ".json": pandas.read_json, ".parquet": pandas.read_parquet}[ending]
+    frame, expected = read(out), DocumentModel.load(own_model).document_info(UNSEEN)
+    assert list(frame["id"]) == [f"d{number}" for number in range(len(UNSEEN))] and set(frame["topic_of_file"]) == {"x"}
+    assert list(frame["topic"]) == [record.topic for record in expected]
+    np.testing.assert_allclose(frame["surprise"], [record.surprise for record in expected], rtol=1e-4, atol=1e-5)
+
+
+def test_tables_of_unknown_kinds_are_refused(own_model, table, tmp_path):
+    assert "tables are written as" in refused(tmp_path, "topics", own_model, "--out", tmp_path / "topics.txt")
+    assert "exists already" in refused(tmp_path, "assign", own_model, table, "--out", table)
 
 
 def test_similar_words(fitted):

@@ -1,7 +1,6 @@
 """The options of `varitext fit` are the settings of the two records: each said once, there."""
 
 import dataclasses
-import inspect
 import re
 from unittest import mock
 
@@ -20,7 +19,8 @@ OPTIONS = """
 --out --model --continue --new-words --latent-dim --seed --epochs --batch-size --learning-rate --time-limit --threads
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
 --processes --text-column --counts --position --features --vectors --embedding-dim --ensemble --unseen-words --tune-vectors
---longest-answer --kl-warm-up --free-bits
+--longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
+--max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter
 """
 
 
@@ -61,10 +61,10 @@ def test_a_setting_of_one_side_says_so():
 def test_records_have_the_defaults_of_the_estimators():
     from varitext.answers.ranker import AnswerRanker
 
-    for record, estimator in ((DocumentSettings(), DocumentModel), (AnswerSettings(), AnswerRanker)):
-        values = vars(record) | (vars(record.recipe) if "recipe" in vars(record) else {})
-        arguments = inspect.signature(estimator).parameters
-        assert {name: one.default for name, one in arguments.items()} == {name: values[name] for name in arguments}
+    for record, estimator in ((DocumentSettings(), DocumentModel()), (AnswerSettings(), AnswerRanker())):
+        arguments = estimator.get_params(deep=False)
+        assert sorted(arguments) == sorted(vars(record))
+        assert type(record)(**{name: value for name, value in arguments.items() if name != "recipe"}) == record
 
 
 def test_typed_options_reach_their_record_also_under_another_name_and_within_a_recipe():
@@ -78,8 +78,8 @@ def test_a_fit_on_ray_leaves_loading_to_the_workers(tmp_path):
     """The corpus is read where it is learned from, and nowhere else."""
     (tmp_path / "texts.jsonl").write_text('{"text": "one two"}\n')
     with (
-        mock.patch("varitext.corpora.load", side_effect=AssertionError("loaded")) as load,
-        mock.patch("varitext.on_ray.training.run_in_workers", side_effect=KeyboardInterrupt) as started,
+        mock.patch("varitext.corpora.load_as", side_effect=AssertionError("loaded")) as load,
+        mock.patch("varitext.on_ray.fitting.run_in_workers", side_effect=KeyboardInterrupt) as started,
     ):
         options = ("--ray-workers", 2, "--latent-dim", 3, "--out", tmp_path / "model")
         assert varitext("fit", tmp_path / "texts.jsonl", *options).code == 130

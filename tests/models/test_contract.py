@@ -17,7 +17,7 @@ from varitext.answers.settings import AnswerRecipe
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
-from varitext.evaluation.completion import completion_record
+from varitext.documents.completion import completion_of
 from varitext.latent import Bound, elbo
 from varitext.latent.divergence import draw_from
 from varitext.models.answers import ANSWER_MODELS
@@ -140,7 +140,7 @@ def test_document_models_can_do_what_they_declare(name):
     assert network.word_directions().shape == (30, network.vector_dim)
     assert (model.kl_per_dimension_ >= 0).all() and len(model.kl_per_dimension_) == network.vector_dim
     frequencies = network.word_log_frequencies.double().numpy()
-    assert math.isfinite(completion_record(network, COUNTS, frequencies, 4).per_document_perplexity)
+    assert math.isfinite(completion_of(network, COUNTS, frequencies, 4).per_document_perplexity)
 
 
 # Answers
@@ -206,6 +206,36 @@ def test_labels_are_not_looked_at(name):
         for one in TEST.questions
     ]
     assert np.array_equal(log_odds(name, replace(TEST, questions=tuple(other))), log_odds(name, TEST))
+
+
+@every_answer_model
+def test_a_candidate_without_a_known_word_never_wins(name):
+    ranker, empty = answers(name), ("", "...", " ?! ", "xyzzy plugh")
+    ranking = ranker.rank("who was the king ?", ["...", "the old queen", "", " ?! ", "a lake", "xyzzy plugh"])
+    assert [one.known for one in ranking.candidates] == [True, True, False, False, False, False]
+    for one in ranking.candidates[:2]:
+        assert one.probability > 0 and one.probability_best > 0 and one.rank <= 2
+    for one in ranking.candidates[2:]:
+        assert one.text in empty and one.rank == 3 and one.probability == one.probability_best == 0
+        assert one.rank_interval == (3, 6)
+    assert sum(one.probability_best for one in ranking.candidates) == pytest.approx(1)
+
+
+@every_answer_model
+def test_right_answers_without_a_known_word_are_evaluated(name):
+    """As the last, tied; and no figure is infinite."""
+    silent = tuple(
+        Candidate(f"x{number}", (word,), word, label) for number, word, label in ((0, "...", 1), (1, "xyz", 0))
+    )
+    questions = tuple(one._replace(candidates=(*one.candidates, *silent)) for one in TEST.questions)
+    corpus = replace(TEST, questions=questions)
+    probability, sampled = answers(name).predict_proba(corpus), answers(name).sample_proba(corpus)
+    nothing = np.tile([False] * 5 + [True] * 2, TEST.n_questions)
+    assert not probability[nothing].any() and not sampled[:, nothing].any() and (probability[~nothing] > 0).all()
+    record = answers(name).evaluate(corpus).as_dict()
+    assert all(math.isfinite(value) for value in record.values() if isinstance(value, float))
+    only = answers(name).evaluate(replace(TEST, questions=(TEST.questions[0]._replace(candidates=silent),)))
+    assert only.ranking.map == 0.75  # a tie, in expectation
 
 
 @every_answer_network

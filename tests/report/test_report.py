@@ -83,7 +83,7 @@ def test_nothing_is_fetched(hostile_page):
 
 def test_hostile_text_stays_text(model, hostile_page):
     check_only_our_tags(hostile_page)
-    topic_words = {word for topic in model.topics() for word in topic.words}
+    topic_words = {word for topic in model.latent_dimensions() for word in topic.words}
     shown_words = topic_words.intersection(HOSTILE)
     assert shown_words
     for text in (*shown_words, HOSTILE[0]):  # the first is in the corpus' name too

@@ -74,8 +74,8 @@ def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
     assert "".join(dots).count("M") == 40  # each document once
     assert len(list(found["map"].iter(f"{SVG}use"))) == 3  # the legend
     bars = [path for path in found["units"].iter(f"{SVG}path") if path.get("style") == "fill: #3f7cd6"]
-    assert len(bars) == sum(topic.kl > ACTIVE for topic in model.topics())
-    for topic in model.topics():
+    assert len(bars) == sum(topic.kl > ACTIVE for topic in model.latent_dimensions())
+    for topic in model.latent_dimensions():
         assert f"Topic {topic.number}" in texts(found["topics"])
 
 

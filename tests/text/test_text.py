@@ -286,7 +286,11 @@ def test_rules_travel_as_json(kind):
         (VocabularyRules, {"size": 1.5}),
         (VocabularyRules, {"maximum_document_share": 0}),
         (VocabularyRules, {"maximum_document_share": float("nan")}),
-        (VocabularyRules, {"stop_words": "german"}),
+        (VocabularyRules, {"stop_words": "klingon"}),
+        (VocabularyRules, {"stop_words": 5}),
+        (TokenRules, {"segmenter": "klingon"}),
+        (TokenRules, {"longest_ngram": 0}),
+        (TokenRules, {"longest_ngram": 2, "phrases": True}),
     ],
 )
 def test_wrong_rules_are_refused(kind, values):

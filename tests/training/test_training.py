@@ -11,8 +11,10 @@ import scipy.sparse
 import torch
 from synthetic import topic_documents
 
+from varitext.batches.counts import CountBatch
 from varitext.documents.task import DocumentTask
 from varitext.errors import InputError, TrainingDiverged
+from varitext.latent import Bound
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.recipe import DocumentObjective
 from varitext.training.checkpoint import load_checkpoint
@@ -101,6 +103,48 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, settings):
     assert torch.equal(weights(whole), weights(resumed))
     timeless = [{key: value for key, value in record.items() if key != "seconds"} for record in whole_state.history]
     assert timeless == [{k: v for k, v in record.items() if k != "seconds"} for record in resumed_state.history]
+
+
+def test_a_run_killed_within_an_epoch_resumes_with_the_batches_that_are_left(tmp_path):
+    rounds = {"rounds_per_epoch": 3, "patience": 100}  # after steps 3, 6 and 9 of every 9
+    whole, path = trainer(**rounds), tmp_path / "checkpoint.safetensors"
+    whole.train()
+    with pytest.raises(Killed):
+        trainer(checkpoint=path, progress=Watcher(6, kill), **rounds).train()
+    resumed = trainer(checkpoint=path, **rounds)
+    assert load_checkpoint(path).state["step"] % resumed.task.steps_per_epoch == 3
+    resumed.train(resume=True)
+    assert torch.equal(weights(whole), weights(resumed))
+
+
+def test_every_epoch_has_the_same_documents_in_another_order():
+    task = DocumentTask(topic_documents(), topic_documents(20, seed=1), SETTINGS, DocumentObjective())
+    orders = [torch.cat([batch.lengths for batch in task.batches(epoch)]) for epoch in (0, 1, 2, 0)]
+    assert torch.equal(orders[0], orders[3])
+    for order in orders[1:3]:
+        assert not torch.equal(order, orders[0]) and torch.equal(order.sort().values, orders[0].sort().values)
+    assert not torch.equal(orders[1], orders[2])
+
+
+class KnownBounds:
+    """Says of every document what it is told to."""
+
+    def __init__(self, values):
+        self.values = torch.tensor(values)
+
+    def objective(self, batch, samples, kl_weight):
+        return self.values, Bound(self.values, torch.zeros(len(batch), 1))
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0])
+def test_a_document_weighs_its_length_to_the_power_of_minus_the_exponent(exponent):
+    lengths, bounds = np.array([2.0, 50.0]), np.array([-3.0, -11.0])
+    counts = scipy.sparse.csr_matrix(lengths[:, None].astype(np.float32))
+    task = DocumentTask(counts, counts, SETTINGS, DocumentObjective(length_exponent=exponent))
+    found = task.loss(KnownBounds(bounds), CountBatch.from_rows(counts), kl_weight=1.0)
+    expected = -(lengths**-exponent * bounds).mean() / (lengths ** (1 - exponent)).mean()
+    assert found.loss.item() == pytest.approx(expected, rel=1e-5)
+    assert found.elbo.item() == pytest.approx((bounds / lengths).mean(), rel=1e-5)
 
 
 def test_ctrl_c_keeps_the_best_model_and_resumes_to_the_same_bits(tmp_path):
@@ -220,7 +264,7 @@ class ScoresByHand:
     steps_per_epoch, fingerprint = 1, "by hand"
 
     def __init__(self, losses: list[float]):
-        self.losses = iter(losses)
+        self.losses, self.scored = iter(losses), []
 
     def batches(self, epoch: int):
         return iter([None])
@@ -230,6 +274,7 @@ class ScoresByHand:
         return StepLoss(loss, loss.detach(), torch.zeros(()))
 
     def score(self, model) -> Score:
+        self.scored.append(model.weight.item())
         return Score(next(self.losses), {})
 
 
@@ -237,6 +282,8 @@ class ScoresByHand:
 def test_a_lucky_round_is_not_kept_when_scores_are_smoothed(smoothing, kept):
     losses = [9.0, 8.0, 1.0, 8.0, 5.0, 2.0, 3.0, 6.0]  # round 2 is lucky; rounds 4 to 6 have the lowest mean of three
     settings = TrainingSettings(epochs=7, patience=9, smoothing=smoothing, kl_warm_up=0.0)
-    state = Trainer(torch.nn.Linear(1, 1, bias=False), ScoresByHand(losses), settings).train()
+    task, model = ScoresByHand(losses), torch.nn.Linear(1, 1, bias=False)
+    state = Trainer(model, task, settings).train()
     assert state.best_step == kept and state.best_record["step"] == kept
     assert state.best == pytest.approx(sum(losses[kept - smoothing + 1 : kept + 1]) / smoothing)
+    assert len(set(task.scored)) == len(losses) and model.weight.item() == task.scored[kept]  # not those of the end

@@ -27,6 +27,7 @@ from varitext.models.answers.features.word_features import word_features
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device, seeded
+from varitext.runtime.randomness import stream
 from varitext.store import load_weights
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
@@ -87,7 +88,7 @@ class NetworkStage:
         self, kind: type[AnswerNetwork], architecture: dict[str, Any], overlap: Overlap, device: str, seed: int
     ):
         check_device(device)
-        with seeded(seed):
+        with seeded(stream(seed, "initial weights")):
             self.model = kind(**architecture).to(device)
         self.architecture, self.overlap, self.device = architecture, overlap, device
 

@@ -61,7 +61,12 @@ class Learned:
         samples = settings.prediction_samples if samples is None else samples
         found = self.first_stage.predict(question_answers, samples, settings.seed, attention)
         found = self.calibration.join(found) if self.calibration else found
-        return self.combination.join(found, self.overlap.features(question_answers)) if self.combination else found
+        found = found.with_ties(question_answers.groups)
+        if self.combination is None:
+            return found
+        # it makes differences larger: those of rounding were gone before
+        joined = self.combination.join(found, self.overlap.features(question_answers))
+        return joined.with_ties(question_answers.groups)
 
 
 def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]) -> None:

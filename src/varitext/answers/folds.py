@@ -12,6 +12,7 @@ from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import choose_questions
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError
+from varitext.runtime.randomness import stream
 
 # trains on the first questions and gives the probability of each pair of the second, [P]
 PredictHeldOut = Callable[[QuestionAnswers, QuestionAnswers, TrainingRun], np.ndarray]
@@ -26,7 +27,7 @@ def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionA
         raise InputError(
             f"{len(telling)} question(s) have right and wrong answers: fitting needs at least 2, or dev questions"
         )
-    chosen = np.random.default_rng((seed, 1)).permutation(len(telling))
+    chosen = np.random.default_rng(stream(seed, "hold-out")).permutation(len(telling))
     held_out = {telling[place] for place in chosen[: max(1, round(share * len(telling)))]}
     inside = np.array([one.words in held_out for one in train.questions])
     return choose_questions(train, ~inside), choose_questions(train, inside)
@@ -40,7 +41,7 @@ def question_folds(train: QuestionAnswers, folds: int, seed: int) -> np.ndarray:
     if len(has_right) < 2:
         raise InputError("counts and position need at least 2 different questions to learn from")
     words = sorted(has_right)
-    order = np.random.default_rng((seed, 2)).permutation(len(words)).tolist()
+    order = np.random.default_rng(stream(seed, "folds")).permutation(len(words)).tolist()
     order.sort(key=lambda place: has_right[words[place]])  # stable: at random among either kind
     fold_of = {words[place]: number % folds for number, place in enumerate(order)}
     return np.array([fold_of[question.words] for question in train.questions])

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from varitext.batches.pairs import PairBatch, PairBatches
+from varitext.evaluation.ties import merge_ties
 from varitext.models.answers.network import AnswerNetwork, Encoding
+from varitext.runtime.randomness import stream
 
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
 
@@ -22,6 +24,18 @@ class Prediction(NamedTuple):
     probability: np.ndarray  # [P] that the answer is right
     sampled: np.ndarray  # [S, P] the same for every sample of the prior
     attention: list[np.ndarray] | None = None  # P times [S, T]: the weight of each word of the answer in each sample
+
+    def with_ties(self, question_of: np.ndarray) -> "Prediction":
+        """Candidates of a question, [P], that only rounding tells apart are equal."""
+        return self._replace(
+            probability=merge_ties(self.probability, question_of), sampled=merge_ties(self.sampled, question_of)
+        )
+
+    def with_zero(self, unknown: np.ndarray) -> "Prediction":
+        """Candidates that are `unknown`, [P], are right with probability 0."""
+        return self._replace(
+            probability=np.where(unknown, 0.0, self.probability), sampled=np.where(unknown, 0.0, self.sampled)
+        )
 
 
 @torch.no_grad()
@@ -54,7 +68,8 @@ def prior_samples(model: AnswerNetwork, encoding: Encoding, batch: PairBatch, sa
 def question_seeds(batch: PairBatch, seed: int) -> list[int]:
     """A number for each question that depends on its words and `seed` alone, not on its batch or place."""
     rows = zip(batch.questions.tokens.cpu().numpy(), batch.questions.mask.cpu().numpy(), strict=True)
-    return [zlib.crc32(tokens[mask].tobytes(), seed & 0xFFFFFFFF) for tokens, mask in rows]
+    start = stream(seed, "evaluation noise")
+    return [zlib.crc32(tokens[mask].tobytes(), start) for tokens, mask in rows]
 
 
 def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:

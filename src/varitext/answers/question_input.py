@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from varitext.batches.pairs import reading_form
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
 from varitext.errors import InputError
@@ -36,14 +38,30 @@ def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None
         raise InputError("positions count from 0: none is negative")
 
 
-def check_known(corpus: QuestionAnswers, vocabulary: Vocabulary) -> None:
-    """The question and at least one of its candidates have a word of the vocabulary."""
-    question = corpus.questions[0]
+def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabulary) -> None:
+    """The question has a word of the vocabulary, and at least one of its `candidates` is known, [P]."""
     if not _has_known_word(question.words, vocabulary):
         raise InputError("the question has no word that the model knows; the training questions had none of them")
-    if not any(_has_known_word(one.words, vocabulary) for one in question.candidates):
+    if not candidates.any():
         raise InputError("no candidate has a word that the model knows")
 
 
+def known_candidates(question_answers: QuestionAnswers, vocabulary: Vocabulary, shared_words: bool) -> np.ndarray:
+    """Whether there is anything to rank each candidate by, [P]: a word of the vocabulary.
+
+    Where `shared_words` are counted, a word of its question will do. Punctuation is no word.
+    """
+    known = []
+    for question in question_answers.questions:
+        asked = {word.lower() for word in question.words if _is_word(word)} if shared_words else set()
+        for one in question.candidates:
+            known.append(_has_known_word(one.words, vocabulary) or any(word.lower() in asked for word in one.words))
+    return np.array(known, bool)
+
+
 def _has_known_word(words: Sequence[str], vocabulary: Vocabulary) -> bool:
-    return any(reading_form(word) in vocabulary.index for word in words)
+    return any(_is_word(word) and reading_form(word) in vocabulary.index for word in words)
+
+
+def _is_word(word: str) -> bool:
+    return any(map(str.isalnum, word))

@@ -18,7 +18,7 @@ from varitext.answers.floors import DevComparison
 from varitext.answers.folder import KIND, restore, save
 from varitext.answers.joint import JointPicture
 from varitext.answers.prediction import Prediction
-from varitext.answers.question_input import as_corpus, check_known
+from varitext.answers.question_input import as_corpus, check_known, known_candidates
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
@@ -27,7 +27,7 @@ from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
-from varitext.models.answers.features.overlap import PLACE, Overlap
+from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.answers.vocabulary import VectorSource
@@ -183,7 +183,8 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """The probability of each pair, in the order of the corpus, that the answer is right; labels are not looked at.
 
         It is the mean over samples of the prior, which all candidates of a question share; then, if so fitted, combined
-        with counts and position.
+        with counts and position. A candidate without a known word has 0, and those that only rounding tells apart
+        are equal (`ties.py`).
         """
         arranged = arrange(question_answers)
         return arranged.given_order(self._predict(arranged.question_answers, samples).probability)
@@ -218,12 +219,14 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         Below the probability `abstain` that the first is right, the ranking says that it does not answer;
         `abstention_threshold` has those that dev questions chose. Probabilities of candidates are those of
         `predict_proba`. Sentences longer than 250 words are cut there, with a warning.
+        Candidates without a known word come last.
         """
         check_is_fitted(self)
         arranged = arrange(as_corpus(question, candidates, positions))
-        check_known(arranged.question_answers, self.vocabulary_)
+        known = self._known(arranged.question_answers)
+        check_known(arranged.question_answers.questions[0], known, self.vocabulary_)
         found = self._predict(arranged.question_answers, samples, attention=True)
-        ranking = Ranking(question, ranked(arranged, found), len(found.sampled))
+        ranking = Ranking(question, ranked(arranged, found, known), len(found.sampled))
         return ranking if self.joint_ is None and abstain is None else self._with_doubt(ranking, abstain)
 
     def abstention_threshold(self, precision: float) -> float:
@@ -295,7 +298,8 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
         with running_on(self.threads):
-            return self._learned().predict(question_answers, self.settings, samples, attention)
+            found = self._learned().predict(question_answers, self.settings, samples, attention)
+        return found.with_zero(~self._known(question_answers))
 
     def _with_doubt(self, ranking: Ranking, abstain: float | None) -> Ranking:
         """The ranking with what the joint picture says of its question."""
@@ -310,3 +314,9 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     def _learned(self) -> Learned:
         return Learned(**{field.name: getattr(self, f"{field.name}_") for field in dataclasses.fields(Learned)})
+
+    def _known(self, question_answers: QuestionAnswers) -> np.ndarray:
+        """Whether each candidate has a word that counts, [P]."""
+        columns = () if self.combination_ is None else self.combination_.columns
+        shared = self.network_.counts_shared_words or not set(COUNTS).isdisjoint(columns)
+        return known_candidates(question_answers, self.vocabulary_, shared)

@@ -24,6 +24,7 @@ class RankedCandidate:
     probability: float  # of being a right answer
     probability_best: float  # of being the best right answer, if there is one; over all candidates these sum to one
     rank_interval: tuple[int, int]  # holds its rank under known labels with 90 %: see `posterior_ranks.py`
+    known: bool  # whether it has a word that the model knows; if not, it comes last, with both probabilities 0
     words: tuple[str, ...]
     attention_mean: tuple[float, ...] | None  # per word, over samples; None for a model without attention
     attention_std: tuple[float, ...] | None
@@ -66,8 +67,11 @@ class AnswerEvaluation:
 # A ranking
 
 
-def ranked(arranged: Arranged, prediction: Prediction) -> tuple[RankedCandidate, ...]:
-    """The candidates of one question, best first, by their probability; how sure that is, by the samples."""
+def ranked(arranged: Arranged, prediction: Prediction, known: np.ndarray) -> tuple[RankedCandidate, ...]:
+    """The candidates of one question, best first, by their probability; how sure that is, by the samples.
+
+    `known` says which have a known word, [P].
+    """
     question = arranged.question_answers.questions[0]
     candidates, best = question.candidates, best_probability(prediction.sampled)
     low, high = rank_intervals(prediction.sampled, _draws_for(question)).tolist()
@@ -81,6 +85,7 @@ def ranked(arranged: Arranged, prediction: Prediction) -> tuple[RankedCandidate,
             float(prediction.probability[row]),
             float(best[row]),
             (low[row], high[row]),
+            bool(known[row]),
             candidates[row].words,
             attention[row].mean,
             attention[row].std,

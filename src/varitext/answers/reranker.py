@@ -44,6 +44,7 @@ class Result:
     probability_best: float  # of being the best right answer, if there is one
     rank_interval: tuple[int, int]  # holds 90 % of its sampled ranks
     attention: tuple[WordAttention, ...] | None  # None for a model without attention
+    known: bool = True  # whether it has a word that the model knows; if not, it comes last, with the score 0
 
     @property
     def text(self) -> str:
@@ -161,4 +162,12 @@ def _result(document: Document, ranked: RankedCandidate) -> Result:
     if ranked.attention_mean is not None and ranked.attention_std is not None:
         weights = zip(ranked.words, ranked.attention_mean, ranked.attention_std, strict=True)
         attention = tuple(WordAttention(*one) for one in weights)
-    return Result(document, ranked.probability, ranked.rank, ranked.probability_best, ranked.rank_interval, attention)
+    return Result(
+        document,
+        ranked.probability,
+        ranked.rank,
+        ranked.probability_best,
+        ranked.rank_interval,
+        attention,
+        ranked.known,
+    )

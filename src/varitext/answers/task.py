@@ -21,6 +21,7 @@ from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
 from varitext.latent.bound import draw_encoded
 from varitext.models.answers.network import AnswerNetwork
+from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 
@@ -77,7 +78,7 @@ class AnswerTask:
         return digest.hexdigest()
 
     def batches(self, epoch: int) -> Iterator[PairBatch]:
-        return self.train_batches.shuffled((self.settings.seed, epoch))
+        return self.train_batches.shuffled((stream(self.settings.seed, "shuffles"), epoch))
 
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
         network = cast("AnswerNetwork", model)
@@ -94,7 +95,7 @@ class AnswerTask:
 
     @torch.no_grad()
     def score(self, model: nn.Module) -> Score:
-        network, seed = cast("AnswerNetwork", model), self.settings.seed
+        network, seed = cast("AnswerNetwork", model), stream(self.settings.seed, "dev noise")
         parts = [_held_out(network, batch, seed) for batch in self.dev_batches.in_order()]
         found = _HeldOut(*(np.concatenate(values) for values in zip(*parts, strict=True)))
         if not all(np.isfinite(values).all() for values in found):

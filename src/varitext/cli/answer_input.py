@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from varitext.cli.inputs import own_corpus
+from varitext.cli.inputs import own_questions
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def questions_for(
     from varitext.corpora import load_questions, question_parts
 
     if corpus is None:
-        corpus = own_corpus(ranker, part, question_parts, "questions", how_to_name)
+        corpus = own_questions(ranker, part, question_parts, how_to_name)
     whole = question_parts(corpus) == ("all",)
     return load_questions(corpus, part or ("all" if whole else "test"), data_dir)
 
@@ -47,14 +47,16 @@ def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | st
 
 def read_candidates(file: str, text_column: str | None) -> list[str]:
     """One candidate a line, empty ones passed over, or one a row."""
+    from varitext.corpora.columns import Columns
+    from varitext.corpora.encodings import decode
     from varitext.corpora.sources import read_bytes
-    from varitext.corpora.text_files import PARSERS, decode, suffix_of
+    from varitext.corpora.text_files import PARSERS, suffix_of
 
     kind = "" if file == "-" else suffix_of(Path(file))
     where = "standard input" if file == "-" else file
     content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
     if kind in PARSERS and kind != ".txt":
-        candidates = list(PARSERS[kind](content, where, text_column).texts)
+        candidates = list(PARSERS[kind](content, where, Columns(text_column)).texts)
     elif kind not in ("", ".txt"):
         raise InputError(f"{file}: candidates are read from .txt, one a line, {', '.join(list(PARSERS)[1:])}, or -")
     elif text_column is not None:

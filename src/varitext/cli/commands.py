@@ -11,7 +11,7 @@ import typer
 import varitext
 from varitext.cli.answer_commands import compare, rank
 from varitext.cli.benchmarking import benchmark
-from varitext.cli.document_commands import demo, similar, topics, transform
+from varitext.cli.document_commands import demo, similar, transform
 from varitext.cli.evaluating import evaluate
 from varitext.cli.fit_options import FitCommand
 from varitext.cli.fitting import fit
@@ -21,6 +21,7 @@ from varitext.cli.printing import print_corpus, print_json
 from varitext.cli.reporting import figures, report
 from varitext.cli.reproducing import reproduce
 from varitext.cli.serving import serve
+from varitext.cli.topic_commands import assign, topics
 
 app = typer.Typer(
     name="varitext",
@@ -34,7 +35,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-OF_MODELS = (prepare, fit, evaluate, transform, topics, similar, rank, compare, report, figures, serve)
+OF_MODELS = (prepare, fit, evaluate, transform, topics, assign, similar, rank, compare, report, figures, serve)
 OF_THE_PAPER = (reproduce, benchmark, demo)
 for command in (*OF_MODELS, *OF_THE_PAPER):
     app.command(cls=FitCommand if command is fit else None)(command)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from varitext.cli.data_settings import OF_WORDS, DataSettings
 from varitext.cli.fit_checks import (
     ON_RAY,
     ONLY_ANSWERS,
@@ -14,8 +15,9 @@ from varitext.cli.inputs import load_documents
 from varitext.cli.running_fit import FitJob, fit_and_save, update_learned
 from varitext.errors import InputError
 from varitext.loading import load_document_model
+from varitext.records import record_from_options
 
-OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", "vocabulary_size")
+OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", *OF_WORDS)
 OF_THE_MODEL = ("batch_size", "threads", "seed", "processes")
 
 
@@ -46,7 +48,8 @@ def _update_job(request: FitRequest, folder: Path, in_place: bool) -> FitJob:
     # the clock belongs to one run: that of the first fit does not count here
     changed = {name: typed[name] for name in OF_THE_MODEL if name in typed}
     model.set_params(**changed, time_limit=typed.get("time_limit"))
-    documents = load_documents(request.corpus, request.part, request.data_dir, typed.get("text_column"))
+    columns = record_from_options(DataSettings, typed).columns()
+    documents = load_documents(request.corpus, request.part, request.data_dir, None, columns)
     return FitJob(
         model,
         lambda run: model.partial_fit(

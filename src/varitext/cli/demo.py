@@ -8,9 +8,9 @@ from varitext.cli.inputs import load_documents
 from varitext.cli.progress import show_progress
 from varitext.corpora import Documents
 from varitext.documents.model import DocumentModel
+from varitext.documents.topic_records import TopicInfo
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.evaluation.topics import Topic
 from varitext.files import check_can_write
 from varitext.report import write_corpus_report
 from varitext.text import VocabularyRules
@@ -44,8 +44,8 @@ def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None
     print(f"   {time.monotonic() - started:.0f} s in all. Next: varitext similar {out / 'model'} --word hockey")
 
 
-def _print_topics(topics: list[Topic]) -> None:
-    print(f"3. Topics: the {TOPICS_SHOWN} with most information, of {len(topics)}")
+def _print_topics(topics: list[TopicInfo]) -> None:
+    print(f"3. Topics: the {TOPICS_SHOWN} largest of {len(topics)}")
     for topic in topics[:TOPICS_SHOWN]:
         print(f"   {topic.number:3}  {' '.join(topic.words)}")
 

@@ -8,7 +8,7 @@ import typer
 from varitext.cli.checks import refuse_options
 from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
-from varitext.cli.printing import document_entry, print_json, print_neighbours, say
+from varitext.cli.printing import document_entry, print_neighbours, say
 from varitext.cli.ray_work import transform_corpus_on_ray
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -61,26 +61,6 @@ def transform(
     if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
         say(f"note: {unknown} documents have no known word: they get the prior")
     say(f"{documents} vectors of {width} dimensions in {out}")
-
-
-def topics(
-    folder: ModelFolder,
-    words: Annotated[int, typer.Option(min=1, metavar="N", help="Words per topic.")] = 10,
-    as_json: AsJson = False,
-) -> None:
-    """The topics as ranked words.
-
-    Those with most information come first. The second column is the KL of a topic, in nats per document.
-
-    \b
-    Example:
-      varitext topics models/news --words 8
-    """
-    found = load_document_model(folder).topics(words)
-    if as_json:
-        return print_json({"topics": [topic._asdict() for topic in found]})
-    for topic in found:
-        print(f"{topic.number:4}  {topic.kl:5.2f} nats  {' '.join(topic.words)}")
 
 
 def similar(

@@ -106,8 +106,13 @@ def _evaluate_documents(
     if not held_out:
         say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
     if as_json:
-        return print_json(record.as_dict() | source | {"held_out": held_out, "model": str(folder)})
-    print_record(record, f"{documents.name} ({documents.part})")
+        of_fit = {"dev_perplexity": model.dev_perplexity_, "n_dev_documents": model.n_dev_documents_}
+        return print_json(record.as_dict() | source | of_fit | {"held_out": held_out, "model": str(folder)})
+    if held_out:
+        return print_record(record, f"{documents.name} ({documents.part})")
+    n_dev = model.n_dev_documents_
+    print(f"held-out perplexity {model.dev_perplexity_:.1f}, of {n_dev} documents that the fit held out")
+    print_record(record, f"{documents.name} (fitted on these)")
 
 
 def _evaluate_fully(

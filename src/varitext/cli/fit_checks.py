@@ -18,7 +18,7 @@ from varitext.models.registry import check_name
 
 ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
 ON_RAY = ("ray_workers", "ray_address")
-ONLY_DOCUMENTS = (OF_DOCUMENTS.keys() - OF_ANSWERS.keys()) | {"vocabulary_size", "text_column", *ON_RAY}
+ONLY_DOCUMENTS = (OF_DOCUMENTS.keys() - OF_ANSWERS.keys()) | set(ON_RAY)
 OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
 OF_STEPS = ("epochs", "batch_size", "learning_rate")
 

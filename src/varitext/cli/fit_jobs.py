@@ -6,6 +6,7 @@ from typing import Any
 
 from varitext.answers.settings import AnswerSettings
 from varitext.cli.answer_input import training_questions, vector_source
+from varitext.cli.data_settings import DataSettings
 from varitext.cli.inputs import load_documents
 from varitext.cli.running_fit import FitJob, answers_learned, documents_learned
 from varitext.documents.settings import DocumentSettings
@@ -31,13 +32,15 @@ class FitRequest:
 
 def document_job(request: FitRequest) -> FitJob:
     from varitext.documents.model import DocumentModel
-    from varitext.text import VocabularyRules
 
-    settings = replace(record_from_options(DocumentSettings, request.typed), model=request.model)
-    if size := request.typed.get("vocabulary_size"):
-        settings = replace(settings, vocabulary_rules=VocabularyRules(size=size))
-    text_column = request.typed.get("text_column")
-    documents = load_documents(request.corpus, request.part, request.data_dir, text_column)
+    data = record_from_options(DataSettings, request.typed)
+    settings = replace(
+        record_from_options(DocumentSettings, request.typed),
+        model=request.model,
+        token_rules=data.token_rules(),
+        vocabulary_rules=data.vocabulary_rules(),
+    )
+    documents = load_documents(request.corpus, request.part, request.data_dir, None, data.columns())
     model = DocumentModel(**vars(settings))
     return FitJob(
         model,
@@ -45,7 +48,7 @@ def document_job(request: FitRequest) -> FitJob:
             documents, progress=run.progress, checkpoint=run.checkpoint, resume=run.resume, world=run.world
         ),
         lambda: documents_learned(model),
-        typed_corpus={"name": request.corpus, "text_column": text_column},
+        typed_corpus={} if request.corpus == "-" else {"name": request.corpus},
     )
 
 

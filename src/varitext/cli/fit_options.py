@@ -16,12 +16,14 @@ import typer
 from typer.core import TyperCommand
 
 from varitext.answers.settings import AnswerSettings
+from varitext.cli.data_settings import DataSettings
 from varitext.documents.settings import DocumentSettings
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import DATA, GROUPS, MODEL, TRAINING, WHERE_IT_RUNS, Option, options_of
 
-OF_DOCUMENTS, OF_ANSWERS = options_of(DocumentSettings), options_of(AnswerSettings)
+OF_DOCUMENTS = options_of(DataSettings) | options_of(DocumentSettings)
+OF_ANSWERS = options_of(AnswerSettings)
 
 OutFolder = Annotated[
     Path | None,
@@ -58,20 +60,6 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoin
 TrainingPart = Annotated[
     str,
     typer.Option(metavar="NAME", help="The part to learn from; qasent also has train-all.", rich_help_panel=DATA),
-]
-TextColumnOfDocuments = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Documents: which column of a .jsonl, .csv or .parquet file has the text.",
-        rich_help_panel=DATA,
-    ),
-]
-VocabularySize = Annotated[
-    int | None,
-    typer.Option(
-        min=2, metavar="N", help="Documents: keep at most this many words, for corpora of text.", rich_help_panel=DATA
-    ),
 ]
 RayWorkers = Annotated[
     int | None,

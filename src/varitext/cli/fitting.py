@@ -29,9 +29,7 @@ from varitext.cli.fit_options import (
     OutFolder,
     RayWorkers,
     Resume,
-    TextColumnOfDocuments,
     TrainingPart,
-    VocabularySize,
     typed_options,
     with_settings,
 )
@@ -51,8 +49,6 @@ def fit(
     new_words: NewWords = False,
     part: TrainingPart = "train",
     data_dir: DataDir = None,
-    text_column: TextColumnOfDocuments = None,
-    vocabulary_size: VocabularySize = None,
     resume: Resume = False,
     ray_workers: RayWorkers = None,
     ray_address: RayAddress = None,

@@ -1,5 +1,6 @@
 """The documents that a command is about: those that were named, or those that the model was fitted on."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,17 +9,19 @@ from varitext.errors import InputError
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
-    from varitext.corpora import Documents
+    from varitext.corpora import Columns, Documents
     from varitext.documents.model import DocumentModel
 
 
-def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
+def load_documents(
+    corpus: str, part: str | None, data_dir: Path | None, text_column: str | None, columns: "Columns | None" = None
+) -> "Documents":
     """The part asked for; if none was, the test part, or all documents of files that are not divided."""
-    from varitext.corpora import Documents, load, parts
+    from varitext.corpora import Columns, Documents, load_as, parts
 
     if part is None:
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
-    documents = load(corpus, part, data_dir=data_dir, text_column=text_column)
+    documents = load_as(corpus, part, data_dir, columns or Columns(text_column))
     if not isinstance(documents, Documents):
         raise InputError(
             f"{corpus} is a corpus of questions and answers, not of documents: models such as compare take it"
@@ -34,13 +37,21 @@ def documents_for(
     text_column: str | None,
     how_to_name: str,
 ) -> "Documents":
-    """The documents named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
-    from varitext.corpora import parts
+    """The documents named, or a part of the corpus that the model was fitted on.
 
-    if corpus is None:
-        corpus = own_corpus(model, part, parts, "documents", how_to_name)
-        text_column = text_column or (model.corpus_ or {}).get("text_column")
-    return load_documents(corpus, part, data_dir, text_column)
+    That is its test part if none is asked for; of files that are not divided it is all documents: those it was fitted
+    on, which every command then says.
+    """
+    from varitext.corpora import parts
+    from varitext.corpora.fitted_corpus import load_again
+
+    if corpus is not None:
+        return load_documents(corpus, part, data_dir, text_column)
+    known = parts(own_corpus(model, "documents", how_to_name))
+    part = part or ("test" if "test" in known else known[0])
+    with warnings.catch_warnings():  # what is odd about the table was said when the model was fitted
+        warnings.simplefilter("ignore", UserWarning)
+        return load_again(model.corpus_ or {}, part, data_dir, text_column)
 
 
 def training_documents(
@@ -54,30 +65,33 @@ def training_documents(
     """The train part of the corpus that `test` is a part of."""
     from varitext.corpora import parts
 
-    named = corpus or own_corpus(model, "train", parts, "documents", how_to_name)
+    named = corpus or own_corpus(model, "documents", how_to_name)
     if test.part == "train" or not {"train", test.part} <= set(parts(named)):
         raise InputError(f"{named} ({test.part}): --full needs a corpus with a train part and another one to evaluate")
     return documents_for(model, corpus, "train", data_dir, text_column, how_to_name)
 
 
-def own_corpus(
-    model: "DocumentModel | AnswerRanker",
-    part: str | None,
-    parts_of: Callable[[str], tuple[str, ...]],
-    things: str,
-    how_to_name: str,
-) -> str:
-    """The corpus that the model was fitted on, if it is here and has a test part or another part is asked for."""
-    from varitext.corpora import CORPORA
+def own_corpus(model: "DocumentModel | AnswerRanker", things: str, how_to_name: str) -> str:
+    """The corpus that the model was fitted on, if it is here: its name, or the path where it is."""
+    from varitext.corpora.fitted_corpus import place_of
 
     if not model.corpus_:
         raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {how_to_name}")
-    name = model.corpus_["name"]
-    if name not in CORPORA and not Path(name).exists():
+    place = place_of(model.corpus_)
+    if place is None:
+        name = model.corpus_["name"]
         raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {how_to_name}")
-    if part is None and "test" not in parts_of(name):
+    return place
+
+
+def own_questions(
+    ranker: "AnswerRanker", part: str | None, parts_of: Callable[[str], tuple[str, ...]], how_to_name: str
+) -> str:
+    """The questions that the ranker was fitted on, if they have a test part or another part is asked for."""
+    place = own_corpus(ranker, "questions", how_to_name)
+    if part is None and "test" not in parts_of(place):
         raise InputError(
-            f"{name}, which the model was fitted on, has no test part: "
-            f"name {things} that the model has not seen, {how_to_name}"
+            f"{place}, which the model was fitted on, has no test part: "
+            f"name questions that the model has not seen, {how_to_name}"
         )
-    return name
+    return place

@@ -111,8 +111,9 @@ def print_ranking(ranking: "Ranking", shown: int) -> None:
     for one in ranking.candidates[:shown]:
         low, high = one.rank_interval
         ranks = str(low) if low == high else f"{low} to {high}"
-        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {_first_words(one.text)}")
-        if one.attention_mean is not None:
+        text = _first_words(one.text) if one.known else f"(no known word) {_first_words(one.text)}".rstrip()
+        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {text}")
+        if one.known and one.attention_mean is not None:
             print(f"{'':36}{_most_attended(one)}")
     if ranking.probability_none is not None:
         print(f"none of these is right with probability {ranking.probability_none:.3f}")

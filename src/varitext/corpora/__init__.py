@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
+from varitext.corpora.columns import Columns
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.question_answers import QuestionAnswers, subset
@@ -18,6 +19,7 @@ from varitext.errors import InputError
 
 __all__ = [
     "CORPORA",
+    "Columns",
     "CorpusSpec",
     "CorpusStatus",
     "Documents",
@@ -29,6 +31,7 @@ __all__ = [
     "fetch",
     "holds_questions",
     "load",
+    "load_as",
     "load_documents",
     "load_questions",
     "parts",
@@ -54,18 +57,34 @@ class CorpusStatus:
 
 
 def load(
-    corpus: str | Path, part: str = "train", data_dir: str | Path | None = None, text_column: str | None = None
+    corpus: str | Path,
+    part: str = "train",
+    data_dir: str | Path | None = None,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    date_column: str | None = None,
+    encoding: str | None = None,
 ) -> Documents | QuestionAnswers:
-    """One part of a named corpus, or of a file or folder of documents.
+    """One part of a named corpus, or of a file or folder of documents, or of standard input, which is called "-".
 
     Looks for a named corpus in `data_dir`, VARITEXT_DATA and the cache, then fetches it. A file or folder that is not
-    divided into parts is loaded whole.
+    divided into parts is loaded whole. Columns are those of a table; the record keeps the others, too.
     """
+    return load_as(corpus, part, data_dir, Columns(text_column, id_column, label_column, date_column, encoding))
+
+
+def load_as(
+    corpus: str | Path, part: str, data_dir: str | Path | None, columns: Columns
+) -> Documents | QuestionAnswers:
+    """The same, with what is said of the columns in one record."""
+    if corpus == own_files.STANDARD_INPUT:
+        return own_files.load_standard_input(columns)
     if spec := _spec(corpus):
         if part not in spec.parts:
             raise InputError(f"{spec.name} has no part {part!r}; it has {', '.join(spec.parts)}")
         return spec.load(part, _folder(data_dir))
-    return own_files.load(Path(corpus), part, text_column)
+    return own_files.load(Path(corpus), part, columns)
 
 
 def load_documents(
@@ -90,6 +109,8 @@ def load_questions(corpus: str | Path, part: str = "train", data_dir: str | Path
 
 def parts(corpus: str | Path) -> tuple[str, ...]:
     """The parts of a corpus: ("train", "test"), or ("all",) for files that are not divided."""
+    if corpus == own_files.STANDARD_INPUT:
+        return (own_files.WHOLE,)
     spec = _spec(corpus)
     return spec.parts if spec else own_files.parts(Path(corpus))
 

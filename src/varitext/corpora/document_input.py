@@ -1,11 +1,13 @@
 """Whatever a user has, as sparse counts: texts, lists of tokens, counts, or a corpus record."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from varitext.corpora.columns import choose_column, is_missing
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import ShardedCounts
@@ -15,15 +17,22 @@ from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, coun
 Texts = Sequence[str]
 TokenLists = Sequence[Sequence[str]]
 CountMatrix = scipy.sparse.spmatrix | np.ndarray
+Tokeniser = Callable[[str], Sequence[str]]  # the user's own
 DocumentInput = Texts | TokenLists | CountMatrix | ShardedCounts | Documents
 
 
 def learn_from_words(
-    X: DocumentInput, token_rules: TokenRules, vocabulary_rules: VocabularyRules, processes: int
+    X: DocumentInput,
+    token_rules: TokenRules,
+    vocabulary_rules: VocabularyRules,
+    processes: int,
+    tokeniser: Tokeniser | None = None,
 ) -> Counted | None:
     """Vocabulary and counts of texts or token lists; None if X is counts already."""
     documents, _ = unwrap(X)
     match kind_of(documents):
+        case "texts" if tokeniser:
+            return count_tokens(map(tokeniser, documents), vocabulary_rules=vocabulary_rules, processes=processes)
         case "texts":
             return count_texts(documents, token_rules, vocabulary_rules=vocabulary_rules, processes=processes)
         case "tokens":
@@ -32,11 +41,17 @@ def learn_from_words(
 
 
 def count_known_words(
-    X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, processes: int
+    X: DocumentInput,
+    vocabulary: Vocabulary,
+    token_rules: TokenRules,
+    processes: int,
+    tokeniser: Tokeniser | None = None,
 ) -> scipy.sparse.csr_matrix | None:
     """Counts of texts or token lists over a vocabulary; None if X is counts already."""
     documents, _ = unwrap(X)
     match kind_of(documents):
+        case "texts" if tokeniser:
+            return count_tokens(map(tokeniser, documents), vocabulary, processes=processes).counts
         case "texts":
             return count_texts(documents, token_rules, vocabulary, processes=processes).counts
         case "tokens":
@@ -49,6 +64,33 @@ def unwrap(X: DocumentInput) -> tuple[Any, Vocabulary | None]:
     if not isinstance(X, Documents):
         return X, None
     return (X.texts, None) if X.texts is not None else (X.counts, X.vocabulary)
+
+
+def listed_documents(X: Any, text_column: str | None = None) -> Any:
+    """What pandas and generators hold, as a plain list: the texts of a data frame or a column, gaps as empty texts."""
+    if isinstance(X, Iterator):
+        X = list(X)
+    if isinstance(X, (list, tuple)) and not X:
+        raise InputError("there are no documents: the list is empty")
+    if hasattr(X, "columns") and hasattr(X, "iloc"):  # a data frame; one of numbers is counts
+        names = [name for name in X.columns if isinstance(name, str)]
+        if text_column is None and not any(_is_text(X[name]) for name in names):
+            return X
+        X = X[choose_column(names, lambda name: _is_text(X[name]), text_column, "the data frame")]
+    return _without_gaps(X.tolist()) if hasattr(X, "iloc") and _is_text(X) else X
+
+
+def _is_text(column: Any) -> bool:
+    """Whether a column of a data frame holds texts, and nothing else but gaps."""
+    values = [value for value in column.tolist() if not is_missing(value)] if column.dtype.kind not in "biufcmM" else []
+    return bool(values) and all(isinstance(value, str) for value in values)
+
+
+def _without_gaps(values: list[Any]) -> list[str]:
+    if gaps := sum(map(is_missing, values)):
+        said = f"{gaps:,} {'documents have' if gaps > 1 else 'document has'} no text (a missing value)"
+        warnings.warn(said, UserWarning, stacklevel=4)
+    return ["" if is_missing(value) else value for value in values]
 
 
 def kind_of(X: Any) -> str:

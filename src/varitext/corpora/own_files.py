@@ -5,20 +5,25 @@ sub-folders have the sub-folder's name for a label; or the shards that `varitext
 """
 
 import hashlib
+import sys
+from dataclasses import replace
 from pathlib import Path
 
+from varitext.corpora.columns import ANY_COLUMNS, Columns, Texts
 from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
 from varitext.corpora.documents import Documents
+from varitext.corpora.encodings import decode
 from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
-from varitext.corpora.text_files import PARSERS, decode, suffix_of
+from varitext.corpora.text_files import PARSERS, parse_unnamed, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
 
 KINDS = (*PARSERS, ".feat", ".npz")
 WHOLE = "all"  # the part of a file or folder that is not divided
 PARTS = ("train", "test")
+STANDARD_INPUT = "-"
 
 
 def parts(path: Path) -> tuple[str, ...]:
@@ -26,9 +31,18 @@ def parts(path: Path) -> tuple[str, ...]:
     return found or (WHOLE,)
 
 
-def load(path: Path, part: str, text_column: str | None = None) -> Documents:
+def load(path: Path, part: str, columns: Columns = ANY_COLUMNS) -> Documents:
     """The part of `path`; a path that is not divided is loaded whole when asked for its training part."""
-    return load_whole(*folder_or_file(path, part), text_column)
+    documents = load_whole(*folder_or_file(path, part), columns)
+    return replace(documents, path=path.absolute(), read_as=columns)
+
+
+def load_standard_input(columns: Columns) -> Documents:
+    """What is typed or piped in: it has no file that could be found again."""
+    content, where = sys.stdin.buffer.read(), "standard input"
+    if not content.strip():
+        raise InputError(f"{where} is empty")
+    return _of_texts(parse_unnamed(content, where, columns), where, WHOLE, source_file(where, content))
 
 
 def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
@@ -53,18 +67,18 @@ def _part_of_folder(folder: Path, part: str) -> Path | None:
     return files[0] if files else None
 
 
-def load_whole(path: Path, part: str, text_column: str | None) -> Documents:
+def load_whole(path: Path, part: str, columns: Columns) -> Documents:
     """A file or folder that is not divided."""
     if is_shard_folder(path):
         documents = _open_shards(path, part)
     elif path.is_dir():
-        documents = _load_folder(path, part)
+        documents = _load_folder(path, part, columns)
     elif suffix_of(path) == ".npz":
         documents = _load_npz(path, part)
     elif suffix_of(path) == ".feat":
         documents = _load_feat(path, part)
     elif suffix_of(path) in PARSERS:
-        documents = _load_texts(path, part, text_column)
+        documents = _load_texts(path, part, columns)
     else:
         raise InputError(f"{path} is not of a known kind; known are {', '.join(KINDS)} and folders of .txt")
     if not len(documents):
@@ -72,12 +86,18 @@ def load_whole(path: Path, part: str, text_column: str | None) -> Documents:
     return documents
 
 
-def _load_texts(path: Path, part: str, text_column: str | None) -> Documents:
+def _load_texts(path: Path, part: str, columns: Columns) -> Documents:
     content = read_bytes(path)
     if not content.strip():
         raise InputError(f"{path} is empty")
-    texts, labels = PARSERS[suffix_of(path)](content, str(path), text_column)
-    return Documents(str(path), part, (source_file(path.name, content),), texts=texts, labels=labels)
+    texts = PARSERS[suffix_of(path)](content, str(path), columns)
+    return _of_texts(texts, str(path), part, source_file(path.name, content))
+
+
+def _of_texts(read: Texts, name: str, part: str, file: SourceFile) -> Documents:
+    return Documents(
+        name, part, (file,), texts=read.texts, labels=read.labels, ids=read.ids, dates=read.dates, columns=read.columns
+    )
 
 
 def _load_feat(path: Path, part: str) -> Documents:
@@ -107,14 +127,14 @@ def _open_shards(folder: Path, part: str) -> Documents:
     return Documents(str(folder), part, (file,), counts=counts, vocabulary=shards.vocabulary)
 
 
-def _load_folder(folder: Path, part: str) -> Documents:
+def _load_folder(folder: Path, part: str, columns: Columns) -> Documents:
     paths = sorted(path for path in folder.rglob("*.txt") if path.is_file())
     if not paths:
         raise InputError(f"{folder} has no .txt files")
     texts, files = [], []
     for path in paths:
         content = read_bytes(path)
-        texts.append(decode(content, str(path)))
+        texts.append(decode(content, str(path), columns.encoding))
         files.append(SourceFile(path.relative_to(folder).as_posix(), hashlib.sha256(content).hexdigest()))
     labels = [path.relative_to(folder).parent.as_posix() for path in paths]
     # One line for the folder: a record of a hundred thousand file names helps nobody.

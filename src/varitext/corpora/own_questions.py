@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from varitext.corpora.encodings import decode
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words
 from varitext.corpora.sources import read_bytes, source_file
-from varitext.corpora.text_files import decode, suffix_of
+from varitext.corpora.text_files import suffix_of
 from varitext.errors import InputError
 
 NEEDED = ("question", "answer", "label")

@@ -82,6 +82,8 @@ def prepare(
     """
     out = Path(out)
     refuse_to_overwrite(out)
+    if token_rules.phrases:
+        raise InputError("phrases need texts to be read twice, and prepare reads them once: n-grams it can count")
     find_words = words_of_texts(token_rules)
     streams: list[Stream] = []
     if counter:

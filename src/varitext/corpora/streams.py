@@ -8,19 +8,22 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scipy.sparse import csr_matrix
 
+from varitext.corpora.columns import DEFAULT_COLUMN, Columns
 from varitext.corpora.count_files import parse_feat, vocabulary_beside
 from varitext.corpora.documents import Documents
+from varitext.corpora.encodings import decode, text_lines
 from varitext.corpora.own_files import folder_or_file, load_whole
+from varitext.corpora.parquet_files import parquet_batches
 from varitext.corpora.shard_folder import is_shard_folder
 from varitext.corpora.sharded_counts import blocks_of
 from varitext.corpora.sources import SourceFile, open_content, read_bytes
-from varitext.corpora.text_files import csv_rows, decode, jsonl_rows, parquet_batches, place_of_text, suffix_of
+from varitext.corpora.text_files import csv_texts, jsonl_rows, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
@@ -28,7 +31,6 @@ from varitext.text import Vocabulary
 if TYPE_CHECKING:
     from typing_extensions import Buffer  # collections.abc has it from Python 3.12 on
 
-FIRST_ROWS = 1000  # of a .csv, from which the column of text is chosen
 FEAT_LINES = 1000  # at a time
 
 
@@ -57,14 +59,14 @@ def stream_files(path: Path, part: str, text_column: str | None = None) -> Strea
     kind, sources = suffix_of(path), list[SourceFile]()
     if path.is_dir():
         if is_shard_folder(path):
-            return stream_documents(load_whole(path, part, text_column))
+            return stream_documents(load_whole(path, part, Columns(text_column)))
         return Stream(str(path), sources, texts=_folder_texts(path, sources))
     if kind in _TEXTS and not (kind == ".parquet" and path.suffix == ".gz"):
         return Stream(str(path), sources, texts=_TEXTS[kind](path, text_column, sources))
     if kind == ".feat":
         vocabulary = vocabulary_beside(path, None)
         return Stream(str(path), sources, counts=_feat_counts(path, vocabulary, sources), vocabulary=vocabulary)
-    return stream_documents(load_whole(path, part, text_column))
+    return stream_documents(load_whole(path, part, Columns(text_column)))
 
 
 # Texts
@@ -72,29 +74,23 @@ def stream_files(path: Path, part: str, text_column: str | None = None) -> Strea
 
 def _jsonl_texts(path: Path, text_column: str | None, sources: list[SourceFile]) -> Iterator[str]:
     with open_content(path) as stream:
-        lines = _Hashed(stream)
-        yield from (text for text, _ in jsonl_rows(io.BufferedReader(lines), str(path), text_column))
-        sources.append(lines.source(path))
+        content = _Hashed(stream)
+        lines = text_lines(io.BufferedReader(content), str(path))
+        yield from (row[text_column or DEFAULT_COLUMN] for row in jsonl_rows(lines, str(path), text_column))
+        sources.append(content.source(path))
 
 
 def _csv_texts(path: Path, text_column: str | None, sources: list[SourceFile]) -> Iterator[str]:
     with open_content(path) as stream:
         content = _Hashed(stream)
-        lines = io.TextIOWrapper(io.BufferedReader(content), encoding="utf-8-sig", newline="")
-        try:
-            rows = csv_rows(lines, str(path))
-            header = next(rows, [])
-            first = list(islice(rows, FIRST_ROWS))
-            place = place_of_text(header, first, str(path), text_column) if header else 0
-            yield from (row[place] for row in chain(first, rows))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path} is not UTF-8 text ({error.reason}); convert it first") from None
+        lines = text_lines(io.BufferedReader(content), str(path))
+        yield from csv_texts(lines, str(path), Columns(text_column))
         sources.append(content.source(path))
 
 
 def _parquet_texts(path: Path, text_column: str | None, sources: list[SourceFile]) -> Iterator[str]:
-    for texts, _ in parquet_batches(path, str(path), text_column):
-        yield from texts
+    for batch in parquet_batches(path, str(path), text_column):
+        yield from batch.texts
     sources.append(SourceFile(path.name, sha256_of(path)))
 
 
@@ -128,6 +124,7 @@ def _text_files(folder: Path) -> Iterator[Path]:
 _TEXTS: dict[str, Callable[[Path, str | None, list[SourceFile]], Iterator[str]]] = {
     ".jsonl": _jsonl_texts,
     ".csv": _csv_texts,
+    ".tsv": _csv_texts,
     ".parquet": _parquet_texts,
     ".txt": _txt_texts,
 }

@@ -1,62 +1,63 @@
-"""Files of texts: .txt, .jsonl, .csv and .parquet, each giving its texts and, where it has them, labels."""
+"""Files of texts: .txt, .jsonl, .csv, .tsv, .xlsx and .parquet, each giving its texts and what else it says of them."""
 
 import csv
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from varitext.corpora.columns import (
+    DEFAULT_COLUMN,
+    Columns,
+    Texts,
+    check_columns,
+    choose_column,
+    has_words,
+    listed,
+    rows_as_columns,
+    texts_of,
+)
+from varitext.corpora.encodings import decode
+from varitext.corpora.parquet_files import parquet_batches, parquet_columns
 from varitext.errors import InputError
 
-DEFAULT_COLUMN = "text"
-LABEL_COLUMN = "label"
-ROWS = 1000  # of .parquet at a time
+SEPARATORS = ",;\t|"
+FIRST_ROWS = 1000  # of a table, from which the column of text is chosen
 
 
-class LabelledTexts(NamedTuple):
-    texts: tuple[str, ...]
-    labels: tuple[str, ...] | None
-
-
-def decode(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(where, content.count(b"\n", 0, error.start) + 1, error.start) from None
-
-
-def _not_utf8(where: str, line: int, byte: int) -> InputError:
-    return InputError(f"{where}, line {line}: byte {byte} is not UTF-8 text; convert it first")
-
-
-def parse_txt(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
+def parse_txt(content: bytes, where: str, columns: Columns) -> Texts:
     """The file is one document."""
-    return LabelledTexts((decode(content, where),), None)
+    return Texts((decode(content, where, columns.encoding),))
 
 
-def parse_jsonl(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
+def parse_jsonl(content: bytes, where: str, columns: Columns) -> Texts:
     """One object a line; blank lines are skipped."""
-    rows = list(jsonl_rows(io.BytesIO(content), where, text_column))
-    return LabelledTexts(tuple(text for text, _ in rows), _complete([label for _, label in rows]))
+    text = decode(content, where, columns.encoding)
+    rows = list(jsonl_rows(text.split("\n"), where, columns.text_column))
+    if not rows:
+        return Texts(())
+    column = columns.text_column or DEFAULT_COLUMN
+    return texts_of(rows_as_columns(rows), _with_text(columns, column), where)
 
 
-def jsonl_rows(lines: Iterable[bytes], where: str, text_column: str | None) -> Iterator[tuple[str, Any]]:
-    """Text and label of each line, as lines come."""
-    column, before = text_column or DEFAULT_COLUMN, 0
+def _with_text(columns: Columns, column: str) -> Columns:
+    return Columns(**columns.as_dict() | {"text_column": column})
+
+
+def jsonl_rows(lines: Iterable[str], where: str, text_column: str | None) -> Iterator[dict[str, Any]]:
+    """The object of each line, as lines come; every one has a text."""
+    column = text_column or DEFAULT_COLUMN
     for number, line in enumerate(lines, start=1):
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise _not_utf8(where, number, before + error.start) from None
-        before += len(line)
-        if text.strip():
-            row = _json_object(text, f"{where}, line {number}")
+        if line.strip():
+            row = _json_object(line, f"{where}, line {number}")
             if not isinstance(row.get(column), str):
                 problem = f"has no text in {column!r}" if column in row else f"has no field {column!r}"
-                raise InputError(f"{where}, line {number}: {problem}; its fields are {_listed(row)}")
-            yield row[column], row.get(LABEL_COLUMN)
+                raise InputError(f"{where}, line {number}: {problem}; its fields are {listed(row)}")
+            yield row
 
 
 def _json_object(line: str, where: str) -> dict[str, Any]:
@@ -69,20 +70,28 @@ def _json_object(line: str, where: str) -> dict[str, Any]:
     return row
 
 
-def parse_csv(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
-    table = list(csv_rows(io.StringIO(decode(content, where), newline=""), where))
+def parse_csv(content: bytes, where: str, columns: Columns) -> Texts:
+    """With a header; fields are separated by commas, semicolons, tabs or bars, whichever the header has most of."""
+    lines = io.StringIO(decode(content, where, columns.encoding), newline="")
+    table = list(csv_rows(lines, where))
     if not table:
-        return LabelledTexts((), None)
+        return Texts(())
     header, *rows = table
-    place = place_of_text(header, rows, where, text_column)
-    labels = tuple(row[header.index(LABEL_COLUMN)] for row in rows) if LABEL_COLUMN in header else None
-    return LabelledTexts(tuple(row[place] for row in rows), labels)
+    _check_header(header, where)
+    return texts_of({name: [row[place] for row in rows] for place, name in enumerate(header)}, columns, where)
+
+
+def _check_header(header: list[str], where: str) -> None:
+    if twice := next((name for place, name in enumerate(header) if name and name in header[:place]), None):
+        raise InputError(f"{where}: two columns are called {twice!r}")
 
 
 def csv_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
     """The rows as they come, the header first; all of one width."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a document may be longer than the 131,072 of the default
-    rows, width = csv.reader(lines, strict=True), None
+    lines = iter(lines)
+    first = list(islice(lines, 1))
+    rows, width = csv.reader(chain(first, lines), strict=True, delimiter=separator_of("".join(first))), None
     try:
         for row in filter(None, rows):
             width = width or len(row)
@@ -93,99 +102,81 @@ def csv_rows(lines: Iterable[str], where: str) -> Iterator[list[str]]:
         raise InputError(f"{where}, line {rows.line_num}: {error}") from None
 
 
-def place_of_text(header: list[str], rows: list[list[str]], where: str, text_column: str | None) -> int:
-    """Which column of a .csv has the text; `rows` show what the columns hold."""
-
-    def has_words(name: str) -> bool:
-        place = header.index(name)
-        return any(any(character.isalpha() for character in row[place]) for row in rows)
-
-    return header.index(choose_column(header, has_words, text_column, where))
+def separator_of(header: str) -> str:
+    """What the names of a header are separated by; what stands in quotes does not count."""
+    outside = "".join(header.split('"')[::2])
+    return max(SEPARATORS, key=outside.count)
 
 
-def parse_parquet(content: bytes, where: str, text_column: str | None) -> LabelledTexts:
-    texts, labels = [], []
-    for some_texts, some_labels in parquet_batches(io.BytesIO(content), where, text_column):
-        texts += some_texts
-        labels += some_labels
-    return LabelledTexts(tuple(texts), _complete(labels))
+def csv_texts(lines: Iterable[str], where: str, columns: Columns) -> Iterator[str]:
+    """The texts of a table as its lines come; the first rows show which column has them."""
+    rows = csv_rows(lines, where)
+    header = next(rows, [])
+    first = list(islice(rows, FIRST_ROWS))
+    if header:
+        check_columns(header, columns, where)
+        table = {name: [row[place] for row in first] for place, name in enumerate(header)}
+        text = choose_column(header, lambda name: has_words(table[name]), columns.text_column, where)
+        yield from (row[header.index(text)] for row in chain(first, rows))
 
 
-def parquet_batches(
-    source: Any, where: str, text_column: str | None, row_groups: range | None = None
-) -> Iterator[tuple[list[str], list[Any]]]:
-    """Texts and labels, some rows at a time; `source` is a path or an open file, `row_groups` all if left out."""
+def parse_xlsx(content: bytes, where: str, columns: Columns) -> Texts:
+    """The first sheet; its first row names the columns. An empty cell is an empty text."""
     try:
-        import pyarrow
-        from pyarrow import parquet, types
+        import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
     except ImportError:
-        raise InputError(f"{where}: reading .parquet needs pyarrow: pip install 'varitext[parquet]'") from None
-
-    def is_text(name: str) -> bool:
-        kind = file.schema_arrow.field(name).type
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        return bool(types.is_string(kind) or types.is_large_string(kind))
-
+        raise InputError(f"{where}: reading .xlsx needs openpyxl: pip install 'varitext[xlsx]'") from None
     try:
-        file = parquet.ParquetFile(source)
-        column = choose_column(file.schema_arrow.names, is_text, text_column, where)
-        if not is_text(column):
-            raise InputError(f"{where}: the column {column!r} is {file.schema_arrow.field(column).type}, not text")
-        wanted = [name for name in dict.fromkeys((column, LABEL_COLUMN)) if name in file.schema_arrow.names]
-        row_groups = range(file.num_row_groups) if row_groups is None else row_groups
-        before = sum(file.metadata.row_group(number).num_rows for number in range(row_groups.start))
-        for batch in file.iter_batches(ROWS, list(row_groups), wanted):
-            table = batch.to_pydict()
-            if None in table[column]:
-                raise InputError(f"{where}, row {before + table[column].index(None) + 1}: no text in {column!r}")
-            before += batch.num_rows
-            yield table[column], table.get(LABEL_COLUMN, [])
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{where} is not a parquet file that can be read ({str(error).splitlines()[0]})") from None
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        rows = [row for row in book.worksheets[0].iter_rows(values_only=True) if any(cell is not None for cell in row)]
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
+        raise InputError(f"{where} is not an .xlsx file that can be read ({str(error).splitlines()[0]})") from None
+    if not rows:
+        return Texts(())
+    header = ["" if name is None else str(name) for name in rows[0]]
+    _check_header(header, where)
+    table = {name: [row[place] for row in rows[1:]] for place, name in enumerate(header) if name}
+    text = choose_column(list(table), lambda name: has_words(table[name]), columns.text_column, where)
+    table[text] = ["" if cell is None else str(cell) for cell in table[text]]
+    return texts_of(table, _with_text(columns, text), where)
 
 
-def parquet_row_groups(source: Any, where: str) -> list[int]:
-    """How many rows each row group has."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise InputError(f"{where}: reading .parquet needs pyarrow: pip install 'varitext[parquet]'") from None
-    try:
-        metadata = parquet.ParquetFile(source).metadata
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{where} is not a parquet file that can be read ({str(error).splitlines()[0]})") from None
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+def parse_parquet(content: bytes, where: str, columns: Columns) -> Texts:
+    source = io.BytesIO(content)
+    names = parquet_columns(source, where)
+    check_columns(names, columns, where)
+    table: dict[str, list[Any]] = {}
+    text = columns.text_column
+    for batch in parquet_batches(source, where, columns.text_column, keep=names):
+        text = batch.text_column
+        for name, values in batch.columns.items():
+            table.setdefault(name, []).extend(values)
+    return texts_of(table, _with_text(columns, text), where) if table and text else Texts(())
 
 
-def choose_column(names: Sequence[str], is_text: Callable[[str], bool], wanted: str | None, where: str) -> str:
-    """The column asked for, or "text", or the only one that holds text."""
-    if wanted is not None:
-        if wanted not in names:
-            raise InputError(f"{where} has no column {wanted!r}; its columns are {_listed(names)}")
-        return wanted
-    if DEFAULT_COLUMN in names:
-        return DEFAULT_COLUMN
-    candidates = [name for name in names if is_text(name)]
-    if len(candidates) != 1:
-        raise InputError(f"{where} has no column 'text'; say which column it is: {_listed(names)}")
-    return candidates[0]
+def parse_unnamed(content: bytes, where: str, columns: Columns) -> Texts:
+    """Standard input: a parquet file, JSON lines, a table whose header names the text, or one document a line."""
+    if content[:4] == b"PAR1":
+        return parse_parquet(content, where, columns)
+    text = decode(content, where, columns.encoding)
+    if text.lstrip().startswith("{"):
+        return parse_jsonl(content, where, columns)
+    first = text.partition("\n")[0]
+    header = next(csv.reader([first], delimiter=separator_of(first)), [])
+    if (columns.text_column or DEFAULT_COLUMN) in header:
+        return parse_csv(content, where, columns)
+    if columns.text_column is not None:
+        raise InputError(f"{where} has no column {columns.text_column!r}; its columns are {listed(header)}")
+    return Texts(tuple(line.rstrip("\r") for line in text.split("\n") if line.strip()))
 
 
-def _complete(labels: Sequence[object]) -> tuple[str, ...] | None:
-    """Labels as strings, if every document has one."""
-    return tuple(map(str, labels)) if labels and None not in labels else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    shown = ", ".join(repr(name) for name in list(names)[:20])
-    return (shown or "none")[:400]
-
-
-PARSERS: dict[str, Callable[[bytes, str, str | None], LabelledTexts]] = {
+PARSERS: dict[str, Callable[[bytes, str, Columns], Texts]] = {
     ".txt": parse_txt,
     ".jsonl": parse_jsonl,
     ".csv": parse_csv,
+    ".tsv": parse_csv,
+    ".xlsx": parse_xlsx,
     ".parquet": parse_parquet,
 }
 

@@ -23,6 +23,7 @@ from varitext.latent.divergence import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import LARGEST_LOGITS
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 
 Completer = CompletesDocuments | LatentModel
 
@@ -59,7 +60,7 @@ def completion_log_likelihoods(
     documents, words = halves.observed.shape
     size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, words))))
     values = []
-    with seeded(seed, device):
+    with seeded(stream(seed, "evaluation noise"), device):
         for start in range(0, documents, size):
             observed, hidden = (CountBatch.from_rows(half[start : start + size], device) for half in halves)
             values.append(_log_likelihood(model, observed, hidden, samples))

@@ -15,6 +15,7 @@ from varitext.documents.task import DocumentTask
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
+from varitext.runtime.randomness import stream
 from varitext.training.settings import Progress, TrainingSettings, TrainingState
 
 
@@ -38,7 +39,7 @@ class DirectTrainer:
         """Run to the end. The global random state is left as it was found."""
         if resume and self.progress:
             self.progress.note("this model keeps no checkpoint: starting anew")
-        with seeded(self.settings.seed, self.task.device), Interruption() as interruption:
+        with seeded(stream(self.settings.seed, "training noise"), self.task.device), Interruption() as interruption:
             started = time.monotonic()
             for share in self.learner.fit_directly(in_memory(self.task.train), self.settings):
                 self.state.step += 1

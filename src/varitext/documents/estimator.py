@@ -9,11 +9,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from varitext.corpora.counts import check_counts
-from varitext.corpora.document_input import DocumentInput
+from varitext.corpora.document_input import DocumentInput, listed_documents
 from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.input import count_documents, without_empty
+from varitext.documents.regions import Regions
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.updating import DocumentUpdate
 from varitext.models.documents.base import DocumentNetwork
@@ -44,6 +45,7 @@ class DocumentEstimator(
     n_dev_documents_: int
     n_empty_documents_: int
     updates_: list[dict[str, Any]]
+    regions_: Regions | None
 
     def _settings(self) -> DocumentSettings:
         return DocumentSettings(**self.get_params(deep=False))
@@ -67,7 +69,9 @@ class DocumentEstimator(
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
 
     def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
-        return count_documents(X, vocabulary, token_rules, self._settings(), self._validated)
+        settings = self._settings()
+        X = listed_documents(X, settings.text_column)
+        return count_documents(X, vocabulary, token_rules, settings, self._validated)
 
     def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
         return without_empty(self._count(dev, vocabulary, token_rules))

@@ -61,7 +61,7 @@ def evaluate_documents(
     over whole documents if they are counts. `other_fits` are the same model with other seeds.
     """
     frequencies = model.network_.word_log_frequencies.double().cpu().numpy()
-    topics = model.topics(words)
+    topics = model.latent_dimensions(words)
     npmi, c_v = _coherence(topics, train if reference is None else reference, model.token_rules_)
     train_vectors, test_vectors = model.transform(train), model.transform(test)
     labelled = train.labels is not None and test.labels is not None
@@ -77,7 +77,7 @@ def evaluate_documents(
         diversity=diversity_record(topics),
         retrieval=retrieval_record(*parts, seed=seed) if labelled else None,
         classification=classification_record(*parts, seed=seed) if labelled else None,
-        topic_stability=topic_stability_record([fit.topics(words) for fit in fits]) if other_fits else None,
+        topic_stability=topic_stability_record([fit.latent_dimensions(words) for fit in fits]) if other_fits else None,
         neighbourhood_stability=_neighbourhoods(test_vectors, other_fits, test, seed) if other_fits else None,
     )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from varitext.documents.regions import Regions
 from varitext.evaluation.topic_alignment import TopicSpace
 from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
@@ -30,6 +31,7 @@ class FittedDocuments:
     n_dev_documents: int
     n_empty_documents: int
     updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
+    regions: Regions | None = None  # the topics; folders written before there were any have none
 
     @property
     def n_features_in(self) -> int:

@@ -19,6 +19,7 @@ from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
 from varitext.runtime.devices import check_device, seeded
 from varitext.runtime.processes import ALONE, World
+from varitext.runtime.randomness import stream
 from varitext.training.settings import Progress
 from varitext.training.trainer import Trainer
 
@@ -52,7 +53,8 @@ class DocumentFit:
     def result(self) -> FittedDocuments:
         """With the axes on which topics and vectors are shown, if the model leaves a choice of them."""
         network, state, documents = self.network.eval().requires_grad_(False), self.trainer.state, self.documents
-        rows = some_rows(np.random.default_rng((self.settings.seed, 2)), self.train.shape[0], AXES_FROM)
+        generator = np.random.default_rng(stream(self.settings.seed, "documents for axes"))
+        rows = some_rows(generator, self.train.shape[0], AXES_FROM)
         sample = self.train[rows]
         if network.free_axes:
             network.turn_axes(posterior_of(network, sample).mean)
@@ -87,7 +89,7 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
         raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {share}")
     size = counts.shape[0]
     held_out = max(1, min(max(round(share * size), min(20, size // 5)), 2000, size // 2))
-    rows = some_rows(np.random.default_rng((seed, 1)), size, held_out)
+    rows = some_rows(np.random.default_rng(stream(seed, "hold-out")), size, held_out)
     if isinstance(counts, ShardedCounts):
         return counts.without(rows), counts[rows]
     return counts[np.delete(np.arange(size), rows)], counts[rows]
@@ -119,10 +121,11 @@ def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
 
 def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
     check_device(device)
-    with seeded(seed):
+    with seeded(stream(seed, "initial weights")):
         network = model_class(name)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
+    network.learn_cooccurrence(train)
     return network.to(device)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.documents.fitted import FittedDocuments
+from varitext.documents.region_files import restored_regions, stored_regions
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
@@ -38,14 +39,15 @@ class LoadedDocuments(NamedTuple):
 def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocuments, overwrite: bool) -> None:
     config = {
         "model": settings.model,
-        "settings": {name: _plain(value) for name, value in vars(settings).items()},
+        "settings": {name: _plain(value) for name, value in vars(settings).items()} | _tokeniser_name(settings),
         "architecture": fitted.architecture,
         "training": fitted.training,
         "learned": {name: _plain(getattr(fitted, name.removesuffix("_"))) for name in LEARNED},
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
-    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history), overwrite)
+    attachments = {} if fitted.regions is None else stored_regions(fitted.regions)
+    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
 
 
 def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
@@ -54,6 +56,8 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     values = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
         values[name] = None if values[name] is None else rules.from_dict(values[name])
+    if name := values.get("tokeniser"):
+        values["tokeniser"] = MissingTokeniser(str(name))
     settings = DocumentSettings(**values)
     if config["model"] not in DOCUMENT_MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
@@ -80,8 +84,29 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
         n_dev_documents=learned["n_dev_documents_"],
         n_empty_documents=learned["n_empty_documents_"],
         updates=config.get("updates", []),  # the first folders were written before there were updates
+        regions=restored_regions(stored.attachments, stored.vocabulary, folder),  # or topics
     )
     return LoadedDocuments(settings, fitted)
+
+
+@dataclasses.dataclass(frozen=True)
+class MissingTokeniser:
+    """In place of a function of the user's, which a model folder names and does not hold."""
+
+    name: str
+
+    def __call__(self, text: str) -> list[str]:
+        raise InputError(
+            f"the model was fitted with a tokeniser of your own, {self.name}, which its folder does not hold: "
+            "DocumentModel.load(folder, tokeniser=...) takes it again; lists of words and counts need none"
+        )
+
+
+def _tokeniser_name(settings: DocumentSettings) -> dict[str, str | None]:
+    tokeniser = settings.tokeniser
+    if tokeniser is None or isinstance(tokeniser, MissingTokeniser):
+        return {"tokeniser": tokeniser and tokeniser.name}
+    return {"tokeniser": getattr(tokeniser, "__qualname__", type(tokeniser).__qualname__)}
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,7 @@ from varitext.documents.fitted import FittedDocuments
 from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 
 BLOCK = 256
 
@@ -54,7 +55,7 @@ def grown(
     network: DocumentNetwork, architecture: dict[str, Any], log_frequencies: Tensor, seed: int
 ) -> DocumentNetwork:
     """The network over as many words as there are frequencies, [V]; the first ones are its own, in their order."""
-    with seeded(seed):
+    with seeded(stream(seed, "initial weights")):
         larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
     larger.word_log_frequencies.copy_(log_frequencies)
     larger.start_from_frequencies()

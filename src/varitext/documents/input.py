@@ -1,8 +1,8 @@
 """Whatever a user has, as counts over the words of a model: to learn from, to look at, to update with."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,20 @@ import scipy.sparse
 
 from varitext.corpora.count_files import numbered_words
 from varitext.corpora.counts import check_counts
-from varitext.corpora.document_input import DocumentInput, count_known_words, learn_from_words, translate_counts, unwrap
+from varitext.corpora.document_input import (
+    DocumentInput,
+    count_known_words,
+    kind_of,
+    learn_from_words,
+    translate_counts,
+    unwrap,
+)
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules
+from varitext.text.settling import settled
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
 """scikit-learn's checks of counts without words: the second argument says whether any number of columns will do."""
@@ -31,19 +39,27 @@ class TrainingDocuments:
     vocabulary_rules: VocabularyRules
     n_empty: int  # documents that were left out
     corpus: dict[str, str] | None
+    rows: np.ndarray | None = None  # where each document stands in what was given, if some were left out
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
-    """Which corpus, for the model folder: so that `evaluate` finds its test part."""
-    return {"name": X.name, "part": X.part, "sha256": X.sha256} if isinstance(X, Documents) else None
+    """Which corpus, for the model folder: so that other commands find it again."""
+    return X.recorded() if isinstance(X, Documents) else None
 
 
-def documents_to_learn(X: DocumentInput, settings: DocumentSettings, validate: Validate) -> TrainingDocuments:
-    """Counts of all documents that have words, over the vocabulary that they are to be learned with."""
-    token_rules = settings.token_rules or TokenRules()
-    vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
-    counted = learn_from_words(X, token_rules, vocabulary_rules, settings.processes)
+def documents_to_learn(
+    X: DocumentInput, settings: DocumentSettings, validate: Validate, words: Sequence[str] | None = None
+) -> TrainingDocuments:
+    """Counts of all documents that have words, over the vocabulary that they are to be learned with.
+
+    `words` are that vocabulary: those that texts are counted over, or the names of the columns of counts.
+    """
     content, named = unwrap(X)
+    token_rules = _token_rules(settings, content)
+    vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
+    counted = _count_words(X, settings, token_rules, vocabulary_rules, words)
+    if counted is None and words is not None:
+        named = Vocabulary(tuple(map(str, words)))
     counts: Counts
     if counted is not None:
         counts, vocabulary = counted.counts, counted.vocabulary
@@ -52,9 +68,42 @@ def documents_to_learn(X: DocumentInput, settings: DocumentSettings, validate: V
     else:
         counts = validate(content, True)
         vocabulary = named or _column_names(content, counts.shape[1])
+    if counts.shape[1] != len(vocabulary):
+        raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(vocabulary)} words")
     kept = _enough_to_learn(counts, settings.latent_dim)
     n_empty = counts.shape[0] - kept.shape[0]
-    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X))
+    rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else None
+    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X), rows)
+
+
+def texts_of(X: DocumentInput) -> Sequence[str] | None:
+    """The texts, if that is what was given."""
+    content, _ = unwrap(X)
+    is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
+    return content if is_texts else None
+
+
+def _token_rules(settings: DocumentSettings, content: Any) -> TokenRules:
+    """Those that were set; the segmenter that texts need, if it is left to them."""
+    rules = settings.token_rules or TokenRules(segmenter="auto")
+    if kind_of(content) == "texts" and settings.tokeniser is None:
+        return settled(rules, (text for text in content if isinstance(text, str)))
+    return replace(rules, segmenter="none") if rules.segmenter == "auto" else rules
+
+
+def _count_words(
+    X: DocumentInput,
+    settings: DocumentSettings,
+    token_rules: TokenRules,
+    vocabulary_rules: VocabularyRules,
+    words: Sequence[str] | None,
+) -> Counted | None:
+    """Counts of texts or token lists; None if X is counts already."""
+    if words is None:
+        return learn_from_words(X, token_rules, vocabulary_rules, settings.processes, settings.tokeniser)
+    vocabulary = Vocabulary(tuple(map(str, words)))
+    counts = count_known_words(X, vocabulary, token_rules, settings.processes, settings.tokeniser)
+    return None if counts is None else Counted(counts, vocabulary)
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:
@@ -84,7 +133,7 @@ def count_documents(
     X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, settings: DocumentSettings, validate: Validate
 ) -> Counts:
     """Counts over a vocabulary; words that it does not have are left out."""
-    counted = count_known_words(X, vocabulary, token_rules, settings.processes)
+    counted = count_known_words(X, vocabulary, token_rules, settings.processes, settings.tokeniser)
     if counted is not None:
         return counted
     content, named = unwrap(X)
@@ -102,10 +151,10 @@ def widened_vocabulary(
     vocabulary: Vocabulary,
     token_rules: TokenRules,
     vocabulary_rules: VocabularyRules,
-    processes: int,
+    settings: DocumentSettings,
 ) -> Vocabulary:
     """The words of a model, then those that new documents add by its rules."""
-    counted = learn_from_words(X, token_rules, vocabulary_rules, processes)
+    counted = learn_from_words(X, token_rules, vocabulary_rules, settings.processes, settings.tokeniser)
     content, named = unwrap(X)
     if counted is not None:
         named = counted.vocabulary

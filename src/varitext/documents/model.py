@@ -1,20 +1,22 @@
 """DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.corpora.document_input import DocumentInput
+from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
 from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.documents.estimator import DocumentEstimator
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.folder import KIND, restore_documents, save_documents
-from varitext.documents.input import corpus_of, documents_to_learn, widened_vocabulary, without_empty
+from varitext.documents.input import corpus_of, documents_to_learn, texts_of, widened_vocabulary, without_empty
 from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
 from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
+from varitext.documents.regions import RegionDocuments, find_regions
+from varitext.documents.surprise import fit_length_line
+from varitext.documents.topics import TopicsOfDocuments
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -32,7 +34,7 @@ __all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "Topic
 PREDICTION_SAMPLES = 20  # the paper's
 
 
-class DocumentModel(DocumentEstimator):
+class DocumentModel(TopicsOfDocuments):
     """A latent-variable model of documents, with scikit-learn's manners.
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
@@ -61,11 +63,14 @@ class DocumentModel(DocumentEstimator):
         dev_share: float = 0.05,
         token_rules: TokenRules | None = None,
         vocabulary_rules: VocabularyRules | None = None,
+        tokeniser: Tokeniser | None = None,
+        text_column: str | None = None,
         processes: int = 1,
         fractional_counts: bool = False,
         threads: int | None = None,
         device: str = "cpu",
         seed: int = 0,
+        n_topics: int | None = None,
     ):
         self.model = model
         self.latent_dim = latent_dim
@@ -81,11 +86,14 @@ class DocumentModel(DocumentEstimator):
         self.dev_share = dev_share
         self.token_rules = token_rules
         self.vocabulary_rules = vocabulary_rules
+        self.tokeniser = tokeniser
+        self.text_column = text_column
         self.processes = processes
         self.fractional_counts = fractional_counts
         self.threads = threads
         self.device = device
         self.seed = seed
+        self.n_topics = n_topics
 
     # Learning
 
@@ -95,6 +103,7 @@ class DocumentModel(DocumentEstimator):
         y: object = None,
         *,
         dev: DocumentInput | None = None,
+        vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
@@ -102,16 +111,24 @@ class DocumentModel(DocumentEstimator):
     ) -> "DocumentModel":
         """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out.
 
+        `vocabulary` names the columns of counts, as `CountVectorizer.get_feature_names_out()` does; texts are counted
+        over it.
+
         Each process of a `world` calls this with the same documents, and ends with the same model; see docs/scaling.md.
 
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
         """
         settings = self._settings()
-        documents = documents_to_learn(X, settings, self._validated)
+        X = listed_documents(X, self.text_column)
+        documents = documents_to_learn(X, settings, self._validated, vocabulary)
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
-            self._train(DocumentFit(settings, documents, held_out, checkpoint, progress, world), resume)
+            run = DocumentFit(settings, documents, held_out, checkpoint, progress, world)
+            self._train(run, resume)
+            line = fit_length_line(self.network_, run.held_out, self.seed)
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
+            self.regions_ = find_regions(self.network_, self.vocabulary_, given, self.n_topics, self.seed, line)
         return self
 
     def partial_fit(
@@ -136,9 +153,10 @@ class DocumentModel(DocumentEstimator):
         if not hasattr(self, "network_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.model, self.network_)
+        X = listed_documents(X, self.text_column)
         rules, vocabulary = self.token_rules_, self.vocabulary_
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self.processes)
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self._settings())
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device)._fitted()
@@ -201,8 +219,8 @@ class DocumentModel(DocumentEstimator):
         with running_on(self.threads):
             return mean_bound_per_word(self.network_, counts, samples, self.seed)
 
-    def topics(self, words: int = 10) -> list[Topic]:
-        """The latent dimensions as ranked words, those of the largest KL first.
+    def latent_dimensions(self, words: int = 10) -> list[Topic]:
+        """The latent dimensions as ranked words, those of the largest KL first; the paper's Table 2 shows some.
 
         Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
         say least.
@@ -242,8 +260,10 @@ class DocumentModel(DocumentEstimator):
         save_documents(Path(folder), self._settings(), self._fitted(), overwrite)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "DocumentModel":
-        return load_as(Path(folder), KIND, cls.from_stored)
+    def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None) -> "DocumentModel":
+        """The model in the folder. One that was fitted with a tokeniser of your own needs it again to read texts."""
+        model = load_as(Path(folder), KIND, cls.from_stored)
+        return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":

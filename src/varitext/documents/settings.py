@@ -7,6 +7,7 @@ from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
 from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
+    from varitext.corpora.document_input import Tokeniser
     from varitext.text import TokenRules, VocabularyRules
 
 
@@ -16,7 +17,7 @@ class DocumentSettings:
 
     model: str = "nvdm"
     latent_dim: int = setting(50, LATENT_DIM)
-    preset: str = setting("recommended", Option("Settings by name; nvdm also has paper.", MODEL, "NAME"))
+    preset: str = setting("recommended", Option("By name; nvdm also has paper and paper-network.", MODEL, "NAME"))
     epochs: int | None = setting(None, EPOCHS)
     batch_size: int | None = setting(
         None, Option("Documents per update; else the model decides.", TRAINING, "N", minimum=1)
@@ -39,8 +40,13 @@ class DocumentSettings:
     dev_share: float = 0.05
     token_rules: "TokenRules | None" = None
     vocabulary_rules: "VocabularyRules | None" = None
+    tokeniser: "Tokeniser | None" = None
+    text_column: str | None = None
     processes: int = setting(1, Option("Processes that count words.", WHERE_IT_RUNS, "N", minimum=1, maximum=256))
     fractional_counts: bool = False
     threads: int | None = setting(None, THREADS)
     device: str = setting("cpu", DEVICE)
     seed: int = setting(0, SEED)
+    n_topics: int | None = setting(
+        None, Option("Topics; else as many as held-out documents ask for.", MODEL, "N", minimum=1, name="topics")
+    )

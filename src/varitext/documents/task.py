@@ -13,6 +13,7 @@ from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.recipe import DocumentObjective
 from varitext.runtime.processes import ALONE, World, working_on
+from varitext.runtime.randomness import stream
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 
 DEV_SAMPLES = 5  # enough to tell two rounds apart; the final evaluation uses 20
@@ -49,7 +50,7 @@ class DocumentTask:
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
         batches = CountBatches(self.train, self.device)
-        seed, word_dropout = (self.settings.seed, epoch), self.objective.word_dropout
+        seed, word_dropout = (stream(self.settings.seed, "shuffles"), epoch), self.objective.word_dropout
         return batches.shuffled(self.settings.batch_size, seed, word_dropout, self.world)
 
     def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
@@ -62,7 +63,7 @@ class DocumentTask:
             return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
 
     def score(self, model: DocumentNetwork) -> Score:
-        bounds = model.evaluate(self.dev, DEV_SAMPLES, self.settings.seed)
+        bounds = model.evaluate(self.dev, DEV_SAMPLES, stream(self.settings.seed, "dev noise"))
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
         metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
         if bounds.kl.any():  # a model without draws of h has none

@@ -27,6 +27,7 @@ from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
+from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress
 from varitext.training.trainer import Trainer
@@ -102,7 +103,7 @@ class DocumentUpdate:
         network = self.network.eval().requires_grad_(False)
         if network.free_axes:
             _turn_back(network, earlier)
-        rows = some_rows(np.random.default_rng((self.seed, 2)), documents, 2 * COMPARED)
+        rows = some_rows(np.random.default_rng(stream(self.seed, "documents for axes")), documents, 2 * COMPARED)
         share = documents / (earlier.n_training_documents + documents)
         kl = (1 - share) * earlier.kl_per_dimension + share * kl_per_dimension(network, self.train[rows])
         fitted = replace(

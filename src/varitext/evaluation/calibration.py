@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
+from varitext.evaluation.ties import merge_ties
 
 BINNINGS = ("equal-mass", "equal-width")
 
@@ -130,8 +131,9 @@ def reliability_curve(
     Equal probabilities always share a bin, so that the order of rows does not matter; bins can then differ in mass.
     """
     values, right = _checked(probabilities, labels)
-    upper = _upper_edges(values, bins, binning)
-    bin_of = np.searchsorted(upper, values)  # the first bin whose upper edge is not below
+    merged = merge_ties(values)
+    upper = _upper_edges(merged, bins, binning)
+    bin_of = np.searchsorted(upper, merged)  # the first bin whose upper edge is not below
     count = np.bincount(bin_of, minlength=len(upper))
     used, lower = count > 0, np.concatenate([[0.0], upper[:-1]])
     sums = [np.bincount(bin_of, column, len(upper))[used] for column in (values, right)]
@@ -142,6 +144,7 @@ def risk_coverage(confidence: ArrayLike, right: ArrayLike) -> RiskCoverage:
     """`right` is 0 or 1, or the chance of being right, for each answer."""
     confidence, right = numbers(confidence, "confidences"), _within_0_and_1(right, "values of right")
     same_length(confidences=confidence, right=right)
+    confidence = merge_ties(confidence)
     order = np.argsort(-confidence, kind="stable")
     _, group = np.unique(-confidence[order], return_inverse=True)
     errors = (np.bincount(group, 1 - right[order]) / np.bincount(group))[group]  # every order of tied answers at once
@@ -154,6 +157,7 @@ def top_answers(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -
     scores, right = numbers(scores, "scores"), binary_labels(labels)
     ids, question = question_index(question_ids)
     same_length(scores=scores, labels=right, question_ids=question)
+    scores = merge_ties(scores, question)
     best = np.full(len(ids), -np.inf)
     np.maximum.at(best, question, scores)
     top = scores == best[question]

@@ -6,6 +6,8 @@ among right and among wrong ones. With candidates in the order of p, the best is
 
     p_i prod_{j < i} (1 - p_j)  /  (1 - prod_j (1 - p_j))
 
+and a candidate with p_i = 0 is never, unless all have; then all are with the same probability.
+
 Spread comes from both draws. Where h says nothing it is the labels' alone, and a ranking is still as unsure as its
 probabilities are.
 """
@@ -76,7 +78,7 @@ def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def _best_in_order(p: np.ndarray) -> np.ndarray:
     """The formula above, for p that fall along the last axis; [S, P]."""
-    p = np.clip(p, SMALLEST, 1 - SMALLEST)
+    p = np.minimum(np.where(p[..., :1] > 0, p, SMALLEST), 1 - SMALLEST)
     none_before = np.exp(np.cumsum(np.log1p(-p), -1))
     first = p * np.concatenate([np.ones_like(p[..., :1]), none_before[..., :-1]], -1)
     normalised: np.ndarray = first / first.sum(-1, keepdims=True)
@@ -93,7 +95,7 @@ def _ranks_of_one(p: np.ndarray, draws: int, generator: np.random.Generator) -> 
     """Under one h, [draws, P]. Equal candidates are put in an order anew at every draw."""
     jitter = generator.random((draws, len(p)))
     order = np.lexsort((jitter, np.broadcast_to(-p, jitter.shape)), axis=1)  # [draws, P]
-    in_order = np.clip(p[order], SMALLEST, 1 - SMALLEST)
+    in_order = p[order]
     best = (generator.random((draws, 1)) > np.cumsum(_best_in_order(in_order), 1)[:, :-1]).sum(1, keepdims=True)
     place = np.arange(len(p))
     right = (place == best) | ((place > best) & (generator.random(in_order.shape) < in_order))

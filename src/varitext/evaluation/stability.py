@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from varitext.errors import InputError
+from varitext.evaluation.ties import merge_ties
 from varitext.evaluation.topic_words import PERSISTENCE, TopicWords, jaccard, rank_biased_overlap, topic_words
 from varitext.evaluation.vectors import checked_vectors, unit_rows
 from varitext.records import check_at_least
@@ -115,7 +116,7 @@ def nearest_documents(unit_vectors: np.ndarray, centres: np.ndarray, neighbours:
         block = centres[start : start + BLOCK]
         similarity = unit_vectors[block] @ unit_vectors.T
         similarity[np.arange(len(block)), block] = -np.inf
-        found.append(np.argsort(-similarity, axis=1, kind="stable")[:, :neighbours])
+        found.append(np.argsort(-merge_ties(similarity), axis=1, kind="stable")[:, :neighbours])
     return np.concatenate(found)
 
 

@@ -39,9 +39,9 @@ def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
     starts[1:] = (np.diff(question) != 0) | ~_close(falling[:-1], falling[1:])
     first = np.flatnonzero(starts)
     last = np.append(first[1:], len(falling)) - 1
-    for begin, end in zip(first.tolist(), last.tolist(), strict=True):
-        if end - begin > 1 and not _close(falling[begin], falling[end], WIDEST):
-            _cut_wide(falling, starts, begin, end)
+    wide = (last > first) & ~_close(falling[first], falling[last], WIDEST)
+    for begin, end in zip(first[wide].tolist(), last[wide].tolist(), strict=True):
+        _cut_wide(falling, starts, begin, end)
     merged: np.ndarray = falling[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
     return merged
 

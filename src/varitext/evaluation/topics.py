@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from varitext.evaluation.ties import merge_ties
+
 TOPIC_SHARE = 0.8  # of the text: its words may stand for a topic
 
 
@@ -37,12 +39,12 @@ def rank_topics(
     candidate_names = [names[candidate] for candidate in candidates]
     return [
         _topic(int(number), word_vectors[candidates, number], candidate_names, float(kl[number]), words)
-        for number in np.argsort(-kl)
+        for number in np.argsort(-merge_ties(kl), kind="stable")
     ]
 
 
 def _topic(number: int, weights: np.ndarray, names: list[str], kl: float, words: int) -> Topic:
-    order = np.argsort(-weights, kind="stable")
+    order = np.argsort(-merge_ties(weights), kind="stable")
     first, last = order[:words], order[::-1][:words]
     return Topic(
         number,
@@ -54,8 +56,9 @@ def _topic(number: int, weights: np.ndarray, names: list[str], kl: float, words:
 
 
 def nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
+    """The most similar first; of those that tie (`ties.py`) the one that stands first."""
     lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(query)), 1e-12)
-    similarity = vectors @ query / np.maximum(lengths, 1e-12)
+    similarity = merge_ties(vectors @ query / np.maximum(lengths, 1e-12))
     order = np.argsort(-similarity, kind="stable")[:n]
     return [Neighbour(int(i), float(similarity[i])) for i in order]
 

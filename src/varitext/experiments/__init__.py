@@ -30,6 +30,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "complexity": "complexity",
     "recipes": "recipes",
     "updating": "continued_fits",
+    "topics": "topics",
 }
 
 

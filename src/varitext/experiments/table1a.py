@@ -38,8 +38,10 @@ PAPER_ROWS = (  # in its order
     Row(Setting("fdarn", 50), 90),
     Row(Setting("fdarn", 200), 300),
     Row(Setting("nvdm", 50, "paper"), 60),
+    Row(Setting("nvdm", 50, "paper-network"), 60),
     Row(Setting("nvdm", 50), 30),
     Row(Setting("nvdm", 200, "paper"), 70),
+    Row(Setting("nvdm", 200, "paper-network"), 70),
     Row(Setting("nvdm", 200), 50),
 )
 RCV1_SEEDS = 1  # seventy times as many documents

@@ -24,7 +24,11 @@ PAPER = {
     "Sport": "goals pts teams league team players nhl stats min buf",
     "Policy": "bush resources charles austin bill resolution mr misc piece marc",
 }
-SETTINGS = (Setting("nvdm"), Setting("nvdm", 50, "paper"), Setting("lda"))  # LDA: what its topics are worth beside
+SETTINGS = (
+    Setting("nvdm"),
+    Setting("nvdm", 50, "paper-network"),
+    Setting("lda"),
+)  # LDA: its topics beside
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -36,7 +40,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
     model = fitted_model(NEWSGROUPS, setting, seed, plan)
-    topics = model.topics(WORDS)
+    topics = model.latent_dimensions(WORDS)
     reference = coherence_reference(plan)
     windows = "document" if reference.texts is None else None  # counts have no order of words
     npmi = coherence_record(topics, reference, "npmi", window=windows)
@@ -69,7 +73,7 @@ def matched_topics(model: DocumentModel, wanted: dict[str, list[str]]) -> dict[s
     if not names:
         return {}
     scores = np.stack([weights[places[name]].mean(0) for name in names])  # [topics, 2 K]
-    by_number = {topic.number: topic for topic in model.topics(WORDS)}
+    by_number = {topic.number: topic for topic in model.latent_dimensions(WORDS)}
     found = {}
     for row, column in zip(*linear_sum_assignment(scores, maximize=True), strict=True):
         topic = by_number[column % vectors.shape[1]]

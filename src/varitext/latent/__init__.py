@@ -10,6 +10,7 @@ from varitext.latent.bound import Bound, Draws, LatentModel, draw, elbo, importa
 from varitext.latent.discrete import Bernoullis, Categoricals
 from varitext.latent.divergence import Distribution, kl
 from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
+from varitext.latent.full_gaussian import FullGaussian
 from varitext.latent.gaussian import DiagonalGaussian
 from varitext.latent.local_expectation import LocalLogOdds
 from varitext.latent.score_function import Estimate
@@ -25,6 +26,7 @@ __all__ = [
     "Distribution",
     "Draws",
     "Estimate",
+    "FullGaussian",
     "LatentModel",
     "LocalLogOdds",
     "choose_estimator",

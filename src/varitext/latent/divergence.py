@@ -1,4 +1,4 @@
-"""KL(q || p), whatever q and p are: by formula where both are of one kind, from draws of q otherwise."""
+"""KL(q || p), whatever q and p are: by formula where there is one, from draws of q otherwise."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -7,6 +7,7 @@ from torch import Tensor
 
 from varitext.latent import gaussian
 from varitext.latent.discrete import Bernoullis, Categoricals, bernoulli_kl, categorical_kl
+from varitext.latent.full_gaussian import FullGaussian, full_kl
 from varitext.latent.gaussian import DiagonalGaussian
 
 
@@ -44,22 +45,23 @@ def draw_from(distribution: Distribution, samples: int) -> Tensor:
     raise TypeError(f"a posterior needs rsample or sample: {type(distribution).__name__} has neither")
 
 
-FORMULAS: dict[type, Callable[[Any, Any], Tensor]] = {
-    DiagonalGaussian: gaussian.kl,
-    Bernoullis: bernoulli_kl,
-    Categoricals: categorical_kl,
+FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {
+    (DiagonalGaussian, DiagonalGaussian): gaussian.kl,
+    (FullGaussian, DiagonalGaussian): full_kl,
+    (Bernoullis, Bernoullis): bernoulli_kl,
+    (Categoricals, Categoricals): categorical_kl,
 }
 
 
 def has_formula(q: Distribution, p: Distribution) -> bool:
-    return type(q) is type(p) and type(q) in FORMULAS
+    return (type(q), type(p)) in FORMULAS
 
 
 def kl(q: Distribution, p: Distribution) -> Tensor:
     """KL(q || p) per latent dimension, analytic. Sum over the last axis for the divergence."""
     if not has_formula(q, p):
         raise TypeError(f"no formula for KL({type(q).__name__} || {type(p).__name__}): see kl_from_draws")
-    return FORMULAS[type(q)](q, p)  # [B, K]
+    return FORMULAS[type(q), type(p)](q, p)  # [B, K]
 
 
 def kl_from_draws(q: Distribution, p: Distribution, h: Tensor) -> Tensor:

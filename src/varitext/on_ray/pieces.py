@@ -14,11 +14,12 @@ from scipy.sparse import csr_matrix
 
 from varitext.corpora import CORPORA, Documents
 from varitext.corpora.own_files import folder_or_file
+from varitext.corpora.parquet_files import parquet_batches, parquet_row_groups
 from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.corpora.sources import SourceFile
 from varitext.corpora.streams import stream_files
-from varitext.corpora.text_files import parquet_batches, parquet_row_groups, suffix_of
+from varitext.corpora.text_files import suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
@@ -49,8 +50,8 @@ class Piece:
             yield from stream.texts or ()
             sources += stream.sources
             return
-        for texts, _ in parquet_batches(path, self.path, self.text_column, range(self.first, self.after)):
-            yield from texts
+        for batch in parquet_batches(path, self.path, self.text_column, range(self.first, self.after)):
+            yield from batch.texts
         if self.is_last:
             sources.append(SourceFile(path.name, sha256_of(path)))
 
@@ -76,7 +77,7 @@ def _cut(corpus: str | Path | Documents, part: str, text_column: str | None, doc
         return [replace(whole, first=first, after=end) for first, end in zip([0, *ends], ends, strict=False)]
     if path.name.lower().endswith(".parquet"):
         return _row_groups(whole, parquet_row_groups(path, str(path)), documents)
-    if path.is_dir() or suffix_of(path) in (".jsonl", ".csv", ".parquet", ".txt"):
+    if path.is_dir() or suffix_of(path) in (".jsonl", ".csv", ".tsv", ".parquet", ".txt"):
         return [whole]
     raise InputError(f"{path}: on Ray, documents are texts or shards; counts are quickly read without it")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import Documents, QuestionAnswers, default_protocol
+from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -66,12 +67,13 @@ def write_corpus_report(
 ) -> None:
     """The same for a corpus record, which brings its name, labels and texts."""
     _checked(path)
+    fitted_on = is_fitted_on(model.corpus_, documents)
     write_document_report(
         model,
         documents,
         path,
         record=record or model.perplexity_record(documents),
-        corpus_name=f"{documents.name} ({documents.part})",
+        corpus_name=f"{documents.name} ({'fitted on these' if fitted_on else documents.part})",
         labels=documents.labels,
         titles=documents.texts,
         folder=folder,

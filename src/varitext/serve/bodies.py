@@ -187,6 +187,7 @@ class RankedCandidateShown(BaseModel):
         description="Of being the best right answer, if there is one; over all candidates these sum to one."
     )
     rank_interval: tuple[int, int] = Field(description="Holds its rank under known labels with 90 %.")
+    known: bool = Field(description="Whether it has a word that the model knows; if not, it comes last.")
     words: list[str]
     attention_mean: list[float] | None
     attention_std: list[float] | None

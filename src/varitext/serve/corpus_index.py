@@ -97,27 +97,25 @@ class CorpusIndex:
             vectors.append(model.posterior(content[start : start + BLOCK]).mean)
         self.vectors = np.concatenate(vectors)
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
-        self._topics = strongest_topics(self.vectors, model.topics(TOPIC_WORDS))
+        self._topics = strongest_topics(self.vectors, model.latent_dimensions(TOPIC_WORDS))
         self.state = "ready"
 
 
 def is_here(corpus: dict[str, str], data_dir: Path | None) -> bool:
     """Whether the corpus can be read without any network."""
     from varitext.corpora import CORPORA
+    from varitext.corpora.fitted_corpus import place_of
 
     if spec := CORPORA.get(corpus["name"]):
         return bool(spec.locate(data_dir))
-    return Path(corpus["name"]).exists()
+    return place_of(corpus) is not None
 
 
 def load_training_documents(corpus: dict[str, str], data_dir: Path | None) -> "Documents":
     """Those very documents: a model folder could name any file, and only one with the same fingerprint is shown."""
-    from varitext.corpora import Documents, load
+    from varitext.corpora.fitted_corpus import load_again
 
-    documents = load(corpus["name"], corpus["part"], data_dir, corpus.get("text_column"))
-    if not isinstance(documents, Documents) or documents.sha256 != corpus["sha256"]:
-        raise InputError(f"{corpus['name']} is not what the model was fitted on")
-    return documents
+    return load_again(corpus, corpus["part"], data_dir)
 
 
 def _typical(texts: Sequence[str]) -> str:

@@ -182,11 +182,11 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
 @functools.lru_cache(maxsize=64)
 def topics_by_number(model: DocumentModel) -> dict[int, Topic]:
     """A served model never changes, and ranking its whole vocabulary takes longer than placing a text."""
-    return {topic.number: topic for topic in model.topics(WORDS_OF_A_TOPIC)}
+    return {topic.number: topic for topic in model.latent_dimensions(WORDS_OF_A_TOPIC)}
 
 
 def all_topics(model: DocumentModel, words: int) -> dict[str, Any]:
-    topics = model.topics(words)
+    topics = model.latent_dimensions(words)
     total = max(sum(topic.kl for topic in topics), 1e-12)
     return {"topics": [_without_kl(topic._asdict()) | {"share": max(topic.kl, 0.0) / total} for topic in topics]}
 

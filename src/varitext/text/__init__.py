@@ -1,7 +1,7 @@
 """From texts to sparse counts: the rules for words, the vocabulary, and one pass that learns it and counts."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -16,6 +16,7 @@ from varitext.text.counting import (
     words_of_texts,
     words_of_token_lists,
 )
+from varitext.text.phrases import choose_phrases, phrases_among
 from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, tokenise
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
 
@@ -51,8 +52,25 @@ def count_texts(
     Documents without a known word keep their row, with nothing in it. Memory holds some documents at a time and the
     counts; `processes` shares the work and changes nothing in the result.
     """
-    find_words = words_of_texts(token_rules)
-    return _count(_checked_texts(texts), find_words, vocabulary, vocabulary_rules, processes)
+    phrases: frozenset[str] = frozenset()
+    if token_rules.phrases:
+        if vocabulary is None:
+            texts = list(_checked_texts(texts))  # for they are read twice
+            phrases = find_phrases(texts, token_rules, vocabulary_rules)
+        else:
+            phrases = phrases_among(vocabulary.words)
+    find_words = words_of_texts(token_rules, phrases)
+    of_ngrams = token_rules.longest_ngram > 1
+    return _count(_checked_texts(texts), find_words, vocabulary, vocabulary_rules, processes, of_ngrams)
+
+
+def find_phrases(texts: Iterable[str], token_rules: TokenRules, vocabulary_rules: VocabularyRules) -> frozenset[str]:
+    """The pairs of words that belong together in these texts."""
+    with_pairs = replace(token_rules, phrases=False, shortest_ngram=1, longest_ngram=2)
+    ids = GrowingIds()
+    counts = _stack(count_chunks(texts, words_of_texts(with_pairs), ids, 1), ids.__len__)
+    tokens = np.bincount(counts.indices, counts.data, len(ids))
+    return choose_phrases(list(ids), tokens, vocabulary_rules.stop_word_set())
 
 
 def count_tokens(
@@ -71,6 +89,7 @@ def _count(
     vocabulary: Vocabulary | None,
     rules: VocabularyRules,
     processes: int,
+    of_ngrams: bool = False,
 ) -> Counted:
     if processes < 1:
         raise InputError(f"processes must be at least 1, not {processes}")
@@ -79,7 +98,7 @@ def _count(
         return Counted(_stack(chunks, vocabulary.__len__), vocabulary)
     ids = GrowingIds()
     counts = _stack(count_chunks(documents, find_words, ids, processes), ids.__len__)
-    return choose_vocabulary(counts, list(ids), rules)
+    return choose_vocabulary(counts, list(ids), rules, of_ngrams=of_ngrams)
 
 
 def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> csr_matrix:
@@ -92,7 +111,11 @@ def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> csr_matri
 
 
 def choose_vocabulary(
-    counts: csr_matrix, words: Sequence[str], rules: VocabularyRules, learn_from: np.ndarray | None = None
+    counts: csr_matrix,
+    words: Sequence[str],
+    rules: VocabularyRules,
+    learn_from: np.ndarray | None = None,
+    of_ngrams: bool = False,
 ) -> Counted:
     """Choose from the words counted and keep only their columns; the rules see the documents `learn_from`, or all."""
     seen = counts if learn_from is None else counts[learn_from]
@@ -100,7 +123,7 @@ def choose_vocabulary(
         raise InputError("there are no documents to learn a vocabulary from")
     tokens = np.bincount(seen.indices, seen.data, len(words))
     documents = np.bincount(seen.indices, minlength=len(words))
-    chosen = choose_words(WordStatistics(words, documents, tokens), seen.shape[0], rules)
+    chosen = choose_words(WordStatistics(words, documents, tokens), seen.shape[0], rules, of_ngrams)
     if not len(chosen):
         raise InputError(f"no word of the {seen.shape[0]} documents passes the rules for words and vocabulary")
     return Counted(_select_columns(counts, chosen), Vocabulary(tuple(words[place] for place in chosen)))

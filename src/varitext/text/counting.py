@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from varitext.text.ascii_text import Occurrences, WordIds, plain_occurrences
-from varitext.text.tokens import TokenRules, is_plain, simplify, tokenise_simple
+from varitext.text.phrases import join_phrases
+from varitext.text.tokens import TokenRules, is_plain, simplify, tokenise, tokenise_simple
 
 CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
 TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
@@ -54,7 +55,9 @@ class KnownIds(dict[str, int]):
 FindWords = Callable[[list[Any], WordIds], Occurrences]  # of documents of one kind: texts, or lists of words
 
 
-def words_of_texts(rules: TokenRules) -> FindWords:
+def words_of_texts(rules: TokenRules, phrases: frozenset[str] = frozenset()) -> FindWords:
+    if rules.longest_ngram > 1 or phrases:
+        return partial(_runs_of_texts, rules, phrases)
     return partial(_words_of_texts, rules)  # a partial and not a closure, so that it can go to another process
 
 
@@ -66,6 +69,14 @@ def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurr
     other_words = words_of_token_lists([tokenise_simple(texts[place], rules) for place in other_places], ids)
     documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
     return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
+
+
+def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:
+    """n-grams and phrases are made of lists of words."""
+    token_lists = [tokenise(text, rules) for text in texts]
+    if phrases:
+        token_lists = [join_phrases(words, phrases) for words in token_lists]
+    return words_of_token_lists(token_lists, ids)
 
 
 def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurrences:

@@ -1,7 +1,7 @@
 """Which words are counted: the rules that choose them, and the list that results."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from varitext.errors import InputError
 from varitext.files import read_text, write_text
-from varitext.records import check_at_least, check_choice, check_types, record_from_dict
+from varitext.records import check_at_least, check_types, record_from_dict
+from varitext.text.phrases import SPACE
+from varitext.text.stop_words import check_languages, stop_words_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,21 +26,25 @@ class VocabularyRules:
     A word must stand in `minimum_documents` documents, or in one of every hundred if that is less: a corpus of fewer
     than 200 documents keeps all its words. It must not stand in more than `maximum_document_share` of them, from 20
     documents on. `skip_most_frequent` leaves out that many of the most frequent words of all (the paper: 50).
-    `stop_words` are scikit-learn's English ones, or none.
+    `stop_words` are scikit-learn's English ones, none, those of other languages by name ("german,french"), or words of
+    one's own.
     """
 
     size: int = 10_000
     minimum_documents: int = 3
     maximum_document_share: float = 0.5
     skip_most_frequent: int = 0
-    stop_words: str = "english"
+    stop_words: str | tuple[str, ...] = "english"
 
     def __post_init__(self) -> None:
+        if isinstance(self.stop_words, (list, set, frozenset)):
+            object.__setattr__(self, "stop_words", tuple(self.stop_words))
         check_types(self)
         check_at_least("size", self.size, 1)
         check_at_least("minimum_documents", self.minimum_documents, 1)
         check_at_least("skip_most_frequent", self.skip_most_frequent, 0)
-        check_choice("stop_words", self.stop_words, ("english", "none"))
+        if isinstance(self.stop_words, str):
+            check_languages(self.stop_words)
         if not 0 < self.maximum_document_share <= 1:
             raise InputError(f"maximum_document_share must be above 0 and at most 1, not {self.maximum_document_share}")
 
@@ -48,6 +54,9 @@ class VocabularyRules:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "VocabularyRules":
         return record_from_dict(cls, values)
+
+    def stop_word_set(self) -> Set[str]:
+        return stop_words_of(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
 
     def fewest_documents(self, documents: int) -> int:
         return min(self.minimum_documents, max(1, documents // 100))
@@ -130,8 +139,10 @@ class WordStatistics:
         return among[np.argsort(-self.tokens[among], kind="stable")][:number]
 
 
-def choose_words(statistics: WordStatistics, corpus_size: int, rules: VocabularyRules) -> "np.ndarray":
-    """The places of the words that `rules` choose, most frequent first."""
+def choose_words(
+    statistics: WordStatistics, corpus_size: int, rules: VocabularyRules, of_ngrams: bool = False
+) -> "np.ndarray":
+    """The places of the words that `rules` choose, most frequent first; no n-gram may have a stop word in it."""
     import numpy as np
 
     documents = statistics.documents
@@ -139,18 +150,12 @@ def choose_words(statistics: WordStatistics, corpus_size: int, rules: Vocabulary
     suitable &= documents <= rules.most_documents(corpus_size)
     if rules.skip_most_frequent:
         suitable[statistics.most_frequent(rules.skip_most_frequent, np.arange(len(documents)))] = False
-    stop_words = _stop_words(rules.stop_words)
+    stop_words = rules.stop_word_set()
     candidates = [
         place
         for place in np.flatnonzero(suitable).tolist()
-        if (word := statistics.words[place]) not in stop_words and is_line(word)
+        if (word := statistics.words[place]) not in stop_words
+        and is_line(word)
+        and not (of_ngrams and not stop_words.isdisjoint(word.split(SPACE)))
     ]
     return statistics.most_frequent(rules.size, np.array(candidates, dtype=np.int64))
-
-
-def _stop_words(name: str) -> frozenset[str]:
-    if name == "none":
-        return frozenset()
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return frozenset(ENGLISH_STOP_WORDS)

@@ -20,6 +20,7 @@ from varitext.errors import InputError, TrainingDiverged
 from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
+from varitext.runtime.randomness import stream
 from varitext.training.averaging import WeightAverage
 from varitext.training.checkpoint import Learner, Snapshot, load_checkpoint, save_checkpoint, with_prefix
 from varitext.training.settings import (
@@ -65,7 +66,7 @@ class Trainer:
 
     def train(self, resume: bool = False) -> TrainingState:
         """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
-        with seeded(self.settings.seed, self.device), Interruption() as interruption:
+        with seeded(stream(self.settings.seed, "training noise"), self.device), Interruption() as interruption:
             resumed = self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists()))
             if resumed and self.checkpoint:
                 self._restore(load_checkpoint(self.checkpoint))
@@ -196,7 +197,7 @@ class Trainer:
     def _own_score(self) -> Score:
         self.model.eval()
         # its own noise: how often the score is taken must not change the run
-        with seeded(self.settings.seed + 1, self.device), torch.no_grad(), self._averaged():
+        with seeded(stream(self.settings.seed, "dev noise"), self.device), torch.no_grad(), self._averaged():
             score = self.task.score(self.model)
         self.model.train()
         return score

@@ -35,7 +35,7 @@ def main() -> None:
         model.save(Path(folder) / "model")
         files = {file.name: base64.b64encode(file.read_bytes()).decode() for file in Path(folder, "model").iterdir()}
     stored = {"files": files, "counts": counts[:3].toarray().tolist(), "vectors": model.transform(counts[:3]).tolist()}
-    stored["topics"] = [list(topic.words) for topic in model.topics(3)]
+    stored["topics"] = [list(topic.words) for topic in model.latent_dimensions(3)]
     path.write_text(json.dumps(stored) + "\n")
 
 

@@ -566,7 +566,7 @@ def test_every_system_is_a_ranker_with_a_folder(model, features, tmp_path, monke
 
 def test_counts_of_unknown_words_reach_the_network():
     """Names that training never saw are one number to it; which of them are shared, only counts can tell."""
-    asked = corpus(question("1", "who was plugh ?", ("plugh", 1), ("xyzzy", 0)))
+    asked = corpus(question("1", "who was plugh ?", ("the plugh", 1), ("the xyzzy", 0)))
     settings = QUICK | {"learning_rate": 1e-2, "epochs": 4}
     without = AnswerRanker("deep_cnn", **settings).fit(TRAIN, DEV).predict_proba(asked)
     inside = AnswerRanker("deep_cnn", features="overlap", **settings).fit(TRAIN, DEV).predict_proba(asked)

@@ -178,13 +178,14 @@ def test_every_model_learns_and_says_what_it_has_learned(fitted, name):
     model = fitted[name]
     record = model.perplexity_record(topic_documents(100, seed=1))
     assert record.kind == "bound" and record.ratio_to_unigram < 0.97
-    assert record.iwae_per_document_perplexity < record.per_document_perplexity
+    # to rounding: of a posterior that is sure of one choice both bounds are the same number
+    assert record.iwae_per_document_perplexity < (1 + 1e-6) * record.per_document_perplexity
     posterior = model.posterior(COUNTS)
     assert posterior.mean.shape == (200, 16 if name == "nvdm_categorical" else 4) == posterior.std.shape
     assert (posterior.mean >= 0).all() and (posterior.mean <= 1).all() and np.isfinite(posterior.std).all()
     assert model.get_feature_names_out().shape == posterior.mean.shape[1:]
     assert (model.kl_per_dimension_ >= 0).all() and model.kl_per_dimension_.max() > 0.01
-    assert len(model.topics(3)) == posterior.mean.shape[1] and len(model.similar_words("word1", 4)) == 4
+    assert len(model.latent_dimensions(3)) == posterior.mean.shape[1] and len(model.similar_words("word1", 4)) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -128,7 +128,7 @@ def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
     posterior = model.posterior(COUNTS)
     np.testing.assert_allclose(posterior.mean.sum(1), 1, rtol=1e-5)
     assert not posterior.std.any() and (model.kl_per_dimension_ > 0.05).all()
-    assert [topic.kl for topic in model.topics()] == sorted(model.kl_per_dimension_, reverse=True)
+    assert [topic.kl for topic in model.latent_dimensions()] == sorted(model.kl_per_dimension_, reverse=True)
     assert "dev_kl" not in model.history_[-1]
     model.save(tmp_path / "model")
     again = DocumentModel.load(tmp_path / "model")

@@ -15,6 +15,7 @@ from varitext.batches.counts import CountBatch, drop_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents.axes import readable_axes
 from varitext.models.documents.nvdm import NVDM
+from varitext.models.documents.recipe import DocumentObjective
 
 COUNTS = topic_documents(documents=40, words=20)
 
@@ -162,15 +163,24 @@ def test_word_dropout_takes_the_share_it_says_on_average():
 
 @pytest.mark.parametrize("documents", [2, 40, 300, 5_000, 11_000, 100_000, 3_000_000])
 def test_recipes_fit_any_size_of_corpus(documents):
-    for preset in ("paper", "recommended"):
+    for preset in ("paper", "paper-network", "recommended"):
         settings = NVDM.recipe(preset, documents, 50.0).training
         assert 8 <= settings.epochs <= 100 and 32 <= settings.batch_size <= 256 and settings.patience >= 5
 
 
-@pytest.mark.parametrize("preset", ["paper", "recommended"])
+@pytest.mark.parametrize("preset", ["paper", "paper-network", "recommended"])
 @pytest.mark.parametrize("updates", ["joint", "alternating"])
 def test_both_presets_learn_with_both_kinds_of_updates(preset, updates):
     counts = topic_documents(400)
     model = DocumentModel(latent_dim=4, preset=preset, updates=updates, epochs=25, learning_rate=5e-3, threads=1)
     record = model.fit(counts).perplexity_record(topic_documents(200, seed=1))
     assert record.ratio_to_unigram < 0.75
+
+
+def test_the_preset_of_the_paper_is_its_objective():
+    """The plain bound: neither weights by length nor dropped words; both sides in turn, one sample."""
+    recipe = NVDM.recipe("paper", 10_000, 100.0)
+    assert recipe.objective == DocumentObjective(length_exponent=0.0, word_dropout=0.0)
+    assert (recipe.training.updates, recipe.training.samples) == ("alternating", 1)
+    same = NVDM.recipe("paper-network", 10_000, 100.0)
+    assert same.architecture == recipe.architecture and same.objective != recipe.objective

@@ -224,7 +224,7 @@ def test_it_learns_and_is_evaluated():
     assert record.per_document_perplexity == pytest.approx(np.exp(-(exact / lengths).mean()), rel=0.03)
     vectors = model.posterior(held_out)
     assert ((vectors.mean >= 0) & (vectors.mean <= 1)).all() and (vectors.std <= 0.5).all()
-    assert len(model.topics()) == 4
+    assert len(model.latent_dimensions()) == 4
 
 
 def test_what_it_cannot_do_is_said():

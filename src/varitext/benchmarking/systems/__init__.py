@@ -80,7 +80,7 @@ SYSTEMS = {
         "contextualized-topic-models",
         "neural",
         DRAWN_FIGURE,
-        "its defaults: 100 epochs",
+        "inputs of unit length, as its embeddings have; its defaults: 100 epochs",
         NO_DEPENDENCIES,
     ),
     "plain": Known("plain PyTorch NVDM", "plain_nvdm", "torch", "torch", "neural", DRAWN_FIGURE, "dense, 60 epochs"),

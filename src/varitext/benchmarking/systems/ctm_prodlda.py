@@ -1,8 +1,12 @@
 """contextualized-topic-models: its ProdLDA, with its own training loop and defaults.
 
-The package wants embeddings of the documents. Given the counts themselves in their place, its `ZeroShotTM` is ProdLDA
-on bags of words: the inference network reads the counts, nothing else. The module that has it needs matplotlib and
-wordcloud, but neither of sentence-transformers nor of the rest that the package depends on.
+The package wants embeddings of the documents. Given log counts of unit length in their place, its `ZeroShotTM` is
+ProdLDA on bags of words: the inference network reads these, nothing else. Embeddings of sentences have unit length too,
+and the network, whose log variance has no bounds, is made for such: raw counts give a few long documents a KL of
+millions. Its decoder ends in a batch norm without scale and bias (`affine=False`), so that all words are equally likely
+on average: its perplexity can hardly come near to the unigram's, whatever the settings.
+
+The module needs matplotlib and wordcloud, but neither sentence-transformers nor the rest that the package depends on.
 """
 
 import contextlib
@@ -16,6 +20,7 @@ from contextualized_topic_models.models.ctm import ZeroShotTM
 from scipy.sparse import csr_matrix
 from torch import Tensor
 from torch.distributions import Normal
+from torch.nn import functional
 
 from varitext.benchmarking.systems import Setting
 from varitext.benchmarking.systems.drawn_bound import drawn_bounds
@@ -26,9 +31,13 @@ class CTMProdLDA:
         self.setting = setting
 
     def read(self, counts: csr_matrix) -> CTMDataset:
-        """Counts twice, but in memory once: as words and as what the inference network reads."""
+        """As what the inference network reads, and as words to explain."""
         rows = counts.toarray().astype(np.float32)
-        return CTMDataset(rows, rows, {number: str(number) for number in range(counts.shape[1])})
+        return CTMDataset(
+            network_input(torch.from_numpy(rows)).numpy(),
+            rows,
+            {number: str(number) for number in range(counts.shape[1])},
+        )
 
     def fit(self, documents: CTMDataset) -> None:
         torch.manual_seed(self.setting.seed)
@@ -54,12 +63,17 @@ class CTMProdLDA:
         return drawn_bounds(self._posterior, prior, self._log_words, counts)
 
     def _posterior(self, documents: Tensor) -> Normal:
-        mean, log_variance = self.model.model.get_posterior(documents, documents)
+        mean, log_variance = self.model.model.get_posterior(documents, network_input(documents))
         return Normal(mean, (0.5 * log_variance).exp())
 
     def _log_words(self, h: Tensor) -> Tensor:
         network = self.model.model
         return torch.log_softmax(network.beta_batchnorm(torch.softmax(h, -1) @ network.beta), -1)
+
+
+def network_input(counts: Tensor) -> Tensor:
+    """Log counts, each document of unit length, [B, V]."""
+    return functional.normalize(torch.log1p(counts), dim=1)
 
 
 @contextlib.contextmanager

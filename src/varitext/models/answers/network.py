@@ -44,6 +44,11 @@ class AnswerNetwork(nn.Module):
         super().__init__()
         self.word_vectors = WordEmbedding(vocabulary_size, embedding_dim, fixed_words)
 
+    @property
+    def counts_shared_words(self) -> bool:
+        """Whether a word counts that the question has too, though the vocabulary has it not."""
+        return bool(self.pair_columns)
+
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         """The log odds that each answer is right, [S, P], for h of shape [S, P, K]."""
         raise NotImplementedError

@@ -37,6 +37,7 @@ CHUNK = 256  # sentences at once
 class ParagraphVectors(AnswerScorer):
     """Ranks by the cosine of paragraph vectors; a sentence without a known word has the cosine 0 with all others."""
 
+    counts_shared_words = False
     word_rows: Tensor  # [V, D]   u
     kept: Tensor  # [V]   c
     noise: Tensor  # [noise]

@@ -33,6 +33,7 @@ class AnswerScorer(nn.Module):
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these
     parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
+    counts_shared_words = True  # whether a word counts that the question has too, though the vocabulary has it not
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
 

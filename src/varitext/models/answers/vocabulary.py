@@ -11,6 +11,7 @@ from varitext.batches.pairs import reading_form
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 from varitext.errors import InputError
+from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 
@@ -39,7 +40,7 @@ def learn_words(
     tally = _word_tally(train)
     words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
     vectors = _source_vectors(source, words, dim, unseen)
-    start = None if vectors is None else vectors_for(words, vectors, seed)
+    start = None if vectors is None else vectors_for(words, vectors, stream(seed, "initial word vectors"))
     known = np.zeros(len(words), bool) if start is None else start.is_known
     repeated = np.array([tally[word] > 1 for word in words], bool)
     kept = np.concatenate([np.flatnonzero(repeated & ~known), np.flatnonzero(known)])

@@ -25,12 +25,13 @@ class DocumentEntry(ModelEntry):
 
 
 DOCUMENT_MODELS = {
-    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper")),
+    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper", "paper-network")),
     "nvdm_categorical": DocumentEntry(
         "NVDM of choices",
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
         estimators=("leave_one_out", "nvil", "exact"),
     ),
+    "nvdm_polya": DocumentEntry("NVDM of bursts", f"{ROOM}.nvdm_polya:NVDMPolya"),
     "nvdm_softmax": DocumentEntry("NVDM of topic shares", f"{ROOM}.nvdm_softmax:NVDMSoftmax"),
     "sbn": DocumentEntry("SBN", f"{ROOM}.sbn:SBN", ("recommended", "paper"), BERNOULLI),
     "fdarn": DocumentEntry("fDARN", f"{ROOM}.fdarn:FDARN", ("recommended", "paper"), BERNOULLI),

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
+from varitext.corpora.sharded_counts import Counts
 from varitext.latent import DiagonalGaussian, Distribution, Estimate, choose_estimator
 from varitext.models.documents.axes import readable_axes
 from varitext.models.documents.bounds import LOWER_BOUND, DocumentBounds, EstimateKind, document_bounds
@@ -127,6 +128,9 @@ class DocumentNetwork(nn.Module):
         if (decoder := self.linear_decoder()) is not None:
             with torch.no_grad():
                 decoder.bias.copy_(self.word_log_frequencies)
+
+    def learn_cooccurrence(self, counts: Counts) -> None:
+        """A place for a model to see which words stand together; called once, before training."""
 
     # In training and evaluation
 

@@ -9,6 +9,7 @@ import torch
 from varitext.batches.counts import CountBatches
 from varitext.latent import LatentModel, draw
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 
 LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 
@@ -50,7 +51,7 @@ def document_bounds(
     """Both bounds of every document; the same seed gives the same values."""
     batch_size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, counts.shape[1]))))
     rows, by_dimension = [], []
-    with seeded(seed, device):
+    with seeded(stream(seed, "evaluation noise"), device):
         for batch in CountBatches(counts, device).in_order(batch_size):
             draws = draw(model, batch, samples)
             bound = draws.elbo()

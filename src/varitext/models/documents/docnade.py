@@ -35,6 +35,7 @@ from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact
 from varitext.models.documents.information import direction_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 from varitext.training.settings import TrainingSettings
 
 LARGEST_LOGITS = 2**23  # places x words held at once: 32 MB
@@ -98,7 +99,7 @@ class DocNADE(DocumentNetwork):
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         """One order for every five samples that others draw. The bound is the mean over orders of log p."""
         orders = max(1, samples // SAMPLES_PER_ORDER)
-        with seeded(seed, self.bias.device):
+        with seeded(stream(seed, "evaluation noise"), self.bias.device):
             batches = CountBatches(counts, self.bias.device).in_order(256)
             found = torch.cat([self.log_probability(batch, orders) for batch in batches], 1).double()  # [O, D]
         mixture = found.logsumexp(0) - math.log(orders)

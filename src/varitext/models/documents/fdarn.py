@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.models.documents.binary import BernoulliNetwork, Encoding
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 
 PRIOR_DRAWS = 2000
 
@@ -29,6 +30,6 @@ class FDARN(BernoulliNetwork):
 
     def prior_probabilities(self) -> Tensor:
         """From draws, always the same ones: there is no formula for these either."""
-        with seeded(0, self.prior_bias.device):
+        with seeded(stream(0, "evaluation noise"), self.prior_bias.device):
             draws = AutoregressiveBernoullis(self.prior_bias, self.prior_weights).sample(PRIOR_DRAWS)
         return draws.mean(0)

@@ -25,6 +25,7 @@ from varitext.models.documents.information import proportion_information
 from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 from varitext.training.settings import TrainingSettings
 
 ROUNDS = 10  # how often the held-out documents are looked at
@@ -73,7 +74,7 @@ class LDA(DocumentNetwork):
         self.alpha.copy_(torch.from_numpy(np.asarray(sampler.alpha, np.float64)))
 
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        with seeded(seed, self.alpha.device):
+        with seeded(stream(seed, "evaluation noise"), self.alpha.device):
             bounds = lda_bounds(self._topic_prior(), counts, samples)
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
         # one KL for all topics together: theta sums to one, so it has no parts that would add up

@@ -22,6 +22,7 @@ With many words most of the work is the softmax over all of them. Training may t
 (`sampled_softmax.py`); evaluation always has the exact one.
 """
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -136,16 +137,25 @@ class NVDM(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """How to fit a corpus of this size; docs/nvdm.md says what each choice is worth."""
-        return _paper_recipe() if preset == "paper" else _recommended_recipe(documents, words_per_document)
+        if preset == "recommended":
+            return _recommended_recipe(documents, words_per_document)
+        return _paper_recipe() if preset == "paper" else _paper_network_recipe()
 
 
 def _paper_recipe() -> Recipe:
-    """The paper's networks, one sample, Adam. What it does not state (rates, regularisation) is ours."""
+    """The paper's networks and objective, one sample, Adam, alternating updates. What it does not state is ours."""
     return Recipe(
         architecture={"inference": "words", "activation": "relu", "softmax": None},
-        training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15),
-        objective=DocumentObjective(length_exponent=0.7, word_dropout=0.7),
+        training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15, updates="alternating"),
+        objective=DocumentObjective(),
     )
+
+
+def _paper_network_recipe() -> Recipe:
+    """The paper's networks with our objective: documents weighted by length, word dropout, joint updates."""
+    paper = _paper_recipe()
+    training = dataclasses.replace(paper.training, updates="joint")
+    return Recipe(paper.architecture, training, DocumentObjective(length_exponent=0.7, word_dropout=0.7))
 
 
 def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:

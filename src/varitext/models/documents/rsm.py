@@ -31,6 +31,7 @@ from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact
 from varitext.models.documents.information import bernoulli_kl_per_unit
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import stream
 from varitext.training.settings import TrainingSettings
 
 CHAINS = 128
@@ -134,7 +135,7 @@ class RSM(DocumentNetwork):
         unnormalised = torch.cat([self.log_unnormalised(batch) for batch in batches]).double().cpu().numpy()
         lengths = np.asarray(counts.sum(1), np.float64).ravel()
         chains, bridges = max(50, 10 * samples), max(1, samples // 5)
-        with seeded(seed, self.word_bias.device):
+        with seeded(stream(seed, "evaluation noise"), self.word_bias.device):
             log_z = self.log_partition(round(lengths.max()), chains, bridges)
         bounds = exact_bounds(unnormalised - log_z.at(lengths), counts, self.latent_dim)
         return bounds._replace(standard_errors=log_z.standard_error_at(lengths), drawn=chains)

@@ -8,6 +8,7 @@ import numpy as np
 from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import Question
 from varitext.errors import InputError
+from varitext.evaluation.ties import merge_ties
 from varitext.report.answers.evaluated import EvaluatedAnswers
 
 QUESTIONS = 6
@@ -51,7 +52,7 @@ class QuestionHeat(NamedTuple):
 
 def attention_heat(evaluated: EvaluatedAnswers, number: int = QUESTIONS) -> list[QuestionHeat]:
     """Questions that count, chosen by `RULE`; none for a model without attention."""
-    surest_first = np.argsort(-evaluated.top.confidence, kind="stable")
+    surest_first = np.argsort(-merge_ties(evaluated.top.confidence), kind="stable")
     places = np.unique(np.linspace(0, len(surest_first) - 1, min(number, len(surest_first))).round().astype(int))
     ids = evaluated.top.question_ids[surest_first[places]].tolist()
     return list(_heats(evaluated, [evaluated.question_by_id[one] for one in ids]))

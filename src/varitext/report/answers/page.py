@@ -38,7 +38,7 @@ def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Pa
         heats=attention_heat(evaluated),
         rule=RULE,
         model=ranker.model,
-        smoothing=ranker.smoothing,
+        smoothing=ranker.settings.recipe.smoothing,
         has_latent=evaluated.has_latent,
         n_samples=evaluation.n_samples,
         per_word=PER_GROUP,

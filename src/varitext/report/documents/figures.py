@@ -26,16 +26,18 @@ class EvaluatedDocuments(NamedTuple):
 def _map(evaluated: EvaluatedDocuments) -> Figure:
     model, sample = evaluated
     colour = "label" if sample.labels else "strongest topic"
-    return chart_figure(f"Documents, coloured by {colour}", [document_map(sample, model.topics(), model.seed)], WIDE)
+    return chart_figure(
+        f"Documents, coloured by {colour}", [document_map(sample, model.latent_dimensions(), model.seed)], WIDE
+    )
 
 
 def _topics(evaluated: EvaluatedDocuments) -> Figure:
-    return topic_figure(evaluated.model.topics())
+    return topic_figure(evaluated.model.latent_dimensions())
 
 
 def _posteriors(evaluated: EvaluatedDocuments) -> Figure:
     model, sample = evaluated
-    topics, examples = model.topics(), choose_examples(sample)
+    topics, examples = model.latent_dimensions(), choose_examples(sample)
     axis, charts = common_axis(examples, sample), []
     for example in examples:
         titled = axis._replace(title=f"a document of {example.words:,} words")
@@ -49,7 +51,7 @@ def _training(evaluated: EvaluatedDocuments) -> Figure | None:
 
 
 def _units(evaluated: EvaluatedDocuments) -> Figure:
-    topics = evaluated.model.topics()
+    topics = evaluated.model.latent_dimensions()
     title = f"Latent units: {active_units(topics)} of {len(topics)} carry information"
     return chart_figure(title, [latent_units(topics)], WIDE)
 

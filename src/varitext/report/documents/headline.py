@@ -2,16 +2,33 @@
 
 from varitext import paper
 from varitext.corpora.documents import Documents
+from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.facts import Fact, Tile, duration, fingerprint, why_stopped
 
+MOST_TILES = 9  # the large one, and eight that fit beside it
 
-def document_tiles(record: PerplexityRecord, published: int | None = None) -> list[Tile]:
-    """The first is shown large."""
+
+def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
+    """The first is shown large: a perplexity of documents that the model has not learned from."""
     low, high = record.per_document_interval_95
     interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
+    published = paper_perplexity(model, source)
     hero = Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval)
+    if source is not None and is_fitted_on(model.corpus_, source):
+        tiles = [_held_out(model), *_tiles_of(record, hero._replace(name="fitted on these"), published)]
+    else:
+        tiles = _tiles_of(record, hero, published)
+    return tiles[:MOST_TILES]
+
+
+def _held_out(model: DocumentModel) -> Tile:
+    note = f"of {model.n_dev_documents_:,} documents that the fit held out; lower is better"
+    return Tile("held-out perplexity", f"{model.dev_perplexity_:,.1f}", note)
+
+
+def _tiles_of(record: PerplexityRecord, hero: Tile, published: int | None) -> list[Tile]:
     unigram = Tile("unigram", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies alone, per document")
     in_paper = [] if published is None else [Tile("the paper", f"{published:,}", "the same model, size and documents")]
     ratio = Tile("ratio to unigram", f"{record.ratio_to_unigram:.3f}", "the lower, the more the model has learned")
@@ -25,8 +42,8 @@ def document_tiles(record: PerplexityRecord, published: int | None = None) -> li
         "importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document"
     )
     kl = Tile("KL per word", f"{record.kl_per_word:.3f}", "nats that the latent vector costs")
-    samples = [] if in_paper else [Tile("samples", f"{record.n_samples:,}", "draws of h per document")]  # eight fit
-    return [hero, tighter, unigram, *in_paper, ratio, corpus, kl, documents, words, *samples]
+    samples = Tile("samples", f"{record.n_samples:,}", "draws of h per document")
+    return [hero, tighter, unigram, *in_paper, ratio, corpus, kl, documents, words, samples]
 
 
 def document_facts(model: DocumentModel, corpus_name: str, source: Documents | None) -> list[Fact]:

@@ -8,7 +8,7 @@ from varitext.evaluation.map_layout import FEWEST_FOR_NEIGHBOURS
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.topics import Topic
 from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
-from varitext.report.documents.headline import document_facts, document_tiles, paper_perplexity
+from varitext.report.documents.headline import document_facts, document_tiles
 from varitext.report.documents.latent_units import active_units, latent_units
 from varitext.report.documents.map import document_map
 from varitext.report.documents.sample import DocumentSample
@@ -30,12 +30,12 @@ def document_page(
     folder: Path | None = None,
 ) -> str:
     """The report as one HTML text; `source` and `folder` are where the documents and the model come from, if known."""
-    topics, examples = model.topics(), choose_examples(sample)
+    topics, examples = model.latent_dimensions(), choose_examples(sample)
     axis = common_axis(examples, sample)
     return render(
         "documents.html",
         name=corpus_name,
-        tiles=document_tiles(record, paper_perplexity(model, source)),
+        tiles=document_tiles(model, record, source),
         facts=document_facts(model, corpus_name, source),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,

@@ -72,7 +72,7 @@ def save_figures(
 def _compact(tag: str) -> str:
     """Places in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
     if tag.startswith("<g id="):
-        return "<g>"
+        return "<g/>" if tag.endswith("/>") else "<g>"  # an empty group closes itself
     tag = PLACES.sub(_rounded, re.sub(r' transform="rotate\(-0[^"]*"', "", tag))
     return re.sub(r"M (\S+) (\S+) L [\d. ]+", r"M\1 \2h0", tag) if DOTS in tag else tag
 

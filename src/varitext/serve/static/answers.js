@@ -62,7 +62,8 @@ function row(candidate, of) {
     element("span", { class: "rank", "aria-label": `rank ${candidate.rank}` }, String(candidate.rank)),
     share("right", candidate.probability),
     share("best", candidate.probability_best),
-    interval(candidate, of));
+    interval(candidate, of),
+    candidate.known ? null : element("span", { class: "figure" }, element("span", { class: "name" }, "no known word")));
   return element("li", {}, head, sentence(candidate));
 }
 

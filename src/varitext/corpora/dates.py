@@ -1,0 +1,72 @@
+"""A column of dates: written in one of the usual ways, the same way in every row."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from varitext.errors import InputError
+
+FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d-%b-%Y")
+BOTH_WAYS = ("%m/%d/%Y", "%d/%m/%Y")
+
+
+def parse_dates(values: Sequence[Any], column: str, where: str) -> tuple[datetime | None, ...]:
+    """Each row's date, without a time zone (in UTC, if one was given); None where there is none that can be read.
+
+    Of all ways to write a date the one that reads most rows is taken for the whole column.
+    """
+    readers: dict[str, Callable[[str], datetime]] = {"ISO": _iso, "RFC 2822": parsedate_to_datetime}
+    readers |= {pattern: _by_pattern(pattern) for pattern in FORMATS}
+    found = {name: [_read(value, reader) for value in values] for name, reader in readers.items()}
+    n_read = {name: sum(one is not None for one in dates) for name, dates in found.items()}
+    best = max(n_read, key=lambda name: n_read[name])
+    _report(values, found[best], column, where)
+    if (
+        best in BOTH_WAYS
+        and len({n_read[name] for name in BOTH_WAYS}) == 1
+        and found[BOTH_WAYS[0]] != found[BOTH_WAYS[1]]
+    ):
+        warnings.warn(
+            f"{where}: dates in {column!r} are read as month/day/year; 2026-01-31 leaves no doubt", stacklevel=4
+        )
+    return tuple(found[best])
+
+
+def _report(values: Sequence[Any], dates: Sequence[datetime | None], column: str, where: str) -> None:
+    unread = [row for row, one in enumerate(dates) if one is None]
+    if not unread:
+        return
+    shown = f"row {unread[0] + 1} has {str(values[unread[0]])[:40]!r}"
+    if len(unread) == len(dates):
+        raise InputError(f"{where}: column {column!r} has no date that can be read, such as 2026-01-31; {shown}")
+    many = "dates" if len(unread) > 1 else "date"
+    warnings.warn(f"{where}: {len(unread):,} {many} in {column!r} cannot be read ({shown})", stacklevel=5)
+
+
+def _read(value: Any, reader: Callable[[str], datetime]) -> datetime | None:
+    if isinstance(value, datetime):
+        return _without_zone(value)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        return _without_zone(reader(str(value).strip()))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _iso(text: str) -> datetime:
+    if text.isdigit() and len(text) != 8:  # a bare number, such as a year
+        raise ValueError
+    return datetime.fromisoformat(text)
+
+
+def _by_pattern(pattern: str) -> Callable[[str], datetime]:
+    return lambda text: datetime.strptime(text, pattern)
+
+
+def _without_zone(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

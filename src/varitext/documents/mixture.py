@@ -1,0 +1,139 @@
+"""Topics as regions: a mixture of spherical Gaussians over the directions of documents' posterior means.
+
+    p(u)      =  sum_t  weight_t  N(u; centre_t, variance_t I)                        u = mean / |mean|, by EM
+    p(t | X)  ∝  weight_t  N(u; centre_t, (variance_t + s^2) I)                       s^2 = mean_k std_k^2 / |mean|^2
+
+The spread of q(h | X) widens every component alike: a short document, whose h is uncertain, belongs to several topics;
+a document without a known word has no direction, and belongs to all of them as the training documents do.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+
+from varitext.documents.posterior import Posterior
+
+ITERATIONS = 50
+ENOUGH = 1e-3  # nats per document: EM ends when an iteration gains less
+SMALLEST_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
+STARTS = 1
+
+
+class Directions(NamedTuple):
+    """Where documents lie, with lengths left out, and how uncertain that is."""
+
+    unit: np.ndarray  # [D, K]   zero for a document without a known word
+    variance: np.ndarray  # [D]   infinite for such a document, and 0 for a model with a point estimate of h
+
+
+class Mixture(NamedTuple):
+    """The components, each a region of the latent space."""
+
+    centres: np.ndarray  # [T, K]
+    variances: np.ndarray  # [T]
+    weights: np.ndarray  # [T]   sum to one
+
+    def memberships(self, documents: Directions) -> np.ndarray:
+        """p(t | X), which sums to one.  [D, T]"""
+        spread = self.variances + documents.variance[:, None]  # [D, T]
+        known = np.isfinite(spread)
+        log_density = _log_density(documents.unit, self.centres, np.where(known, spread, 1.0))
+        log_joint = np.log(self.weights) + np.where(known, log_density, 0.0)
+        return _normalised(log_joint)[0]
+
+    def log_likelihood(self, unit: np.ndarray) -> np.ndarray:
+        """Of every direction.  [D]"""
+        return _normalised(self._log_joint(unit))[1]
+
+    def _log_joint(self, unit: np.ndarray) -> np.ndarray:
+        return np.asarray(np.log(self.weights) + _log_density(unit, self.centres, self.variances))  # [D, T]
+
+
+class Seeds(NamedTuple):
+    """Directions at which the first components start and to which a prior draws them."""
+
+    directions: np.ndarray  # [S, K], of unit length
+    weight: float  # documents that the prior of each counts as
+
+
+def directions_of(posterior: Posterior) -> Directions:
+    mean = np.asarray(posterior.mean, np.float64)
+    lengths = np.linalg.norm(mean, axis=1)
+    variance = np.square(np.asarray(posterior.std, np.float64)).mean(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(lengths > 0, variance / np.square(lengths), np.inf)
+    return Directions(mean / np.maximum(lengths, 1e-12)[:, None], relative)
+
+
+def fit_mixture(
+    unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = STARTS
+) -> Mixture:
+    """The best of several starts by EM: seeded components in their order, then the others, the largest first."""
+    unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
+    found = [
+        _expectation_maximisation(unit, _start(unit, components, (seed, start), seeds), seeds)
+        for start in range(starts)
+    ]
+    best = max(found, key=lambda mixture: float(mixture.log_likelihood(unit).mean()))
+    fixed = 0 if seeds is None else len(seeds.directions)
+    order = np.concatenate([np.arange(fixed), fixed + np.argsort(-best.weights[fixed:], kind="stable")])
+    return Mixture(*(np.asarray(values[order], np.float64) for values in best))
+
+
+def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> Mixture:
+    """At documents far from each other (k-means++), the first at the seeds."""
+    drawn = np.random.default_rng(seed).integers(2**31)
+    centres, _ = kmeans_plusplus(unit, components, random_state=int(drawn))
+    if seeds is not None:
+        free = len(seeds.directions)
+        likeness = (centres @ seeds.directions.T).max(1)
+        centres = np.concatenate([seeds.directions, centres[np.argsort(likeness, kind="stable")][: components - free]])
+    variance = max(float(_squared_distances(unit, centres).min(1).mean()) / unit.shape[1], SMALLEST_VARIANCE)
+    return Mixture(centres, np.full(components, variance, np.float32), np.full(components, 1 / components, np.float32))
+
+
+def _expectation_maximisation(unit: np.ndarray, mixture: Mixture, seeds: Seeds | None) -> Mixture:
+    before = -np.inf
+    for _ in range(ITERATIONS):
+        memberships, evidence = _normalised(mixture._log_joint(unit))
+        mixture = _maximised(unit, memberships, seeds)
+        if (now := float(evidence.mean())) - before < ENOUGH:
+            break
+        before = now
+    return mixture
+
+
+def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Memberships, which sum to one, and the log of what they were divided by.  [D, T], [D]"""
+    largest = log_joint.max(1, keepdims=True)
+    joint = np.exp(log_joint - largest)
+    sums = joint.sum(1, keepdims=True)
+    joint /= sums
+    return joint, (largest + np.log(sums))[:, 0]
+
+
+def _maximised(unit: np.ndarray, memberships: np.ndarray, seeds: Seeds | None) -> Mixture:
+    sizes = memberships.sum(0) + 1e-9  # [T]
+    own = memberships.T @ unit  # [T, K]
+    sums, totals = own.copy(), sizes.copy()
+    if seeds is not None:  # a Gaussian prior on a centre, as documents that lie where it does
+        sums[: len(seeds.directions)] += seeds.weight * seeds.directions
+        totals[: len(seeds.directions)] += seeds.weight
+    centres = sums / totals[:, None]
+    second = np.square(unit).sum(1) @ memberships - 2 * (own * centres).sum(1) + sizes * np.square(centres).sum(1)
+    squares = second / (sizes * unit.shape[1])
+    weights = (sizes + 1) / (sizes + 1).sum()  # add-one: an emptied component keeps a finite log weight
+    return Mixture(centres, np.maximum(squares, SMALLEST_VARIANCE), weights)
+
+
+def _log_density(unit: np.ndarray, centres: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """log N(u; centre, variance I) of every document under every component.  [D, T]"""
+    width = unit.shape[1]
+    values: np.ndarray = -0.5 * (_squared_distances(unit, centres) / variances + width * np.log(2 * np.pi * variances))
+    return values
+
+
+def _squared_distances(unit: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    squares = np.square(unit).sum(1)[:, None] + np.square(centres).sum(1) - 2 * unit @ centres.T
+    return np.asarray(np.maximum(squares, 0.0))

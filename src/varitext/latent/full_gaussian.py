@@ -1,0 +1,39 @@
+"""A Gaussian with any covariance: a posterior whose dimensions are correlated, within one document."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from varitext.latent import noise
+from varitext.latent.gaussian import DiagonalGaussian
+
+
+class FullGaussian(NamedTuple):
+    """N(h | mean, factor factor^T), the factor upper triangular with a positive diagonal."""
+
+    mean: Tensor  # [B, K]
+    factor: Tensor  # [B, K, K]
+
+    @property
+    def std(self) -> Tensor:
+        """Of each dimension by itself."""
+        return self.factor.norm(dim=-1)  # [B, K]
+
+    def rsample(self, samples: int = 1) -> Tensor:
+        """h = mean + factor noise: gradients reach both."""
+        return self.mean + torch.einsum("bij,sbj->sbi", self.factor, noise.normal(samples, self.mean))  # [S, B, K]
+
+    def log_prob(self, h: Tensor) -> Tensor:
+        """log density."""
+        standardised = torch.linalg.solve_triangular(self.factor, (h - self.mean).permute(1, 2, 0), upper=True)
+        log_volume = self.factor.diagonal(dim1=1, dim2=2).log().sum(1) + 0.5 * math.log(2 * math.pi) * h.shape[-1]
+        return -0.5 * standardised.square().sum(1).T - log_volume  # [S, B]
+
+
+def full_kl(q: FullGaussian, p: DiagonalGaussian) -> Tensor:
+    """KL(q || p), analytic, [B, K]: for dimension k the mean of KL(q(h_k | h_>k) || p(h_k)), so none is below zero."""
+    scaled = q.factor * (-p.log_std).exp()[..., None]
+    distance = ((q.mean - p.mean) * (-p.log_std).exp()).square()
+    return 0.5 * (scaled.square().sum(-1) + distance - 1) - scaled.diagonal(dim1=1, dim2=2).log()

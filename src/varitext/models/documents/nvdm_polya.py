@@ -1,0 +1,142 @@
+"""NVDM whose words come in bursts: a Polya likelihood (Dirichlet compound multinomial) in place of the softmax.
+
+    prior               p(h) = N(0, I)
+    generative model    p(X | h): words drawn from urns with masses a_w = exp(h^T R_w + b_w + l_w log N), a word that
+                        was drawn being likelier to come again, and others of its group: `polya_decoder.py`
+    inference network   q(h | X) = N(mean, factor factor^T), the KL to p(h) by formula
+
+The inference network of NVDM's `statistics`, carried over: it reads one Newton step from h = 0 on log p(h | X), the
+length and the number of different words, K + 2 numbers, and corrects the step. From there q makes a Newton step with
+the whole curvature, K x K, whose inverse is its covariance (a Laplace approximation), stretched along each dimension as
+the network says. In prediction more steps follow, each kept only where log p(h, X) goes up.
+
+It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/polya.md derives all this.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.corpora.sharded_counts import Counts
+from varitext.latent import DiagonalGaussian, FullGaussian
+from varitext.latent.gaussian import MEAN_RANGE
+from varitext.layers.counts import centred_log_length
+from varitext.layers.dense import MLP, GaussianHead
+from varitext.layers.polya import GroupedCounts
+from varitext.models.documents.base import DocumentNetwork, DocumentVectors
+from varitext.models.documents.polya_decoder import PolyaDecoder, Surroundings
+from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
+from varitext.models.documents.word_groups import group_words
+
+LONGEST_STEP = 2.0  # of Newton, along each dimension, in standard deviations of the prior
+STRETCH_RANGE = (-2.0, 2.0)  # log of what the network may do to the curvature's standard deviations
+
+
+class Encoding(NamedTuple):
+    hidden: Tensor  # [B, H]
+    start: Tensor  # [B, K]   the Newton step from h = 0
+    counts: GroupedCounts
+
+
+class NVDMPolya(DocumentNetwork):
+    """A variational auto-encoder of bags of words that knows bursts; each latent dimension is a topic."""
+
+    whole_counts = True
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        groups: int = 300,
+        hidden_dim: int = 256,
+        hidden_layers: int = 2,
+        activation: str = "silu",
+        refinement_steps: int = 2,
+    ):
+        """`groups` of words, each with an urn of its own; with 1 the likelihood is the plain Polya distribution."""
+        super().__init__(vocabulary_size, latent_dim)
+        self.refinement_steps = refinement_steps
+        self.decoder = PolyaDecoder(latent_dim, vocabulary_size, groups)
+        self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
+        self.head = GaussianHead(hidden_dim, latent_dim)
+        self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # how much of a Newton step to take, as a logit
+
+    def learn_cooccurrence(self, counts: Counts) -> None:
+        groups = torch.from_numpy(group_words(counts, len(self.decoder.group_log_scales)))
+        self.decoder.group_of_word.copy_(groups)
+
+    def start_from_frequencies(self) -> None:
+        self.decoder.start_from(self.word_log_frequencies)
+
+    # The four methods of the framework
+
+    def encode(self, batch: CountBatch) -> Encoding:
+        counts = self.decoder.count(batch)
+        start = self.decoder.newton_step_from_zero(counts).clamp(*MEAN_RANGE)
+        different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
+        sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
+        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts)
+
+    def prior(self, encoding: Encoding) -> DiagonalGaussian:
+        return DiagonalGaussian.standard(encoding.start)
+
+    def posterior(self, encoding: Encoding) -> FullGaussian:
+        correction, counts = self.head(encoding.hidden), encoding.counts
+        moments = self.decoder.moments(counts.layout)
+        guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
+        around = self.decoder.around(guess.detach(), counts, moments)
+        mean = self._step_from(guess, around)
+        if not self.training:
+            for _ in range(1 + self.refinement_steps):
+                there = self.decoder.around(mean, counts, moments)
+                better = there.log_joint > around.log_joint
+                around = Surroundings(*(_where(better, b, a) for a, b in zip(around, there, strict=True)))
+                mean = self._step_from(around.h, around)
+            mean = around.h
+        stretch = correction.log_std.clamp(*STRETCH_RANGE).exp()[..., None]
+        return FullGaussian(mean, stretch * around.covariance_factor())
+
+    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word, before any was drawn."""
+        return self.decoder.word_log_probabilities(h)  # [S, B, V]
+
+    def _step_from(self, h: Tensor, around: Surroundings) -> Tensor:
+        step = around.newton_step().clamp(-LONGEST_STEP, LONGEST_STEP)
+        return (h + torch.sigmoid(self.step_gates) * step).clamp(*MEAN_RANGE)
+
+    # What users and training look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """On the readable axes. A document of no words gets the prior."""
+        q = self.posterior(self.encode(batch))
+        known = (batch.lengths > 0)[:, None]
+        std = (self.axes.T @ q.factor).norm(dim=-1)
+        return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
+
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder.linear
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]:
+        yield from self.encoder.parameters()
+        yield from self.head.parameters()
+        yield self.step_gates
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """One way to fit; the paper has no such model."""
+        word_dropout = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
+        return Recipe(
+            architecture={"groups": 300, "refinement_steps": 2},
+            training=schedule_for(documents, 5e-3, passes=20),
+            objective=DocumentObjective(length_exponent=0.7, word_dropout=word_dropout),
+        )
+
+
+def _where(better: Tensor, there: Tensor, here: Tensor) -> Tensor:
+    return torch.where(better.view(-1, *[1] * (here.dim() - 1)), there, here)

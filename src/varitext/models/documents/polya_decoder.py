@@ -1,0 +1,144 @@
+"""The generative side of NVDM with a Polya likelihood, and how log p(h, X) lies around a point.
+
+    log a_w = h^T R_w + b_w + l_w log N      masses of words; N the document's length
+    log s_g                                  how much looser than one urn group g is tied to the others
+
+(`layers/polya.py` has the urns.) Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
+
+    gradient    R^T (d log p / d log a) - h
+    curvature   I + E (Cov_g(r_g) + C)
+
+E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn. r_g is
+the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0, so that
+the work is G K^2 instead of V K^2 a document. The true second derivative has terms of either sign besides; without them
+the curvature is positive definite for every h.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.layers.counts import centred_log_length, sparse_times_dense
+from varitext.layers.polya import LOG_MASS_RANGE, GroupedCounts, Urns, WordGroups, log_rising, polya_log_likelihood
+
+FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
+FIRST_LOG_SCALE = -0.5
+LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length: nothing is known of lengths beyond those seen
+JITTER = 1e-6  # of the trace, onto the diagonal: the rounding of very long documents
+
+
+class GroupMoments(NamedTuple):
+    """Where word vectors lie at h = 0, by group."""
+
+    means: Tensor  # [G, K]   r_g
+    products: Tensor  # [G, K K]   r_g r_g^T
+    within: Tensor  # [K, K]   C
+
+
+class Surroundings(NamedTuple):
+    """log p(h, X) around h, one row per document."""
+
+    h: Tensor  # [B, K]
+    log_joint: Tensor  # [B]
+    gradient: Tensor  # [B, K]
+    cholesky: Tensor  # [B, K, K]   lower factor of the curvature
+
+    def newton_step(self) -> Tensor:
+        return torch.cholesky_solve(self.gradient[..., None], self.cholesky)[..., 0]  # [B, K]
+
+    def covariance_factor(self) -> Tensor:
+        """Upper, of the inverse curvature."""
+        identity = torch.eye(self.h.shape[1], dtype=self.h.dtype, device=self.h.device).expand_as(self.cholesky)
+        return torch.linalg.solve_triangular(self.cholesky, identity, upper=False).mT  # [B, K, K]
+
+
+class PolyaDecoder(nn.Module):
+    group_of_word: Tensor  # [V]
+
+    def __init__(self, latent_dim: int, vocabulary_size: int, groups: int):
+        super().__init__()
+        self.linear = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
+        nn.init.normal_(self.linear.weight, std=0.05)
+        self.length_weights = nn.Parameter(torch.zeros(vocabulary_size))  # l
+        self.group_log_scales = nn.Parameter(torch.full((groups,), FIRST_LOG_SCALE))  # log s
+        self.register_buffer("group_of_word", torch.arange(vocabulary_size) % groups)
+
+    @torch.no_grad()
+    def start_from(self, word_log_frequencies: Tensor) -> None:
+        self.linear.bias.copy_(word_log_frequencies + math.log(FIRST_TOTAL))
+
+    def count(self, batch: CountBatch) -> GroupedCounts:
+        return GroupedCounts.of(batch, WordGroups.of(self.group_of_word, len(self.group_log_scales)))
+
+    def logits(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """log a_w for h of shape [S, B, K]; one row per word, [V, S B]."""
+        lengths = centred_log_length(counts.batch).clamp(*LENGTH_RANGE)[None, :, None].expand(len(h), -1, 1)
+        inputs = torch.cat([h, lengths], 2).flatten(0, 1)  # [S B, K + 1]
+        weights = torch.cat([self.linear.weight, self.length_weights[:, None]], 1)  # [V, K + 1]
+        return torch.addmm(self.linear.bias[:, None], weights, inputs.T)
+
+    def log_likelihood(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        return polya_log_likelihood(self.logits(h, counts), self.group_log_scales, counts)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
+        return torch.log_softmax(self.linear(h) + self.group_log_scales[self.group_of_word], -1)  # [S, B, V]
+
+    # What inference reads; no gradient runs through it
+
+    @torch.no_grad()
+    def moments(self, layout: WordGroups) -> GroupMoments:
+        word_vectors, masses = self.linear.weight, self._masses()[:, None]
+        sums = layout.sums(masses)
+        means = layout.sums(masses * word_vectors) / sums.clamp(min=torch.finfo(sums.dtype).tiny)  # empty groups: 0
+        centred, shares = word_vectors - means[layout.of_words], torch.softmax(self._mean_logits(), 0)[:, None]
+        products = (means[:, :, None] * means[:, None, :]).flatten(1)
+        return GroupMoments(means, products, (centred * shares).T @ centred)
+
+    @torch.no_grad()
+    def newton_step_from_zero(self, counts: GroupedCounts) -> Tensor:
+        """One step from h = 0 at an ordinary length, [B, K]: nothing here is V wide for a document.
+
+        A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
+        its count for one that is not.
+        """
+        batch, groups, layout, word_vectors = counts.batch, counts.groups, counts.layout, self.linear.weight
+        masses, scales = self._masses(), self.group_log_scales.exp()
+        sums = layout.sums(masses[:, None])[:, 0]  # [G]
+        group_masses, moments = sums * scales, self.moments(layout)
+        words, total = masses[batch.words], group_masses.sum().expand(len(batch))
+        worth = total * log_rising(total, batch.lengths).slope  # [B]   E
+        inner, outer = sums[groups.items], group_masses[groups.items]  # [m]
+        pulls = outer * log_rising(outer, groups.counts).slope - inner * log_rising(inner, groups.counts).slope
+        gradient = sparse_times_dense(batch, words * log_rising(words, batch.counts).slope, word_vectors)
+        gradient.index_add_(0, groups.documents, pulls[:, None] * moments.means[groups.items])
+        shares = torch.softmax(self._mean_logits(), 0)
+        expected = shares @ word_vectors  # [K]
+        centred = word_vectors - expected
+        variances, directions = torch.linalg.eigh((centred * shares[:, None]).T @ centred)
+        along = (gradient - worth[:, None] * expected) @ directions
+        return along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T  # [B, K]
+
+    @torch.no_grad()
+    def around(self, h: Tensor, counts: GroupedCounts, moments: GroupMoments) -> Surroundings:
+        urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
+        in_logits, _ = urns.gradient(torch.ones_like(urns.total))
+        worth = (urns.total * urns.all.slope)[0]  # [B]   E
+        weights = (urns.group_masses / urns.total * worth).T  # [B, G]
+        expected = weights @ moments.means  # [B, K]   E times the mean of r_g
+        curvature = (weights @ moments.products).view(-1, h.shape[1], h.shape[1])
+        curvature -= expected[:, :, None] * (expected / worth.clamp(min=1e-12)[:, None])[:, None, :]
+        curvature += worth[:, None, None] * moments.within
+        diagonal = curvature.diagonal(dim1=1, dim2=2)
+        diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
+        log_joint = urns.log_likelihood()[0] - 0.5 * h.square().sum(1)
+        return Surroundings(h, log_joint, in_logits.T @ self.linear.weight - h, torch.linalg.cholesky(curvature))
+
+    def _masses(self) -> Tensor:
+        return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
+
+    def _mean_logits(self) -> Tensor:
+        return self.linear.bias + self.group_log_scales[self.group_of_word]  # [V]   of p(w) at h = 0

@@ -1,0 +1,145 @@
+"""The user's own table: columns, separators, encodings, spreadsheets, standard input."""
+
+import gzip
+import io
+import json
+import sys
+from datetime import datetime
+
+import openpyxl
+import pytest
+
+from varitext import InputError, corpora
+from varitext.corpora.streams import stream_files
+
+TEXTS = ("a rocket; to the moon", "the goal, of the season", "bread | from the oven")
+ROWS = [
+    {"id": "a1", "body": TEXTS[0], "when": "2026-01-31", "kind": "space", "stars": "5"},
+    {"id": "b2", "body": TEXTS[1], "when": "2026-02-28T10:00:00+02:00", "kind": "sport", "stars": "3"},
+    {"id": "c3", "body": TEXTS[2], "when": "2026-03-01", "kind": "food", "stars": "4"},
+]
+NAMED = {"text_column": "body", "id_column": "id", "label_column": "kind", "date_column": "when"}
+
+
+def table(separator: str, rows=ROWS) -> str:
+    lines = [separator.join(rows[0])]
+    lines += [separator.join(f'"{value}"' for value in row.values()) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def check(loaded: corpora.Documents) -> None:
+    assert tuple(loaded.texts) == TEXTS
+    assert tuple(loaded.ids) == ("a1", "b2", "c3") and tuple(loaded.labels) == ("space", "sport", "food")
+    assert tuple(loaded.dates) == (datetime(2026, 1, 31), datetime(2026, 2, 28, 8), datetime(2026, 3, 1))
+    assert [str(value) for value in loaded.columns["stars"]] == ["5", "3", "4"] and "body" not in loaded.columns
+    recorded = loaded.recorded()
+    assert {name: recorded[name] for name in NAMED} == NAMED and recorded["path"].startswith("/")
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"), [("t.csv", ","), ("t.csv", ";"), ("t.csv", "\t"), ("t.csv", "|"), ("t.tsv", "\t")]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_table_with_any_separator(tmp_path, name, separator, encoding):
+    (tmp_path / name).write_bytes(table(separator).encode(encoding))
+    check(corpora.load(tmp_path / name, **NAMED))
+    assert tuple(stream_files(tmp_path / name, "train", "body").texts) == TEXTS
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+    check(corpora.load(tmp_path / f"{name}.gz", **NAMED))
+
+
+def test_json_lines_and_parquet_keep_their_columns(tmp_path):
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    check(corpora.load(tmp_path / "t.jsonl", **NAMED))
+    import pyarrow.parquet
+
+    columns = {name: [row[name] for row in ROWS] for name in ROWS[0]} | {"vector": [[1.0], [2.0], [3.0]]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    loaded = corpora.load(tmp_path / "t.parquet", **NAMED)
+    check(loaded)
+    assert "vector" not in loaded.columns  # one value a row is kept, lists are not
+
+
+def test_a_spreadsheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(list(ROWS[0]))
+    for row in ROWS:
+        book.active.append(list(row.values()))
+    book.active.append(["d4", None, datetime(2026, 4, 1), "food", 1])
+    book.save(tmp_path / "t.xlsx")
+    loaded = corpora.load(tmp_path / "t.xlsx", **NAMED)
+    assert tuple(loaded.texts) == (*TEXTS, "") and loaded.ids[3] == "d4"
+    assert loaded.dates[1] == datetime(2026, 2, 28, 8) and loaded.dates[3] == datetime(2026, 4, 1)
+    (tmp_path / "t.xlsx").write_bytes(b"PK no")
+    with pytest.raises(InputError, match=r"t.xlsx is not an .xlsx file"):
+        corpora.load(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "texts"),
+    [
+        ('{"text": "one"}\n{"text": "two"}\n', {}, ("one", "two")),
+        ("id;text\n1;one\n2;two\n", {}, ("one", "two")),
+        ("id;body\n1;one\n2;two\n", {"text_column": "body"}, ("one", "two")),
+        ("one, and more\n\ntwo\r\n", {}, ("one, and more", "two")),
+    ],
+)
+def test_standard_input(monkeypatch, content, options, texts):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+    loaded = corpora.load("-", **options)
+    assert (loaded.texts, loaded.name, loaded.part) == (texts, "standard input", "all")
+    assert "path" not in loaded.recorded()
+
+
+def test_encodings_are_named_and_asked_for(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("text\nGrüße\n".encode("cp1252"))
+    with pytest.raises(InputError, match=r"line 2: byte 7 is not UTF-8 text; .*--encoding.*cp1252"):
+        corpora.load(path)
+    loaded = corpora.load(path, encoding="cp1252")
+    assert loaded.texts == ("Grüße",) and loaded.recorded()["encoding"] == "cp1252"
+    with pytest.raises(InputError, match="no encoding is called 'klingon'"):
+        corpora.load(path, encoding="klingon")
+    with pytest.raises(InputError, match="not an encoding of text"):
+        corpora.load(path, encoding="hex")
+    with pytest.raises(InputError, match="is not shift_jis text"):
+        path.write_bytes(b"text\n\xff\xff\n")
+        corpora.load(path, encoding="shift_jis")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"id": "same"}, "one id stands in column 'id' more than once, for example 'same'"),
+        ({"kind": "same"}, "all documents have the same value in column 'kind': 'same'"),
+    ],
+)
+def test_odd_columns_are_noted(tmp_path, change, said):
+    (tmp_path / "t.csv").write_text(table(",", [row | change for row in ROWS]))
+    with pytest.warns(UserWarning, match=said):
+        corpora.load(tmp_path / "t.csv", **NAMED)
+
+
+def test_dates_that_cannot_be_read(tmp_path):
+    (tmp_path / "t.csv").write_text(table(",", [ROWS[0], ROWS[1] | {"when": "soon"}, ROWS[2]]))
+    with pytest.warns(UserWarning, match=r"1 date in 'when' cannot be read \(row 2 has 'soon'\)"):
+        assert corpora.load(tmp_path / "t.csv", **NAMED).dates[1] is None
+    with pytest.raises(InputError, match=r"'id' has no date that can be read, such as 2026-01-31; row 1 has 'a1'"):
+        corpora.load(tmp_path / "t.csv", text_column="body", date_column="id")
+    (tmp_path / "t.csv").write_text("text,day\none,31.12.2025\ntwo,01.02.2026\n")
+    assert corpora.load(tmp_path / "t.csv", date_column="day").dates[1] == datetime(2026, 2, 1)
+    (tmp_path / "t.csv").write_text("text,day\none,1/2/2026\ntwo,3/4/2026\n")
+    with pytest.warns(UserWarning, match="read as month/day/year"):
+        assert corpora.load(tmp_path / "t.csv", date_column="day").dates[0] == datetime(2026, 1, 2)
+    (tmp_path / "t.csv").write_text("text,year\none,1999\ntwo,2001\n")
+    assert corpora.load(tmp_path / "t.csv", date_column="year").dates[1] == datetime(2001, 1, 1)
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    (tmp_path / "t.csv").write_text(table(","))
+    for name in ("id_column", "label_column", "date_column"):
+        with pytest.raises(InputError, match=r"no column 'nothing'; its columns are 'id', 'body'"):
+            corpora.load(tmp_path / "t.csv", text_column="body", **{name: "nothing"})
+    (tmp_path / "t.csv").write_text("text,text\none,two\n")
+    with pytest.raises(InputError, match="two columns are called 'text'"):
+        corpora.load(tmp_path / "t.csv")

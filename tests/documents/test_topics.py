@@ -1,0 +1,270 @@
+"""Topics as users hold them: tables, changes, guidance, the model folder."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import betainc
+from sklearn.metrics import adjusted_rand_score
+from synthetic import topic_documents
+
+from varitext import DocumentModel, InputError
+from varitext.documents.topic_records import read_topic_table, topic_from_dict
+from varitext.evaluation.clustering import clustering_record
+from varitext.evaluation.shares import shares_by_value
+
+WORDS = [f"{kind}{chr(97 + i)}" for kind in ("space", "sport", "faith", "trade") for i in range(15)]
+COUNTS = topic_documents(documents=400)
+TEXTS = [" ".join(word for column in row.indices for word in [WORDS[column]] * int(row[0, column])) for row in COUNTS]
+KINDS = [["space", "sport", "faith", "trade"][np.asarray(row.sum(0)).reshape(4, 15).sum(1).argmax()] for row in COUNTS]
+
+
+@pytest.fixture(scope="module")
+def texts_model():
+    return DocumentModel(latent_dim=4, epochs=30, threads=1, n_topics=4).fit(TEXTS)
+
+
+@pytest.fixture
+def model(texts_model, tmp_path):
+    """A copy that a test may change."""
+    texts_model.save(tmp_path / "model")
+    return DocumentModel.load(tmp_path / "model")
+
+
+def kind_of(topic) -> str:
+    kinds = {word[:5] for word in topic.words[:5]}
+    assert len(kinds) == 1, topic.words
+    return kinds.pop()
+
+
+# Tables
+
+
+def test_regions_are_the_topics_that_made_the_documents(texts_model):
+    topics = texts_model.topics(5)
+    assert sorted(map(kind_of, topics)) == ["faith", "space", "sport", "trade"]
+    assert sum(topic.documents for topic in topics) == len(TEXTS)
+    assert sum(topic.tokens for topic in topics) == COUNTS.sum()
+    assert sum(topic.share for topic in topics) == pytest.approx(1)
+    for topic in topics:
+        assert topic.documents == pytest.approx(KINDS.count(kind_of(topic)), abs=4)
+        assert len(topic.words) == len(topic.weights) == 5 and set(topic.name.split(", ")) <= set(WORDS)
+        assert topic.coherence > 0
+        for typical in topic.typical:
+            assert KINDS[typical.row] == kind_of(topic) and TEXTS[typical.row].startswith(typical.text[:100])
+
+
+def test_documents_are_told_their_topic_and_how_sure_it_is(texts_model):
+    known, other = {kind_of(topic): topic for topic in texts_model.topics()}, ["nothing that it knows", "spacea"]
+    records = texts_model.document_info(TEXTS[:50] + other)
+    assert [record.topic for record in records[:50]] == [known[kind].number for kind in KINDS[:50]]
+    memberships = texts_model.topic_memberships(TEXTS[:50] + other)
+    np.testing.assert_allclose(memberships.sum(1), 1)
+    columns = [topic.number for topic in texts_model.topics()]
+    for record, row in zip(records[:50], memberships, strict=False):
+        first, second = np.argsort(-row)[:2]
+        assert (record.topic, record.second_topic) == (columns[first], columns[second])
+        assert record.probability == row[first] > row[second] == record.second_probability
+    nothing, short = records[50:]
+    assert nothing.topic is nothing.surprise is nothing.probability is None and nothing.known_words == 0
+    assert short.known_words == 1 and short.spread > np.mean([record.spread for record in records[:50]])
+    assert short.probability < np.mean([record.probability for record in records[:50]])
+
+
+def test_documents_of_mixed_words_surprise(texts_model):
+    generator = np.random.default_rng(5)
+    mixed = [" ".join(generator.choice(WORDS, 40)) for _ in range(30)]
+    usual, odd = (
+        np.mean([record.surprise for record in texts_model.document_info(texts)]) for texts in (TEXTS[:100], mixed)
+    )
+    assert odd > usual + 0.3 and abs(usual) < 0.2
+
+
+def test_tables_become_data_frames(texts_model):
+    pandas = pytest.importorskip("pandas")
+    frame = texts_model.topic_info().to_frame()
+    assert isinstance(frame, pandas.DataFrame) and list(frame["number"]) == [0, 1, 2, 3]
+    documents = texts_model.document_info(TEXTS[:3]).to_frame()
+    assert list(documents["row"]) == [0, 1, 2] and {"topic", "probability", "surprise"} <= set(documents.columns)
+
+
+def test_shares_by_class_have_intervals(texts_model):
+    shares = texts_model.topic_shares(TEXTS, KINDS)
+    names = {topic.number: kind_of(topic) for topic in texts_model.topics()}
+    for share in shares:
+        assert 0 <= share.low <= share.share <= share.high <= 1 and share.of == KINDS.count(share.value)
+        assert (share.share > 0.9) == (names[share.topic] == share.value)
+    one_value = texts_model.topic_shares(TEXTS, ["all"] * len(TEXTS))
+    assert [share.documents for share in one_value] == [topic.documents for topic in texts_model.topics()]
+    with pytest.raises(InputError, match="400 documents have 1 values"):
+        texts_model.topic_shares(TEXTS, ["all"])
+
+
+def test_shares_are_counts_with_jeffreys_intervals():
+    shares = shares_by_value([0, 0, 1, None], ["a", "a", "a", "b"], [0, 1])
+    assert [(one.value, one.category, one.documents, one.of) for one in shares] == [
+        ("a", 0, 2, 3), ("a", 1, 1, 3), ("b", 0, 0, 1), ("b", 1, 0, 1),
+    ]  # fmt: skip
+    ends = betainc(1.5, 2.5, [shares[1].low, shares[1].high])  # 1 of 3, and a half on either side
+    assert ends == pytest.approx([0.025, 0.975])
+    assert shares[2].low == 0 and shares[2].high < 1
+
+
+def test_matrices_for_other_tools_are_distributions(texts_model):
+    matrices = texts_model.topic_matrices([*TEXTS[:20], "unknown"])
+    assert matrices.topic_term_dists.shape == (4, len(matrices.vocab)) and matrices.doc_topic_dists.shape == (20, 4)
+    for rows in (matrices.topic_term_dists, matrices.doc_topic_dists):
+        np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
+    assert matrices.doc_lengths.sum() == matrices.term_frequency.sum() == COUNTS[:20].sum()
+
+
+def test_groups_are_compared_with_labels():
+    found = clustering_record([0, 0, 1, 1, 1, 2], ["a", "a", "b", "b", "a", "c"])
+    assert found.purity == pytest.approx(5 / 6) and 0 < found.nmi < 1
+    assert clustering_record([5, 5, 7], ["a", "a", "b"]).nmi == pytest.approx(1)
+
+
+# Changes
+
+
+def test_topics_are_merged_split_renamed_and_dropped(model):
+    before = {topic.number: topic for topic in model.topics()}
+    memberships = model.topic_memberships(TEXTS[:20])
+    model.merge_topics([3, 1]).rename_topic(1, "both")
+    after = {topic.number: topic for topic in model.topics()}
+    assert sorted(after) == [0, 1, 2] and after[1].name == "both"
+    assert after[1].documents == before[1].documents + before[3].documents and after[1].coherence is None
+    np.testing.assert_allclose(model.topic_memberships(TEXTS[:20])[:, 1], memberships[:, 1] + memberships[:, 3])
+    model.split_topic(1)
+    assert sorted(topic.number for topic in model.topics()) == [0, 1, 2, 4]
+    assert sorted(topic.words for topic in model.topics()) == sorted(topic.words for topic in before.values())
+    model.drop_topics([0])
+    left = model.topic_memberships(TEXTS[:20])
+    np.testing.assert_allclose(left.sum(1), 1)
+    assert all(record.topic in (1, 2, 4) for record in model.document_info(TEXTS[:20]))
+
+
+def test_a_topic_that_was_not_merged_is_split_by_documents(model):
+    model.find_topics(TEXTS, 3)
+    mixed = max(model.topics(), key=lambda topic: topic.documents)
+    with pytest.raises(InputError, match="splitting it takes documents"):
+        model.split_topic(mixed.number)
+    model.split_topic(mixed.number, TEXTS)
+    assert len(model.topics()) == 4 and sum(topic.documents for topic in model.topics()) == len(TEXTS)
+    found = model.topic_memberships(TEXTS).argmax(1)
+    assert adjusted_rand_score(KINDS, found) > 0.9
+
+
+def test_those_most_alike_are_merged_first(model):
+    model.find_topics(TEXTS, 8)
+    tree = model.topic_tree()
+    assert len(tree) == 7 and sorted(tree[-1].left + tree[-1].right) == list(range(8))
+    assert [merge.distance for merge in tree] == sorted(merge.distance for merge in tree)
+    model.reduce_topics(4)
+    assert len(model.topics()) == 4
+    assert adjusted_rand_score(KINDS, model.topic_memberships(TEXTS).argmax(1)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda model: model.rename_topic(9, "x"), "there is no topic 9; there are 0, 1, 2, 3"),
+        (lambda model: model.rename_topic(1, " "), "topic 1 needs a name"),
+        (lambda model: model.merge_topics([2, 2]), "at least two topics"),
+        (lambda model: model.drop_topics([0, 1, 2, 3]), "at least one topic must stay"),
+        (lambda model: model.reduce_topics(0), "n_topics must be at least 1"),
+        (lambda model: model.find_topics(TEXTS, 0), "n_topics must be at least 1"),
+        (lambda model: model.find_topics(TEXTS, 4, {"x": ["zyzzyva"]}), "none of the seed words of 'x'"),
+        (lambda model: model.find_topics(TEXTS, 4, {"x": "spacea"}), "'x' needs a list of words"),
+        (lambda model: model.find_topics(TEXTS, 4, {}), "names with lists of words"),
+        (lambda model: model.find_topics(["nothing known"]), "none of the 1 documents has a word"),
+    ],
+)
+def test_impossible_changes_are_refused(model, change, message):
+    before = model.topics()
+    with pytest.raises(InputError, match=message):
+        change(model)
+    assert model.topics() == before
+
+
+# Guidance, and how many
+
+
+def test_seed_words_make_topics(model):
+    model.find_topics(TEXTS, 5, {"money": ["tradea", "tradeb", "zyzzyva"], "belief": ["faithc", "faithd"]})
+    topics = model.topics(15)
+    assert [topic.name for topic in topics[:2]] == ["money", "belief"] and len(topics) == 5
+    assert [kind_of(topic) for topic in topics[:2]] == ["trade", "faith"]
+    first = model.regions_.seeds[0]
+    assert first["unknown_words"] == ["zyzzyva"] and first["cosine_to_seed"] > 0.8
+    assert set(first["words_shown"]) <= {"tradea", "tradeb"}
+
+
+def test_the_number_is_chosen_by_held_out_documents():
+    model = DocumentModel(latent_dim=4, epochs=30, threads=1).fit(TEXTS)
+    assert 3 <= len(model.topics()) <= 8 and "held-out log-likelihood" in model.regions_.choice.how
+
+
+def test_two_documents_or_documents_all_alike_have_what_topics_they_can():
+    with pytest.warns(UserWarning, match="50 topics were asked for"):
+        two = DocumentModel(latent_dim=2, epochs=2, threads=1, n_topics=50).fit(COUNTS[:2])
+    assert len(two.topics()) <= 2
+    alike = DocumentModel(latent_dim=2, epochs=2, threads=1).fit(COUNTS[[0] * 40])
+    assert [topic.documents for topic in alike.topics()] == [40]
+
+
+# The model folder
+
+
+def test_topics_come_back_from_the_folder_and_are_read_without_the_model(model, tmp_path):
+    model.merge_topics([0, 2], "joined").drop_topics([1])
+    model.save(tmp_path / "again")
+    loaded = DocumentModel.load(tmp_path / "again")
+    assert loaded.topics(30) == model.topics(30) and loaded.topic_tree() == model.topic_tree()
+    assert loaded.document_info(TEXTS[:9]) == model.document_info(TEXTS[:9])
+    table = read_topic_table(tmp_path / "again")
+    assert [topic_from_dict(one) for one in table["topics"]] == list(model.topics(30))
+    loaded.save(tmp_path / "third")
+    for name in ("topics.json", "topics.safetensors"):
+        assert (tmp_path / "third" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_a_folder_without_topics_is_loaded_and_gets_them_from_documents(model, tmp_path):
+    folder = tmp_path / "model"
+    config = json.loads((folder / "config.json").read_text())
+    for name in ("topics.json", "topics.safetensors"):
+        (folder / name).unlink()
+        del config["sha256"][name]
+    del config["settings"]["n_topics"]
+    (folder / "config.json").write_text(json.dumps(config))
+    assert read_topic_table(folder) is None
+    old = DocumentModel.load(folder)
+    with pytest.raises(InputError, match="the model has no topics yet"):
+        old.topics()
+    assert len(old.latent_dimensions()) == 4
+    assert len(old.find_topics(TEXTS, 4).topics()) == 4
+
+
+def test_changed_topics_are_refused(model, tmp_path):
+    path = tmp_path / "model" / "topics.json"
+    path.write_text(path.read_text().replace("space", "SPACE"))
+    with pytest.raises(InputError, match=r"topics.json is damaged or was changed"):
+        DocumentModel.load(tmp_path / "model")
+    with pytest.raises(InputError, match=r"topics.json is damaged or was changed"):
+        read_topic_table(tmp_path / "model")
+
+
+def test_nothing_outside_the_folder_is_read(model, tmp_path):
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    config["sha256"]["../secret"] = "0"
+    path.write_text(json.dumps(config))
+    with pytest.raises(InputError, match="is not a file of the folder"):
+        DocumentModel.load(tmp_path / "model")
+
+
+def test_an_update_keeps_the_topics(model):
+    before = [topic.name for topic in model.topics()]
+    model.partial_fit(TEXTS[:100], epochs=1)
+    assert [topic.name for topic in model.topics()] == before
+    assert model.topic_memberships(TEXTS[:5]).shape == (5, 4)

@@ -1,0 +1,50 @@
+"""The Gaussian with any covariance, against torch's own."""
+
+import torch
+from torch.distributions import MultivariateNormal, Normal, kl_divergence
+
+from varitext.latent import DiagonalGaussian, FullGaussian, kl
+
+
+def gaussian(documents: int = 3, dimensions: int = 4) -> FullGaussian:
+    generator = torch.Generator().manual_seed(0)
+    mean = torch.randn(documents, dimensions, generator=generator, dtype=torch.double)
+    factor = torch.randn(documents, dimensions, dimensions, generator=generator, dtype=torch.double).triu()
+    factor.diagonal(dim1=1, dim2=2).abs_().add_(0.1)
+    return FullGaussian(mean, factor)
+
+
+def as_torch(q: FullGaussian) -> MultivariateNormal:
+    return MultivariateNormal(q.mean, q.factor @ q.factor.mT)
+
+
+def test_density_and_spread():
+    q = gaussian()
+    h = q.rsample(7)
+    torch.testing.assert_close(q.log_prob(h), as_torch(q).log_prob(h))
+    torch.testing.assert_close(q.std, as_torch(q).variance.sqrt())
+
+
+def test_draws_have_its_mean_and_covariance():
+    torch.manual_seed(0)
+    q = gaussian()
+    draws = q.rsample(200_000)
+    torch.testing.assert_close(draws.mean(0), q.mean, atol=0.03, rtol=0)
+    torch.testing.assert_close(draws[:, 1].T.cov(), (q.factor @ q.factor.mT)[1], atol=0.1, rtol=0.02)
+
+
+def test_divergence_from_a_diagonal_gaussian_has_no_part_below_zero():
+    q = gaussian()
+    p = DiagonalGaussian(torch.randn_like(q.mean), 0.3 * torch.randn_like(q.mean))
+    parts = kl(q, p)
+    diagonal = MultivariateNormal(p.mean, torch.diag_embed(p.std.square()))
+    torch.testing.assert_close(parts.sum(1), kl_divergence(as_torch(q), diagonal))
+    assert (parts >= 0).all()
+
+
+def test_without_correlations_it_is_the_diagonal_gaussian():
+    p = DiagonalGaussian(torch.tensor([[0.3, -1.0]]), torch.tensor([[0.5, -0.2]]))
+    q = FullGaussian(p.mean, torch.diag_embed(p.std))
+    standard = DiagonalGaussian.standard(p.mean)
+    torch.testing.assert_close(kl(q, standard), kl(p, standard))
+    torch.testing.assert_close(q.log_prob(p.mean[None] + 1), Normal(p.mean, p.std).log_prob(p.mean + 1).sum(-1)[None])
