@@ -280,7 +280,7 @@ def test_rank_prints_what_the_library_says(fitted, sentences):
     expected = AnswerRanker.load(fitted).rank("who was the king", texts).as_dict()
     assert json.loads(outcome.out) == json.loads(json.dumps(expected)) | {"model": str(fitted)}
     shown = varitext("rank", fitted, "--question", "who was the king", "--candidates", sentences).out.splitlines()
-    assert len(shown) == 7 and "3 candidates, 20 samples" in shown[0]
+    assert len(shown) == 7 and "none of these" in shown[-1] and "3 candidates, 20 samples" in shown[0]
     best = expected["candidates"][0]
     assert shown[1].split()[:2] == ["1", f"{best['probability']:.3f}"] and shown[1].endswith(best["text"])
     assert best["words"][int(np.argmax(best["attention_mean"]))] in shown[2]
@@ -369,9 +369,9 @@ def test_report_and_figures(placed, tmp_path):
         ("rank model --candidates one.txt", "--question"),
         ("fit asked --model nasm --out new --preset paper", "--preset does not apply: nasm is a model of answers"),
         ("fit asked --model lstm --out new --vocabulary-size 9", "--vocabulary-size does not apply: lstm is"),
-        ("fit asked --out new --counts", "--counts does not apply: nvdm is a model of documents"),
-        ("fit asked --out new --free-bits 0.5", "--free-bits does not apply: nvdm is a model of documents"),
-        ("fit asked --model nasm2 --out new", "swv for documents, lstm, lstm_attention, nasm, bigram_cnn"),
+        ("fit asked --model nvdm --out new --counts", "--counts does not apply: nvdm is a model of documents"),
+        ("fit asked --out new --free-bits 0.5", "--free-bits does not apply: compare has no latent variable"),
+        ("fit asked --model nasm2 --out new", "swv for documents, lstm, lstm_attention, nasm, compare, bigram_cnn"),
         ("fit asked --model nasm --out new --kl-warm-up 2 --vectors random", "kl_warm_up is a share of the steps"),
         ("fit asked --model nasm --out new --free-bits=-1", "free_bits must be 0 or more nats"),
         ("fit asked --model nasm --out new --vectors nowhere.txt", "cannot read nowhere.txt"),
@@ -393,8 +393,8 @@ def test_what_was_typed_is_refused_in_one_line(typed, said, fitted, divided, tmp
 
 
 def test_questions_are_no_documents_and_documents_no_questions(tmp_path, data_dir):
-    said = refused(tmp_path, "fit", "wikiqa", "--out", tmp_path / "model", "--data-dir", data_dir)
-    assert "wikiqa is a corpus of questions and answers, not of documents: models such as nasm take it" in said
+    said = refused(tmp_path, "fit", "wikiqa", "--model", "nvdm", "--out", tmp_path / "model", "--data-dir", data_dir)
+    assert "wikiqa is a corpus of questions and answers, not of documents: models such as compare take it" in said
     typed = ("fit", "20newsgroups-nvdm", "--model", "nasm", "--out", tmp_path / "model", "--data-dir", data_dir)
     assert "20newsgroups-nvdm is a corpus of documents, not of questions and answers" in refused(tmp_path, *typed)
 

@@ -19,7 +19,7 @@ OPTIONS = """
 --out --model --continue --new-words --latent-dim --seed --epochs --batch-size --learning-rate --time-limit --threads
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
 --processes --text-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
---longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
+--ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter
 """
 

@@ -24,31 +24,57 @@ from varitext.text.stems import stem
 WORD_FEATURES = ("same_word", "same_stem", "idf", "same_idf", "stop_word", "number", "capital", "punctuation")
 
 
-class _Words(NamedTuple):
-    """A sentence: its words and stems as numbers, and what does not depend on the other sentence."""
+N_KINDS = 4  # the last columns, those of the word alone
 
-    number: np.ndarray  # [T]
-    stem: np.ndarray  # [T]
-    idf: np.ndarray  # [T]
-    kind: np.ndarray  # [T, 4]
+
+class _Words(NamedTuple):
+    """Words one after another: numbers of words and stems, and what does not depend on the other sentence."""
+
+    number: np.ndarray  # [n]
+    stem: np.ndarray  # [n]
+    idf: np.ndarray  # [n]
+    kind: np.ndarray  # [n, 4]
+
+    @property
+    def is_punctuation(self) -> np.ndarray:
+        return self.kind[:, -1] == 1
 
 
 def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[PairWordFeatures]:
     """Of every pair, in the order of the corpus."""
     table, found = _WordTable(overlap), []
     for question in question_answers.questions:
-        asked = table.sentence(question.words)
-        for candidate in question.candidates:
-            answer = table.sentence(candidate.words)
-            found.append(PairWordFeatures(_features(asked, answer), _features(answer, asked)))
+        lengths = np.array([len(one.words) for one in question.candidates])
+        asked = table.read(question.words)
+        answers = table.read([word for one in question.candidates for word in one.words])
+        found += _of_question(asked, answers, lengths)
     return found
 
 
-def _features(own: _Words, other: _Words) -> np.ndarray:
-    same = np.isin(own.number, other.number) & (own.kind[:, 3] == 0)  # punctuation is in every sentence
-    same_stem = np.isin(own.stem, other.stem) & (own.kind[:, 3] == 0)
-    columns = np.column_stack([same, same_stem, own.idf, same * own.idf, own.kind])
-    return columns.astype(np.float32)  # [T, F]
+def _of_question(asked: _Words, answers: _Words, lengths: np.ndarray) -> list[PairWordFeatures]:
+    """Of all candidates of one question, whose words stand one after another."""
+    real = ~asked.is_punctuation[:, None] & ~answers.is_punctuation  # [Tq, m]: a full stop is in every sentence
+    same = (asked.number[:, None] == answers.number) & real
+    same_stem = (asked.stem[:, None] == answers.stem) & real
+    of_answers = _columns(answers, same.any(0), same_stem.any(0))  # [m, F]
+    ends = np.cumsum(lengths)
+    in_candidate = [_any_within(one, ends, lengths) for one in (same, same_stem)]  # [C, Tq]
+    of_question = [_columns(asked, *both) for both in zip(*in_candidate, strict=True)]  # C times [Tq, F]
+    return list(map(PairWordFeatures, of_question, np.split(of_answers, ends[:-1])))
+
+
+def _any_within(same: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Whether any of the words of each candidate is true, [C, Tq], from [Tq, m]."""
+    running = np.zeros((len(same), same.shape[1] + 1), np.int64)
+    np.cumsum(same, 1, out=running[:, 1:])
+    return (running[:, ends] > running[:, ends - lengths]).T
+
+
+def _columns(words: _Words, same: np.ndarray, same_stem: np.ndarray) -> np.ndarray:
+    columns = np.empty((len(same), len(WORD_FEATURES)), np.float32)
+    columns[:, 0], columns[:, 1], columns[:, 2], columns[:, 3] = same, same_stem, words.idf, same * words.idf
+    columns[:, 4:] = words.kind
+    return columns  # [n, F]
 
 
 class _WordTable:
@@ -57,17 +83,21 @@ class _WordTable:
     def __init__(self, overlap: Overlap):
         self.overlap, self.most = overlap, float(np.log(1 + overlap.n_answers)) or 1.0
         self.numbers: dict[str, int] = {}
-        self.known: dict[str, tuple[float, ...]] = {}
+        self.places: dict[str, int] = {}  # in `rows`
+        self.rows: list[tuple[float, ...]] = []
 
-    def sentence(self, words: Sequence[str]) -> _Words:
-        rows = np.array([self._row(word) for word in words], np.float64).reshape(-1, 3 + 4)
+    def read(self, words: Sequence[str]) -> _Words:
+        places = [self._place(word) for word in words]
+        different, back = np.unique(np.array(places, np.int64), return_inverse=True)
+        rows = np.array([self.rows[place] for place in different], np.float64).reshape(-1, 3 + N_KINDS)[back]
         return _Words(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:])
 
-    def _row(self, word: str) -> tuple[float, ...]:
-        found = self.known.get(word)
-        if found is None:
-            found = self.known[word] = tuple(self._new_row(word))
-        return found
+    def _place(self, word: str) -> int:
+        place = self.places.get(word)
+        if place is None:
+            place = self.places[word] = len(self.rows)
+            self.rows.append(tuple(self._new_row(word)))
+        return place
 
     def _new_row(self, word: str) -> Iterator[float]:
         lower = word.lower()
