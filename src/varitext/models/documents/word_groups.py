@@ -19,10 +19,9 @@ def group_words(counts: Counts, groups: int) -> np.ndarray:
     rows = some_rows(np.random.default_rng(0), counts.shape[0], DOCUMENTS)
     present = (counts[rows] > 0).astype(np.float64)
     document_counts = np.asarray(present.sum(0)).ravel()
-    present = present @ scipy.sparse.diags(1 / np.sqrt(document_counts + 1))
-    dimensions = min(MOST_DIMENSIONS, max(FEWEST_DIMENSIONS, present.shape[1] // WORDS_PER_DIMENSION), *present.shape)
-    vectors = normalize(randomized_svd(present, dimensions, random_state=0)[2].T)  # [V, dimensions]
+    scaled = scipy.sparse.csr_matrix(present @ scipy.sparse.diags(1 / np.sqrt(document_counts + 1)))
+    dimensions = min(MOST_DIMENSIONS, max(FEWEST_DIMENSIONS, scaled.shape[1] // WORDS_PER_DIMENSION), *scaled.shape)
+    vectors = normalize(randomized_svd(scaled, dimensions, random_state=0)[2].T)  # [V, dimensions]
     distinct = len(np.unique(vectors.round(6), axis=0))
     number = max(1, min(groups, len(vectors) // FEWEST_WORDS, distinct))
-    groups: np.ndarray = KMeans(number, n_init=1, random_state=0).fit(vectors).labels_
-    return groups.astype(np.int64)
+    return np.asarray(KMeans(number, n_init=1, random_state=0).fit_predict(vectors), np.int64)
