@@ -82,9 +82,8 @@ def test_a_full_urn_is_the_multinomial_in_single_precision_too():
 
 
 def test_the_second_of_a_word_is_likelier_than_its_first():
-    twice, apart = polya_log_likelihood(torch.zeros(4, 2).double() - 2, SCALES, counted([[2, 0, 0, 0], [1, 0, 1, 0]]))[
-        0
-    ]
+    counts = counted([[2, 0, 0, 0], [1, 0, 1, 0]])
+    twice, apart = polya_log_likelihood(torch.full((4, 2), -2.0).double(), SCALES, counts)[0]
     assert twice > apart
 
 

@@ -19,7 +19,7 @@ class FullGaussian(NamedTuple):
     @property
     def std(self) -> Tensor:
         """Of each dimension by itself."""
-        return self.factor.norm(dim=-1)  # [B, K]
+        return self.factor.square().sum(-1).sqrt()  # [B, K]
 
     def rsample(self, samples: int = 1) -> Tensor:
         """h = mean + factor noise: gradients reach both."""
@@ -29,7 +29,8 @@ class FullGaussian(NamedTuple):
         """log density."""
         standardised = torch.linalg.solve_triangular(self.factor, (h - self.mean).permute(1, 2, 0), upper=True)
         log_volume = self.factor.diagonal(dim1=1, dim2=2).log().sum(1) + 0.5 * math.log(2 * math.pi) * h.shape[-1]
-        return -0.5 * standardised.square().sum(1).T - log_volume  # [S, B]
+        squares: Tensor = standardised.square().sum(1).T  # [S, B]
+        return -0.5 * squares - log_volume
 
 
 def full_kl(q: FullGaussian, p: DiagonalGaussian) -> Tensor:

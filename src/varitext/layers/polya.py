@@ -130,6 +130,11 @@ class GroupedCounts(NamedTuple):
         return Entries(self.batch.words, self.batch.documents, self.batch.counts)
 
 
+class PolyaGradient(NamedTuple):
+    logits: Tensor  # [V, S B]
+    log_scales: Tensor  # [G]
+
+
 class Urns:
     """The masses that logits [V, S B] give words and groups, and what the counts say of them: value and gradient."""
 
@@ -150,24 +155,24 @@ class Urns:
         in_groups = groups.sums(self.groups.value - self.within.value, self.size)
         return words.sums(self.words.value, self.size) + in_groups - self.all.value  # [S, B]
 
-    def gradient(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Of sum(weights * log_likelihood), weights [S, B]: in the logits, [V, S B], and in the log scales, [G]."""
+    def gradient(self, weights: Tensor) -> PolyaGradient:
+        """Of sum(weights * log_likelihood), weights [S, B]."""
         counts, size = self.counts, self.size
-        in_groups = (-weights * self.all.slope).view(1, -1).repeat(len(self.scales), 1)  # [G, S B]   in b_g
+        in_groups = (-weights * self.all.slope).reshape(1, -1).repeat(len(self.scales), 1)  # [G, S B]   in b_g
         counts.groups.add_to(in_groups, self.groups.slope * weights[:, counts.groups.documents], size)
         in_scales = (in_groups * self.group_masses).sum(1)
         in_groups *= self.scales  # now in A_g
         counts.groups.add_to(in_groups, -self.within.slope * weights[:, counts.groups.documents], size)
         in_words = in_groups[counts.layout.of_words]  # [V, S B]   in a_w
         counts.words.add_to(in_words, self.words.slope * weights[:, counts.words.documents], size)
-        return in_words.mul_(self.masses), in_scales
+        return PolyaGradient(in_words.mul_(self.masses), in_scales)
 
 
 class _PolyaLogLikelihood(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
-        ctx.urns = Urns(logits, log_scales, counts)
-        return ctx.urns.log_likelihood()
+        ctx.urns = urns = Urns(logits, log_scales, counts)
+        return urns.log_likelihood()
 
     @staticmethod
     @once_differentiable

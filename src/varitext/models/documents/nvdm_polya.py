@@ -116,7 +116,7 @@ class NVDMPolya(DocumentNetwork):
         """On the readable axes. A document of no words gets the prior."""
         q = self.posterior(self.encode(batch))
         known = (batch.lengths > 0)[:, None]
-        std = (self.axes.T @ q.factor).norm(dim=-1)
+        std = FullGaussian(q.mean, self.axes.T @ q.factor).std
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
     def linear_decoder(self) -> nn.Linear:

@@ -52,7 +52,8 @@ class Surroundings(NamedTuple):
     def covariance_factor(self) -> Tensor:
         """Upper, of the inverse curvature."""
         identity = torch.eye(self.h.shape[1], dtype=self.h.dtype, device=self.h.device).expand_as(self.cholesky)
-        return torch.linalg.solve_triangular(self.cholesky, identity, upper=False).mT  # [B, K, K]
+        inverse: Tensor = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
+        return inverse.mT  # [B, K, K]
 
 
 class PolyaDecoder(nn.Module):
@@ -120,12 +121,13 @@ class PolyaDecoder(nn.Module):
         centred = word_vectors - expected
         variances, directions = torch.linalg.eigh((centred * shares[:, None]).T @ centred)
         along = (gradient - worth[:, None] * expected) @ directions
-        return along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T  # [B, K]
+        step: Tensor = along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T
+        return step  # [B, K]
 
     @torch.no_grad()
     def around(self, h: Tensor, counts: GroupedCounts, moments: GroupMoments) -> Surroundings:
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
-        in_logits, _ = urns.gradient(torch.ones_like(urns.total))
+        in_logits = urns.gradient(torch.ones_like(urns.total)).logits
         worth = (urns.total * urns.all.slope)[0]  # [B]   E
         weights = (urns.group_masses / urns.total * worth).T  # [B, G]
         expected = weights @ moments.means  # [B, K]   E times the mean of r_g
