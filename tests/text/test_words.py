@@ -61,9 +61,7 @@ def test_a_model_of_chinese_keeps_its_segmenter_and_names_what_is_missing(tmp_pa
 
 
 def test_markup_and_addresses_are_left_out():
-    text = (
-        '<p class="lead">Bread &amp; butter</p><script>var x;</script> 3 < 5 https://x.org/page?q=moon www.x.org'
-    )
+    text = '<p class="lead">Bread &amp; butter</p><script>var x;</script> 3 < 5 https://x.org/page?q=moon www.x.org'
     assert "lead" in tokenise(text) and "https" in tokenise(text)
     assert tokenise(text, TokenRules(strip_html=True, strip_urls=True)) == ["bread", "butter"]
 
