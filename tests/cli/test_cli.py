@@ -489,7 +489,7 @@ def test_resume_with_another_number_of_topics_is_refused(divided, tmp_path):
 
 
 def test_control_c_before_training_is_quiet(divided, tmp_path):
-    with mock.patch("varitext.corpora.load", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.corpora.load_as", side_effect=KeyboardInterrupt):
         assert varitext("fit", divided, "--out", tmp_path / "model") == Outcome(130, "", "")
     assert not contents(tmp_path)
 
