@@ -508,7 +508,7 @@ def test_a_folder_that_another_run_writes_to_is_refused(divided, tmp_path):
 
 
 def test_control_c_before_training_is_quiet(divided, tmp_path):
-    with mock.patch("varitext.corpora.load", side_effect=KeyboardInterrupt):
+    with mock.patch("varitext.corpora.load_as", side_effect=KeyboardInterrupt):
         assert varitext("fit", divided, "--out", tmp_path / "model") == Outcome(130, "", "")
     assert not contents(tmp_path)
 

@@ -1,5 +1,6 @@
 """The report: one file that fetches nothing, shows other people's text as text, and is written whole or not at all."""
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -126,8 +127,22 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert paper_perplexity(like_the_papers, dataclasses.replace(documents, part="train")) is None
     assert paper_perplexity(like_the_papers, dataclasses.replace(documents, name="mine")) is None
     record = model.perplexity_record(documents, samples=2)
-    assert "836" in [tile.value for tile in document_tiles(record, 836) if tile.name == "the paper"]
-    assert "the paper" not in [tile.name for tile in document_tiles(record)]
+    like_the_papers.corpus_ = None
+    tiles = document_tiles(like_the_papers, record, documents)
+    assert "836" in [tile.value for tile in tiles if tile.name == "the paper"]
+    assert "the paper" not in [tile.name for tile in document_tiles(model, record, documents)]
+
+
+def test_a_perplexity_of_training_documents_is_never_the_large_one(model):
+    documents = corpus(12, model.vocabulary_.words)
+    record = model.perplexity_record(documents, samples=2)
+    own = copy.copy(model)
+    own.corpus_ = documents.recorded()
+    held_out, trained, *_ = document_tiles(own, record, documents)
+    assert (held_out.name, held_out.value) == ("held-out perplexity", f"{model.dev_perplexity_:,.1f}")
+    assert (trained.name, trained.value) == ("fitted on these", f"{record.per_document_perplexity:,.1f}")
+    own.corpus_ = documents.recorded() | {"part": "train"}
+    assert document_tiles(own, record, documents)[0].name == "perplexity per document"
 
 
 @pytest.mark.parametrize("name", DOCUMENT_MODELS)

@@ -60,9 +60,14 @@ class DataSettings:
         from varitext.text import TokenRules
 
         shortest, longest = _ngrams(self.ngrams)
-        values = {"strip_html": self.strip_html, "strip_urls": self.strip_urls, "phrases": self.phrases}
-        values |= {"shortest_ngram": shortest, "longest_ngram": longest, "segmenter": self.segmenter or "auto"}
-        rules = TokenRules(**values)
+        rules = TokenRules(
+            strip_html=self.strip_html,
+            strip_urls=self.strip_urls,
+            segmenter=self.segmenter or "auto",
+            shortest_ngram=shortest,
+            longest_ngram=longest,
+            phrases=self.phrases,
+        )
         return None if rules == TokenRules(segmenter="auto") else rules
 
     def vocabulary_rules(self) -> "VocabularyRules | None":

@@ -57,8 +57,8 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     values = dict(config["settings"])
     for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
         values[name] = None if values[name] is None else rules.from_dict(values[name])
-    if name := values.get("tokeniser"):
-        values["tokeniser"] = MissingTokeniser(str(name))
+    if tokeniser := values.get("tokeniser"):
+        values["tokeniser"] = MissingTokeniser(str(tokeniser))
     settings = DocumentSettings(**values)
     if config["model"] not in DOCUMENT_MODELS:
         raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
@@ -109,8 +109,10 @@ class MissingTokeniser:
 
 def _tokeniser_name(settings: DocumentSettings) -> dict[str, str | None]:
     tokeniser = settings.tokeniser
-    if tokeniser is None or isinstance(tokeniser, MissingTokeniser):
-        return {"tokeniser": tokeniser and tokeniser.name}
+    if isinstance(tokeniser, MissingTokeniser):
+        return {"tokeniser": tokeniser.name}
+    if tokeniser is None:
+        return {"tokeniser": None}
     return {"tokeniser": getattr(tokeniser, "__qualname__", type(tokeniser).__qualname__)}
 
 
