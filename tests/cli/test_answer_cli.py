@@ -281,6 +281,8 @@ def test_rank_prints_what_the_library_says(fitted, sentences):
     assert json.loads(outcome.out) == json.loads(json.dumps(expected)) | {"model": str(fitted)}
     shown = varitext("rank", fitted, "--question", "who was the king", "--candidates", sentences).out.splitlines()
     assert len(shown) == 7 and "none of these" in shown[-1] and "3 candidates, 20 samples" in shown[0]
+    # "xyzzy" has no line of attention
+    assert shown[-2].split() == ["3", "0.000", "0.000", "3", "(no", "known", "word)", "xyzzy"]
     best = expected["candidates"][0]
     assert shown[1].split()[:2] == ["1", f"{best['probability']:.3f}"] and shown[1].endswith(best["text"])
     assert best["words"][int(np.argmax(best["attention_mean"]))] in shown[2]

@@ -37,7 +37,7 @@ class _Words(NamedTuple):
 
     @property
     def is_punctuation(self) -> np.ndarray:
-        return self.kind[:, -1] == 1
+        return np.asarray(self.kind[:, -1] == 1)
 
 
 def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[PairWordFeatures]:
