@@ -27,6 +27,7 @@ def ranker(tmp_path_factory) -> AnswerRanker:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = {
+        "model": "nasm",
         "latent_dim": 3,
         "embedding_dim": 6,
         "vectors": "random",

@@ -78,6 +78,10 @@ class CompareAggregate(AnswerNetwork):
         self.hidden = nn.Linear(joint, hidden_dim)
         self.output = nn.Linear(hidden_dim, 1)
 
+    @property
+    def counts_shared_words(self) -> bool:
+        return self.reads_word_features or COUNTS[0] in self.pair_columns
+
     def encode(self, batch: PairBatch) -> Encoding:
         read = self._projected(batch.questions)
         asked = batch.questions.mask[batch.question_of]  # [P, Tq]
