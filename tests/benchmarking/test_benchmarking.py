@@ -91,7 +91,8 @@ def test_texts_are_counted_over_the_words_of_train(tmp_path):
         rows = [json.dumps({"text": f"{text} launch"})] * 12 + [json.dumps({"text": "goal match team"})] * 12
         (tmp_path / f"{part}.jsonl").write_text("\n".join(rows) + "\n")
     train, test, _ = corpus_parts(str(tmp_path), None, quick=False)
-    assert train.shape[1] == test.shape[1] and test[0].sum() == train[0].sum() - 1  # the zebra is not known
+    assert train.shape[1] == test.shape[1]
+    assert max(test.sum(1)) == max(train.sum(1)) - 1  # the zebra is not known
 
 
 def test_what_is_measured_is_not_measured_again_but_another_task_is(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ OPTIONS = """
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
 --processes --text-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
 --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
---max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter
+--max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics
 """
 
 
@@ -95,5 +95,5 @@ def test_config_is_read_once_for_each_load(tmp_path):
     from varitext import store
 
     with mock.patch.object(store, "read_config", wraps=store.read_config) as read:
-        assert varitext("topics", tmp_path / "m").code == 0
+        assert varitext("similar", tmp_path / "m", "--word", "moon").code == 0
     assert read.call_count == 1

@@ -6,6 +6,7 @@ import sys
 from dataclasses import fields
 
 from varitext import DocumentModel
+from varitext.documents.estimator import DocumentEstimator
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.settings import DocumentSettings
 
@@ -19,7 +20,7 @@ def test_the_record_has_the_arguments_of_the_constructor():
 
 
 def test_every_field_of_what_was_fitted_is_an_attribute_of_the_estimator():
-    declared = inspect.get_annotations(DocumentModel.__mro__[1])
+    declared = inspect.get_annotations(DocumentEstimator)
     assert set(declared) == {f"{field.name}_" for field in fields(FittedDocuments)} | {"n_features_in_"}
 
 

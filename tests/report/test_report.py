@@ -104,14 +104,6 @@ def test_the_headline_is_there(model, tmp_path):
     assert documents.sha256 in page.text and "ab" * 32 in page.text
 
 
-def test_a_perplexity_of_training_documents_is_not_shown_large(model):
-    record = model.perplexity_record(corpus(30, model.vocabulary_.words), samples=2)
-    held_out, fitted = (document_tiles(record, held_out=known) for known in (True, False))
-    assert held_out[0].name == "perplexity per document" != fitted[0].name
-    assert "fitted on these" in fitted[0].note and sorted(t.value for t in fitted) == sorted(t.value for t in held_out)
-    assert next(tile.note for tile in fitted if tile.name == held_out[0].name).startswith("fitted on these")
-
-
 @pytest.mark.parametrize("number", [1, 2, 3, 9, 10, 12])
 def test_few_documents_are_enough(model, tmp_path, number):
     page = write_small(model, counts_of(number), tmp_path / "report.html", labels=["only"] * number)

@@ -11,14 +11,19 @@ pytest.importorskip("httpx")
 
 pytestmark = pytest.mark.xdist_group("serve")
 
-# what the other extras bring, and the development environment; `find_spec` does not find what is None here
+# what the other extras bring, and the development environment
 OF_OTHER_EXTRAS = (
     *("plotly", "openTSNE", "matplotlib", "jinja2"),
     *("pyarrow", "tomotopy", "gensim", "pyro", "pattern", "ray", "wordcloud", "contextualized_topic_models"),
 )
 SCRIPT = f"""
 import sys, time, warnings
-sys.modules.update(dict.fromkeys({OF_OTHER_EXTRAS!r}))
+class Missing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {OF_OTHER_EXTRAS!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing)
 warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
 from fastapi.testclient import TestClient
 from varitext.corpora import load

@@ -141,7 +141,7 @@ def test_hostile_text_stays_text(opened):
     page.wait_for_selector(f"#all-topics button >> text={HOSTILE}")
     page.fill("#word", "orbit")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#near .bar")
+    page.wait_for_selector("#near .bar", state="attached")
     assert {MARKUP, HOSTILE} == set(page.locator("#near .term").all_inner_texts())
     assert page.locator("main img").count() == 0 and page.locator("script:not([src])").count() == 0
 

@@ -17,7 +17,7 @@ class DocumentSettings:
 
     model: str = "nvdm"
     latent_dim: int = setting(50, LATENT_DIM)
-    preset: str = setting("recommended", Option("By name; nvdm also has paper and paper-network.", MODEL, "NAME"))
+    preset: str = setting("recommended", Option("By name; nvdm also has paper.", MODEL, "NAME"))
     epochs: int | None = setting(None, EPOCHS)
     batch_size: int | None = setting(
         None, Option("Documents per update; else the model decides.", TRAINING, "N", minimum=1)

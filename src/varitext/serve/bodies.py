@@ -197,6 +197,9 @@ class RankingShown(BaseModel):
     question: str
     candidates: list[RankedCandidateShown]
     n_samples: int
+    probability_none: float | None = Field(None, description="That none of the candidates is right.")
+    probability_top: float | None = Field(None, description="That the first is right, given all the others.")
+    answered: bool = Field(True, description="False where the model would rather not answer.")
 
 
 class Example(BaseModel):

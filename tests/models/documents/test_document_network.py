@@ -138,7 +138,7 @@ def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
 def test_the_command_line_and_the_report_show_no_bound_where_there_is_none(fitted, capsys):
     record = fitted["mixture"].perplexity_record(COUNTS)
     print_record(record, "documents")
-    for shown in (capsys.readouterr().out, str(document_tiles(record))):
+    for shown in (capsys.readouterr().out, str(document_tiles(fitted["mixture"], record, None))):
         assert record.figure in shown and "importance-weighted" not in shown and "KL" not in shown
 
 
