@@ -496,7 +496,7 @@ def test_a_kill_within_the_first_checkpoint_is_resumed_and_nothing_is_left(divid
     out.mkdir()
     (out / ".checkpoint.safetensors.unfinished-abc.safetensors").write_text("half")
     (tmp_path / ".model.unfinished-abc").mkdir()
-    assert varitext("fit", divided, "--out", out, "--epochs", 10, *SMALL, "--resume").code == 0
+    assert varitext("fit", divided, "--out", out, *LEARNS, *SMALL, "--resume").code == 0
     assert sorted(contents(out)) == sorted([*MODEL_FILES, *TOPIC_FILES]) and list(tmp_path.iterdir()) == [out]
     assert contents(out)["weights.safetensors"] == contents(fitted)["weights.safetensors"]
 
@@ -827,7 +827,7 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     assert {line.split(",")[0] for line in out.read_text().splitlines()[1:]} == {"2020", "2021", "2022"}
     for wrong, said in (
         (("--over-time", "kind"), "column 'kind' has no date that can be read"),
-        (("--by", "colour"), "has no column 'colour'; it has id, text, kind, when, topic"),
+        (("--by", "colour"), "has no column 'colour' beside its text; it has id, kind, when, topic"),
         (("--over-time", "when", "--bins", "decade"), "bins must be one of"),
         (("--over-time", "when", "--by", "kind"), "either --by or --over-time"),
     ):
