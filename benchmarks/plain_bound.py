@@ -36,6 +36,10 @@ TRIALS: dict[str, dict[str, Any]] = {
     "25 epochs": {"epochs": 25},
     "weights averaged, .999 a step": {"averaging": 0.999},
     "no KL warm-up": {"kl_warm_up": 0.0},
+    "averaged, no KL warm-up": {"averaging": 0.999, "kl_warm_up": 0.0},
+    "alternating, averaged": {"updates": "alternating", "averaging": 0.999},
+    "alternating, averaged, no KL warm-up": {"updates": "alternating", "averaging": 0.999, "kl_warm_up": 0.0},
+    "alternating, 120 epochs": {"updates": "alternating", "epochs": 120},
     "weight decay .3": {"weight_decay": 0.3},
     "batches of 256, rate 2e-3, 5 samples, averaged": {
         "batch_size": 256, "learning_rate": 2e-3, "samples": 5, "averaging": 0.99,
