@@ -31,8 +31,15 @@ def fitted():
     return DocumentModel(**SMALL).fit(COUNTS)
 
 
+# to the last bit, which no matrix product promises; tests/models/test_contract.py asks it to 1e-5
+TO_THE_BIT = {"check_methods_sample_order_invariance": "to 1e-5", "check_methods_subset_invariance": "to 1e-5"}
+
+
 # scikit-learn's own checks send real numbers as features, hence fractional_counts
-@parametrize_with_checks([DocumentModel(latent_dim=2, epochs=2, fractional_counts=True, threads=1)])
+@parametrize_with_checks(
+    [DocumentModel(latent_dim=2, epochs=2, fractional_counts=True, threads=1)],
+    expected_failed_checks=lambda estimator: TO_THE_BIT,
+)
 def test_scikit_learn_checks(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

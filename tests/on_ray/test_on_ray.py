@@ -16,9 +16,11 @@ from sharded import EVERY_WORD, SMALL, shards_of
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
+from varitext.cli import ray_work
 from varitext.corpora import load
 from varitext.corpora.prepare import prepare
 from varitext.corpora.shard_writing import ShardSizes
+from varitext.store import checkpoints
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'varitext[ray]'")
 pyarrow = pytest.importorskip("pyarrow")
@@ -27,7 +29,6 @@ from pyarrow import parquet  # noqa: E402
 
 from varitext.on_ray import counting, transforming  # noqa: E402
 from varitext.on_ray.cluster import connected  # noqa: E402
-from varitext.on_ray.fitting import run_in_workers  # noqa: E402
 from varitext.on_ray.pieces import cut  # noqa: E402
 from varitext.runtime.processes import present_world  # noqa: E402
 
@@ -36,7 +37,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Ray's own, about its future
 ]
 DOCUMENTS = 200
-OPTIONS = ("--latent-dim", 4, "--epochs", 3, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
+OPTIONS = ("--latent-dim", 4, "--epochs", 12, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
 
 
 @pytest.fixture(scope="module")
@@ -112,46 +113,37 @@ def test_shards_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path
 
 
 def test_vectors_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_path, monkeypatch):
+    """By the command, of shards: each is one piece."""
     encoder, marker = transforming.PieceEncoder, tmp_path / "killed"
 
     class DyingEncoder(encoder):
         def vectors(self, piece):
             for number, block in enumerate(encoder.vectors(self, piece)):
                 yield block
-                if piece.first == 6 and number == 0 and once(marker):  # the file is begun
+                if piece.first == 100 and number == 0 and once(marker):  # the file is begun
                     os.kill(os.getpid(), signal.SIGKILL)
 
     monkeypatch.setattr(transforming, "PieceEncoder", DyingEncoder)
-    found = transforming.transform_on_ray(
-        corpus / "model", corpus / "texts.parquet", tmp_path / "v", part="all", with_std=True, piece_documents=40
-    )
+    done = varitext("transform", corpus / "model", corpus / "shards", "--ray", "--with-std", "--out", tmp_path / "v")
+    assert done.code == 0 and f"{DOCUMENTS} vectors of 4 dimensions" in done.err
     assert marker.exists()
-    assert found == (DOCUMENTS, 0, 5)
-    expected = DocumentModel.load(corpus / "model").posterior(load(str(corpus / "texts.parquet")))
+    expected = DocumentModel.load(corpus / "model").posterior(load(str(corpus / "shards")))
     table = parquet.read_table(tmp_path / "v")
     assert table.column_names == [f"{part}_{k}" for part in ("mean", "std") for k in range(4)]
     rows = np.stack([column.to_numpy() for column in table.columns], 1)
     np.testing.assert_allclose(rows, np.hstack(expected), rtol=1e-5, atol=1e-5)  # every row once, in order
-    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [f"part-{n:06}.parquet" for n in range(5)]
+    assert sorted(path.name for path in (tmp_path / "v").iterdir()) == [f"part-{n:06}.parquet" for n in range(4)]
 
 
-def test_commands(corpus, cluster, tmp_path):
-    """Shards in place of texts; what is wrong with a document is told in one line; nothing half-written is left."""
-    done = varitext("transform", corpus / "model", corpus / "shards", "--ray", "--out", tmp_path / "v")
-    assert done.code == 0 and f"{DOCUMENTS} vectors of 4 dimensions" in done.err
-    assert parquet.read_table(tmp_path / "v").num_rows == DOCUMENTS
-    learned = varitext("fit", corpus / "shards", "--ray-workers", 2, *OPTIONS, "--out", tmp_path / "m")
-    assert learned.code == 0 and "model in" in learned.err, learned
-    assert varitext("fit", corpus / "shards", *OPTIONS, "--out", tmp_path / "n").code == 0
-    one, two = (DocumentModel.load(tmp_path / name).dev_perplexity_ for name in "nm")
-    assert two == pytest.approx(one, rel=1e-4)
+def test_what_is_wrong_with_a_document_is_told_in_one_line(corpus, cluster, tmp_path):
+    """And nothing half-written is left."""
     broken = tmp_path / "broken.parquet"
     parquet.write_table(pyarrow.table({"text": ["a moon", None]}), broken)
     alone = varitext("prepare", broken, "--out", tmp_path / "s")
     on_ray = varitext("prepare", broken, "--out", tmp_path / "s", "--ray")
     assert on_ray.code == 2 and on_ray.err == alone.err and "row 2" in on_ray.err
     assert varitext("transform", corpus / "model", broken, "--ray", "--out", tmp_path / "w").code == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet", "m", "n", "v"]
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.parquet"]
 
 
 def test_what_is_not_in_files_is_refused(tmp_path):
@@ -162,32 +154,33 @@ def test_what_is_not_in_files_is_refused(tmp_path):
         prepare([tmp_path / "a.npy"], tmp_path / "s", counter=counting.ray_counter())
 
 
-def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster, tmp_path):
+def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster, tmp_path, monkeypatch):
+    """By the command."""
     shards_of(tmp_path / "shards", topic_documents(), documents=100)
-    settings = SMALL | {"epochs": 12}
-    alone = DocumentModel(**settings).fit(load(str(tmp_path / "shards")))
-    marker, checkpoint = tmp_path / "killed", tmp_path / "checkpoint.safetensors"
+    learn, marker, out = ray_work._learn, tmp_path / "killed", tmp_path / "two"
+    sizes = tmp_path / "sizes.json"
 
     def die_after_a_checkpoint():
-        while not checkpoint.exists():
+        while not checkpoints(out):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    def work(passed):
+    def learn_and_die(passed):
         world = present_world("cpu")
         if world.rank == 1 and once(marker):
             threading.Thread(target=die_after_a_checkpoint, daemon=True).start()
-        model = DocumentModel(**settings)
-        model.fit(load(str(tmp_path / "shards")), checkpoint=checkpoint, resume=True, world=world)
+        learn(passed)
         if world.is_first:
-            model.save(tmp_path / "model")
-            (tmp_path / "size.json").write_text(json.dumps(world.size))
+            sizes.write_text(json.dumps(world.size))
 
+    monkeypatch.setattr(ray_work, "_learn", learn_and_die)
     ctrl_c = signal.getsignal(signal.SIGINT)
-    run_in_workers(work, {}, workers=2, beside=tmp_path)
+    done = varitext("fit", tmp_path / "shards", "--ray-workers", 2, *OPTIONS, "--out", out)
+    assert done.code == 0 and "model in" in done.err, done
     assert marker.exists() and signal.getsignal(signal.SIGINT) is ctrl_c
-    assert json.loads((tmp_path / "size.json").read_text()) == 2
-    weights = DocumentModel.load(tmp_path / "model").network_.state_dict()
-    for name, expected in alone.network_.state_dict().items():
+    assert json.loads(sizes.read_text()) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "shards", "sizes.json", "two"]
+    assert varitext("fit", tmp_path / "shards", *OPTIONS, "--out", tmp_path / "one").code == 0
+    weights, alone = (DocumentModel.load(tmp_path / name).network_.state_dict() for name in ("two", "one"))
+    for name, expected in alone.items():
         assert torch.allclose(weights[name], expected, atol=2e-4), name
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".ray")]

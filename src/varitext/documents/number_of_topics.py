@@ -11,12 +11,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from varitext.documents.mixture import fit_mixture
 
 GRID = (2, 3, 5, 8, 12, 20, 30, 50, 75, 100)
 LEAST_DOCUMENTS = 15  # per component, on average
 FITTED_ON, HELD_OUT = 1500, 750  # documents
+ROUNDING = 1e-4  # of a unit vector: documents that are nearer have one place
 WORSE = 2  # numbers in a row that are worse than the best: the search ends
 
 
@@ -34,7 +38,7 @@ class Choice:
 
 def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0) -> Choice:
     """`least` for the topics that have seed words."""
-    most = len(np.unique(np.round(unit, 6), axis=0))
+    most = number_of_places(unit)
     if asked is not None:
         if max(asked, least) > most:
             warnings.warn(
@@ -58,6 +62,17 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
         f"numbers from {grid[0]} to {max(found)}; {n_held_out} documents)"
     )
     return Choice(max(number, least), how, tuple((one, float(found[one].mean())) for one in found))
+
+
+def number_of_places(unit: np.ndarray) -> int:
+    """How many different places the documents have, not counting what rounding could have made of one."""
+    places = np.unique(np.round(unit, 5), axis=0)
+    if len(places) > 1000:  # rounding would have had to make each of hundreds of places of a few
+        return len(places)
+    near = cKDTree(places).query_pairs(ROUNDING, output_type="ndarray")  # [pairs, 2]
+    graph = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places), len(places)))
+    number, _ = connected_components(graph, directed=False)
+    return int(number)
 
 
 def _search(fitted_on: np.ndarray, held_out: np.ndarray, grid: list[int], seed: int) -> dict[int, np.ndarray]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from varitext.documents.mixture import Mixture, fit_mixture
+from varitext.documents.number_of_topics import number_of_places
 from varitext.documents.regions import Group, RegionDocuments, Regions, described_components, document_directions
 from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork
@@ -63,7 +64,7 @@ def _divided(regions: Regions, group: Group, network: DocumentNetwork, given: Re
     directions = document_directions(network, given)
     own = regions.mixture.memberships(directions).argmax(1) == component
     unit = directions.unit[own]
-    if len(np.unique(np.round(unit, 6), axis=0)) < 2:
+    if number_of_places(unit) < 2:
         raise InputError(f"topic {group.number} has too few different documents among these to be split")
     halves = fit_mixture(unit, 2, seed)
     old = regions.mixture
