@@ -103,6 +103,15 @@ def test_what_a_model_does_not_have_is_left_out_or_refused(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_all_files_are_written_or_none(model, tmp_path):
+    documents, wanted = test_report.corpus(20, model.vocabulary_.words), ["units", "training"]
+    (tmp_path / "training.svg").mkdir()  # nothing can take its place
+    (tmp_path / "training.svg" / "mine").touch()
+    with pytest.raises(IsADirectoryError):
+        save_document_figures(model, documents, tmp_path, wanted)
+    assert [path.name for path in tmp_path.iterdir()] == ["training.svg"]
+
+
 def test_png_is_drawn_as_the_svg_is_and_repeats(model, tmp_path):
     documents = test_report.corpus(20, model.vocabulary_.words)
     for folder in ("one", "two"):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TypeVar
 from matplotlib.figure import Figure
 
 from varitext.errors import InputError
-from varitext.files import atomic_file, write_text
+from varitext.files import atomic_file
 from varitext.report.drawing.canvas import drawing_style
 from varitext.report.escaping import printable
 
@@ -37,10 +38,8 @@ def svg_text(figure: Figure, paper: str = "white") -> str:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """As SVG or PNG, by the name's ending; whole or not at all."""
-    if path.suffix == ".svg":
-        return write_text(path, svg_text(figure))
-    with drawing_style(), atomic_file(path) as temporary:
-        figure.savefig(temporary, format="png", metadata={"Software": None})
+    with atomic_file(path) as temporary:
+        _write(figure, temporary)
 
 
 def check_figures(names: Sequence[str], known: Sequence[str], file_format: str) -> None:
@@ -59,14 +58,24 @@ def save_figures(
     names: Sequence[str],
     file_format: str,
 ) -> list[Path]:
-    """Write the figures named, or all that the model has; one file each. Earlier ones are replaced."""
+    """Write the figures named, or all that the model has; one file each. Earlier ones are replaced, all or none."""
     drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
-    for path, figure in drawn.items():
-        if figure is not None:
-            save_figure(figure, path)
-        elif names:
-            raise InputError(f"this model has nothing to show in the figure {path.stem!r}")
-    return [path for path, figure in drawn.items() if figure is not None]
+    kept = {path: figure for path, figure in drawn.items() if figure is not None}
+    if names and len(kept) < len(drawn):
+        missing = next(path for path in drawn if path not in kept)
+        raise InputError(f"this model has nothing to show in the figure {missing.stem!r}")
+    with ExitStack() as stack:  # each takes its place when all are written
+        for path, figure in kept.items():
+            _write(figure, stack.enter_context(atomic_file(path)))
+    return list(kept)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    if path.suffix == ".svg":
+        path.write_text(svg_text(figure), encoding="utf-8")
+    else:
+        with drawing_style():
+            figure.savefig(path, format="png", metadata={"Software": None})
 
 
 def _compact(tag: str) -> str:
