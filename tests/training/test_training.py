@@ -203,13 +203,14 @@ def test_a_time_limit_ends_the_run_with_the_schedule_run_out():
     assert state.history[-1]["kl_weight"] == 1
 
 
-def test_alternating_updates_change_one_side_at_a_time():
-    run = trainer(updates="alternating")
+@pytest.mark.parametrize("every", [1, 2])
+def test_alternating_updates_change_one_side_at_a_time(every):
+    run = trainer(updates="alternating", alternate_every=every)
     generative, inference = run.groups
     assert {id(p) for p in inference} == {id(p) for p in run.model.inference_parameters()}
     batch = next(run.task.batches(0))
-    run.state.step = 2
-    for changing, still in ((generative, inference), (inference, generative)):
+    run.state.step = 4
+    for changing, still in [(generative, inference)] * every + [(inference, generative)] * every:
         before = [p.detach().clone() for p in changing], [p.detach().clone() for p in still]
         assert run._step(batch)
         assert any(not torch.equal(a, b) for a, b in zip(before[0], changing, strict=True))

@@ -23,7 +23,8 @@ class TrainingSettings:
     samples: int = 1
     """Draws of h per example and step."""
     updates: str = "joint"
-    """`joint`, or `alternating`: the generative model on even steps, the inference network on odd ones."""
+    """`joint`, or `alternating`: the generative model first, then the inference network, `alternate_every` steps each."""
+    alternate_every: int = 1
     gradient_clip: float = 5.0
     weight_decay: float = 0.0
     averaging: float = 0.0
@@ -40,7 +41,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         positive = ("epochs", "batch_size", "learning_rate", "samples", "gradient_clip")
-        for name in (*positive, "patience", "smoothing", "rounds_per_epoch"):
+        for name in (*positive, "patience", "smoothing", "rounds_per_epoch", "alternate_every"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be above zero, not {getattr(self, name)}")
         for name in ("learning_rate_warm_up", "kl_warm_up"):

@@ -107,8 +107,11 @@ class Trainer:
     def _step(self, batch: Any) -> bool:
         """One update; False if it met an infinity, in which case nothing was changed."""
         settings, share = self.settings, self._share_done()
-        chosen = [self.state.step % 2] if settings.updates == "alternating" else range(len(self.groups))
-        if settings.updates == "alternating":  # no work for the side that stays
+        chosen = range(len(self.groups))
+        if settings.updates == "alternating":
+            side = self.state.step // settings.alternate_every % 2
+            chosen = range(side, side + 1)
+            # no work for the side that stays
             for number, group in enumerate(self.groups):
                 for parameter in group:
                     parameter.requires_grad_(number in chosen)
