@@ -3,7 +3,7 @@
     python benchmarks/coherence.py [--json results/coherence.json] [--measures npmi c_v] [--documents N]
 
 The reference is the raw 20 Newsgroups training articles, cut into words by our rules; both sides get the same lists of
-words. The topics are the 50 of ten words that `results/nvdm_perplexity.json` has for NVDM. gensim's dictionary is made
+words. The topics are the 50 of ten words that `varitext reproduce topics` found for NVDM. gensim's dictionary is made
 beforehand and is not part of its time. gensim runs with one process, with its default number (cores less one), and with
 two; varitext, always one thread, runs before and after each of them, and its median counts.
 """
@@ -27,12 +27,11 @@ from varitext.text import tokenise
 
 NAMES = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
 PROCESSES = {"one process": 1, "default": -1, "two processes": 2}
-TOPICS_FROM = Path(__file__).resolve().parents[1] / "results" / "nvdm_perplexity.json"
+TOPICS_FROM = Path(__file__).resolve().parents[1] / "results" / "topics" / "20newsgroups-nvdm-regions-50-0.json"
 
 
 def topics_of_nvdm() -> list[list[str]]:
-    runs = json.loads(TOPICS_FROM.read_text())
-    return next(r["topics"] for r in runs if (r["preset"], r["latent_dim"], r["seed"]) == ("recommended", 50, 0))
+    return json.loads(TOPICS_FROM.read_text())["result"]["topics"]
 
 
 def ours(topics: list[list[str]], tokens: list[list[str]], measure: str) -> tuple[float, np.ndarray]:

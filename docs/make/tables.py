@@ -17,40 +17,31 @@ from faults_page import fault_tables
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
+from varitext.experiments import experiment_named
+from varitext.experiments.runs import read_records
+
 ROOT = Path(__file__).resolve().parents[2]
-PAPER = {50: 836, 200: 852}
+PAPER = 836  # K = 50
+
+
+def records(experiment: str) -> list[dict]:
+    return read_records(experiment_named(experiment), ROOT / "results")
 
 
 def read(name: str) -> list | dict:
     return json.loads((ROOT / "results" / name).read_text())
 
 
-def perplexity_table(results: list[dict]) -> str:
-    """NVDM over its seeds."""
-    rows = ["| | preset | test perplexity of each seed | importance-weighted, mean | seconds to fit, median |"]
-    rows.append("|---|---|---|---|---|")
-    for latent_dim in PAPER:
-        for preset in ("paper", "paper-network", "recommended"):
-            runs = [r for r in results if (r["preset"], r["latent_dim"]) == (preset, latent_dim)]
-            if not runs:
-                continue
-            test = sorted(run["test"]["per_document_perplexity"] for run in runs)
-            weighted = statistics.mean(run["test"]["iwae_per_document_perplexity"] for run in runs)
-            seconds = statistics.median(run["fit_seconds"] for run in runs)
-            spread = " / ".join(f"{value:.1f}" for value in test)
-            rows.append(f"| NVDM, K = {latent_dim} | {preset} | {spread} | {weighted:.1f} | {seconds:.0f} |")
-    return "\n".join(rows)
-
-
-def perplexity_sentence(results: list[dict]) -> str:
+def perplexity_sentence() -> str:
     """The recommended preset in a line, for README.md."""
-    runs = [r for r in results if (r["preset"], r["latent_dim"]) == ("recommended", 50)]
-    ours = statistics.mean(run["test"]["per_document_perplexity"] for run in runs)
-    unigram = runs[0]["test"]["unigram_per_document_perplexity"]
+    wanted = {"corpus": "20newsgroups-nvdm", "model": "nvdm", "latent_dim": 50, "preset": "recommended"}
+    runs = [record["result"] for record in records("table1a") if wanted.items() <= record["settings"].items()]
+    ours = statistics.mean(run["per_document_perplexity"] for run in runs)
+    unigram = runs[0]["unigram_per_document_perplexity"]
     seconds = statistics.median(run["fit_seconds"] for run in runs)
     return (
         f"NVDM with 50 dimensions reaches a test perplexity of **{ours:.0f}** on the paper's own 20 Newsgroups files "
-        f"(the paper: {PAPER[50]}, with another inference network and the plain bound, which does not reach that here: "
+        f"(the paper: {PAPER}, with another inference network and the plain bound, which does not reach that here: "
         f"[Honesty](docs/honesty.md); unigram model: {unigram:.0f}; mean of {len(runs)} seeds; lower is better), after "
         f"{seconds:.0f} seconds of fitting on one thread."
     )
@@ -95,9 +86,6 @@ def counting_table(counting: dict) -> str:
 
 def results_page() -> str:
     parts = experiment_sections(ROOT)
-    perplexity = read("nvdm_perplexity.json")
-    parts["table1a"] += f"\n\n{seeds_section(perplexity)}"
-    parts["table2"] += f"\n\n{topics_list(perplexity, topics=20)}"
     experiments = "\n\n".join(parts.values())
     return f"""# Results: documents
 
@@ -135,39 +123,25 @@ Timings on shared machines are noisy: read them as ratios.
 """
 
 
-def seeds_section(perplexity: list[dict]) -> str:
-    return f"""### NVDM over seeds
-
-`python benchmarks/perplexity.py --json results/nvdm_perplexity.json`
-
-The bound with 20 samples, KL included; seeds 0, 1, 2, sorted; one thread. The settings were chosen on training
-documents, the last 9 % of each newsgroup. What differs from the paper is listed under
-[Presets](nvdm.md#presets).
-
-{perplexity_table(perplexity)}"""
-
-
-def recommended_run(results: list[dict]) -> dict:
-    return next(r for r in results if (r["preset"], r["latent_dim"], r["seed"]) == ("recommended", 50, 0))
-
-
-def neighbours_table(results: list[dict]) -> str:
+def neighbours_table() -> str:
     """Nearest words, the paper's Table 1b."""
-    neighbours = recommended_run(results)["neighbours"]
-    head = [f"| **{'** | **'.join(neighbours)}** |", "|---" * len(neighbours) + "|"]
-    return "\n".join(head + [f"| {' | '.join(row)} |" for row in zip(*neighbours.values(), strict=True)])
+    nearest = next(r["result"]["nearest"] for r in records("table1b") if r["settings"]["model"] == "nvdm")
+    head = [f"| **{'** | **'.join(nearest)}** |", "|---" * len(nearest) + "|"]
+    return "\n".join(head + [f"| {' | '.join(row)} |" for row in zip(*nearest.values(), strict=True)])
 
 
-def topics_list(results: list[dict], topics: int) -> str:
-    chosen = [f"- {' '.join(words)}" for words in recommended_run(results)["topics"][:topics]]
-    return "\n".join([f"The {topics} topics of 50 with the highest KL:", "", *chosen])
+def topics_list(every: int) -> str:
+    wanted = {"corpus": "20newsgroups-nvdm", "system": "regions", "topics": 50, "seed": 0}
+    topics = next(r["result"]["topics"] for r in records("topics") if wanted.items() <= r["settings"].items())
+    chosen = [f"- {' '.join(words)}" for words in topics[every - 1 :: every]]
+    return "\n".join([f"Every {every}th of its {len(topics)} topics, by size:", "", *chosen])
 
 
 def readme() -> str:
     page = (ROOT / "README.md").read_text()
-    results, speed = read("nvdm_perplexity.json"), read("nvdm_speed.json")
-    page = between(page, "words", f"{neighbours_table(results)}\n\n{topics_list(results, topics=6)}")
-    page = between(page, "results", f"{perplexity_sentence(results)} In one run on two threads:\n\n{speed_list(speed)}")
+    page = between(page, "words", f"{neighbours_table()}\n\n{topics_list(every=8)}")
+    speed = speed_list(read("nvdm_speed.json"))
+    page = between(page, "results", f"{perplexity_sentence()} In one run on two threads:\n\n{speed}")
     return between(page, "answers", short_table(ROOT))
 
 
