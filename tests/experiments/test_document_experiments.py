@@ -49,7 +49,7 @@ def small_model(model: str, latent_dim: int, **settings: object) -> DocumentMode
 # From fit to table
 
 
-@pytest.mark.parametrize("name", ["table1a", "table1b", "table2", "tsne", "document-evaluation", "refinement"])
+@pytest.mark.parametrize("name", ["table1a", "table1b", "table2", "tsne", "document-evaluation"])
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
@@ -104,10 +104,11 @@ def record_of(corpus: str, setting: Setting, seed: int, perplexity: float, **oth
 
 
 def test_table1a_by_hand():
-    records = [record_of(NEWSGROUPS, Setting("sbn"), seed, value) for seed, value in ((0, 810.0), (1, 800.0))]
+    values = ((0, 810.0), (1, 800.0))
+    records = [record_of(NEWSGROUPS, Setting("sbn"), seed, value, unrefined=880.0) for seed, value in values]
     table = table1a.table(records)
     (row,) = [line for line in table.splitlines() if line.startswith("| SBN")]
-    assert [float(one) for one in re.findall(r"\d[\d.]*", row)] == [50, 909, 800, 810, 795, 700, 10, 2, 2]
+    assert [float(one) for one in re.findall(r"\d[\d.]*", row)] == [50, 909, 800, 810, 795, 880, 700, 10, 2, 2]
     assert table.endswith("rcv1: no RCV1 here")
     estimate = record_of(NEWSGROUPS, Setting("rsm"), 0, 900.0, kind="estimate", standard_error=1.5)
     on_reuters = record_of(RCV1, Setting("rsm"), 0, 950.0, kind="estimate")
