@@ -23,7 +23,7 @@ class TrainingSettings:
     samples: int = 1
     """Draws of h per example and step."""
     updates: str = "joint"
-    """`joint`, or `alternating`: the generative model first, then the inference network, `alternate_every` steps each."""
+    """`joint`, or `alternating`: the generative model, then the inference network, `alternate_every` steps each."""
     alternate_every: int = 1
     gradient_clip: float = 5.0
     weight_decay: float = 0.0
