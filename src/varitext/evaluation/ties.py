@@ -47,8 +47,8 @@ def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
 
 
 def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.ndarray:
-    """Equal infinities are; a score and an infinity are not."""
-    with np.errstate(invalid="ignore"):
+    """Equal infinities are; a score and an infinity are not, nor two whose distance is beyond floating point."""
+    with np.errstate(invalid="ignore", over="ignore"):
         apart = larger - smaller
         near = apart <= times * TOLERANCE * np.maximum(np.abs(larger), np.abs(smaller))
     close: np.ndarray = (larger == smaller) | (near & np.isfinite(apart))
