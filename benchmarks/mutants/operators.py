@@ -1,7 +1,8 @@
 """Small faults in Python source: which there are in a file, and the code with one of them in it.
 
-Only bodies of functions and methods, decorated or not. Left out by rule, because no test should hold them: docstrings,
-annotations, f-strings, whatever is raised or noted (the wording of messages), and defaults, which are values by choice.
+Only bodies of functions and methods, decorated or not. Left out by rule, because no test of the mathematics should hold
+them: docstrings, annotations, f-strings, whatever is raised or noted (the wording of messages); values by choice
+(defaults of arguments, the recipes of presets); arguments that change no result here (`strict`, `fused`, `device`).
 """
 
 import ast
@@ -36,6 +37,8 @@ COMPARISONS = {
 FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 METHODS = FUNCTIONS | {"mean": "sum", "sum": "mean", "argmax": "argmin", "argmin": "argmax", "exp": "expm1"}
 MESSAGES = {"InputError", "warn", "note", "cast", "TypeVar"}
+WITHOUT_EFFECT = {"strict", "fused", "device"}
+BY_CHOICE = {"recipe"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -53,7 +56,7 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        return f"{self.path}:{self.lines[0]} {self.function}: {self.before} -> {self.after}"
+        return f"{self.path}:{self.lines[0]} {self.function} ({self.number}): {self.before} -> {self.after}"
 
 
 @dataclass
@@ -97,7 +100,7 @@ def mutated_code(path: Path, number: int) -> CodeType:
 def changes(tree: ast.Module) -> Iterator[Change]:
     for node in tree.body:
         for one in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(one, DEFINITIONS):
+            if isinstance(one, DEFINITIONS) and one.name not in BY_CHOICE:
                 name = f"{node.name}.{one.name}" if isinstance(node, ast.ClassDef) else one.name
                 for change in _within(one, one):
                     change.function = name
@@ -123,6 +126,8 @@ def _is_words(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         named = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         return named in MESSAGES
+    if isinstance(node, ast.keyword) and node.arg in WITHOUT_EFFECT:
+        return True
     return isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom)
 
 
@@ -159,7 +164,7 @@ def _replacements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 def _calls(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
     for place, keyword in enumerate(node.keywords):
-        if keyword.arg is not None:
+        if keyword.arg is not None and keyword.arg not in WITHOUT_EFFECT:
             rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
             yield "argument", ast.Call(node.func, node.args, rest)
     match node.func:
