@@ -35,6 +35,16 @@ class ElsewhereTensor(Tensor):
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
+    @property
+    def data(self) -> "ElsewhereTensor":
+        return self.detach()
+
+    @data.setter
+    def data(self, value: "ElsewhereTensor") -> None:
+        """Torch's own would change the shape that is shown and leave the values: no dispatch tells of it."""
+        assert isinstance(value, ElsewhereTensor) and value.shape == self.shape
+        self.held = value.held
+
     @classmethod
     def __torch_dispatch__(cls, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise AssertionError(f"{operation} outside of `Elsewhere`")

@@ -1,0 +1,217 @@
+"""The schedule by hand: one weight, losses and scores as given, so that every update and decision is known."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from varitext.errors import InputError, TrainingDiverged
+from varitext.training.settings import PartOfProgress, Score, StepLoss, TrainingSettings
+from varitext.training.trainer import RESCUE_FACTOR, RESCUES, Trainer
+
+SETTINGS = TrainingSettings(epochs=10, learning_rate=0.5, learning_rate_warm_up=0.2, kl_warm_up=0.4, patience=99)
+
+
+class Slope:
+    """The loss is `-slope * weight`; what happens is kept."""
+
+    fingerprint = "a slope"
+
+    def __init__(self, scores=None, slopes=None, steps_per_epoch=1):
+        self.scores, self.slopes, self.steps_per_epoch = scores or (lambda weight: 0.0), slopes or {}, steps_per_epoch
+        self.kl_weights, self.modes, self.drawn = [], [], []
+
+    def batches(self, epoch):
+        return iter([None] * self.steps_per_epoch)
+
+    def loss(self, model, batch, kl_weight):
+        self.modes.append(model.training)
+        self.drawn.append(torch.rand(()).item())
+        loss = -self.slopes.get(len(self.kl_weights), 1.0) * model.weight.sum()
+        self.kl_weights.append(kl_weight)
+        return StepLoss(loss, torch.tensor(3.0), torch.tensor(4.0))
+
+    def score(self, model):
+        self.modes.append(model.training)
+        self.drawn.append(torch.rand(()).item())
+        return Score(self.scores(model.weight.item()), {"dev": model.weight.item()})
+
+
+class Seen:
+    def __init__(self):
+        self.steps, self.rounds, self.notes = [], [], []
+
+    def step(self, share_done, elbo, kl):
+        self.steps.append((share_done, elbo, kl))
+
+    def round(self, record):
+        self.rounds.append(record)
+
+    def note(self, message):
+        self.notes.append(message)
+
+
+def run(task, progress=None, checkpoint=None, **changes):
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.zeros_(model.weight)
+    return Trainer(model, task, dataclasses.replace(SETTINGS, **changes), checkpoint, progress)
+
+
+def test_rates_and_kl_weights_follow_the_schedule():
+    task, seen = Slope(), Seen()
+    state = run(task, seen).train()
+    shares = [step / 10 for step in range(11)]
+    rates = [0.5 * min(1, (share + 0.1) / 0.2) * 0.5 * (1 + math.cos(math.pi * share)) for share in shares]
+    assert [record["learning_rate"] for record in state.history] == pytest.approx(rates)
+    assert rates[0] == 0.25 and rates[-1] == 0 and max(rates) < 0.5
+    kl_weights = [min(1, 0.1 + 0.9 * share / 0.4) for share in shares]
+    assert [record["kl_weight"] for record in state.history] == pytest.approx(kl_weights)
+    assert task.kl_weights == pytest.approx(kl_weights[:-1])  # of each update, as it began
+    assert [(record["step"], record["epoch"]) for record in state.history] == [(n, n) for n in range(11)]
+    assert seen.rounds == state.history and seen.steps == [(pytest.approx(share), 3.0, 4.0) for share in shares[1:]]
+    # Adam moves by the learning rate when the gradient is the same all along
+    moves = torch.tensor([record["dev"] for record in state.history]).diff()
+    torch.testing.assert_close(moves, torch.tensor(rates[:-1]), rtol=1e-4, atol=1e-6)
+
+
+def test_without_warm_ups_all_starts_at_full():
+    state = run(Slope(), learning_rate_warm_up=0.0, kl_warm_up=0.0).train()
+    assert state.history[0]["learning_rate"] == 0.5 and {record["kl_weight"] for record in state.history} == {1.0}
+
+
+def test_rounds_fall_where_they_are_asked_for():
+    state = run(Slope(steps_per_epoch=5), epochs=2, rounds_per_epoch=2).train()
+    assert [record["step"] for record in state.history] == [0, 3, 6, 9, 10]
+    assert [record["epoch"] for record in state.history] == [0, 0.6, 1.2, 1.8, 2.0]
+
+
+def test_training_noise_is_not_that_of_scores_and_modes_are_right():
+    task = Slope()
+    run(task, epochs=2).train()
+    scores, updates = task.drawn[0::2], task.drawn[1::2]
+    assert len(set(scores)) == 1 and len(set(updates)) == 2 and not set(scores) & set(updates)
+    assert task.modes == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_it_stops_after_so_many_rounds_without_gain_once_the_kl_is_whole(patience):
+    state = run(Slope(lambda weight: abs(weight - 0.3)), patience=patience, learning_rate_warm_up=0.0).train()
+    assert state.stopped == "early" and state.best_step == 1
+    assert state.step == 3 + patience and state.rounds_without_gain == patience  # counted from step 4 on
+
+
+def test_an_equal_score_is_no_gain():
+    state = run(Slope(), kl_warm_up=0.0, patience=2).train()
+    assert (state.best_step, state.step, state.stopped) == (0, 2, "early")
+
+
+def test_gradients_are_clipped_by_their_norm():
+    """Adam's second move depends on the ratio of the first two gradients."""
+    ends = []
+    for second, clip in ((2.0, 50.0), (100.0, 2.0), (100.0, 200.0)):
+        trainer = run(Slope(slopes={1: second}), epochs=2, gradient_clip=clip)
+        ends.append(trainer.train().history[-1]["dev"])
+    assert ends[1] == pytest.approx(ends[0], rel=1e-4) and ends[2] != pytest.approx(ends[0], rel=1e-2)
+
+
+def test_weight_decay_pulls_to_zero():
+    plain, decayed = run(Slope()), run(Slope(), weight_decay=0.5)
+    for one in (plain, decayed):
+        one.train()
+    assert decayed.state.history[-1]["dev"] < 0.9 * plain.state.history[-1]["dev"]
+
+
+def test_a_rescue_takes_back_the_weights_and_shrinks_the_steps():
+    task, seen = Slope(slopes={4: math.inf}), Seen()
+    state = run(task, seen, learning_rate_warm_up=0.0).train()
+    assert (state.rescues, state.stopped, state.step) == (1, "finished", 10) and len(seen.notes) == 1
+    rates = [record["learning_rate"] for record in state.history]
+    expected = [0.25 * (1 + math.cos(math.pi * step / 10)) for step in range(11)]
+    expected[5:] = [RESCUE_FACTOR * rate for rate in expected[5:]]  # the round of step 4 was before the fault
+    assert rates == pytest.approx(expected)
+    moves = torch.tensor([record["dev"] for record in state.history]).diff()
+    torch.testing.assert_close(moves[4], torch.tensor(RESCUE_FACTOR * 0.25 * (1 + math.cos(0.4 * math.pi))))
+
+
+@pytest.mark.parametrize("faults", [RESCUES, RESCUES + 1])
+def test_it_gives_up_after_too_many_rescues_with_the_best_weights(faults):
+    task = Slope(lambda weight: -weight, slopes={number: math.nan for number in range(2, 2 + faults)})
+    trainer = run(task, seen := Seen())
+    if faults > RESCUES:
+        with pytest.raises(TrainingDiverged):
+            trainer.train()
+        assert trainer.state.stopped == "diverged"
+        assert trainer.model.weight.item() == trainer.state.history[-1]["dev"] > 0
+    else:
+        assert trainer.train().stopped == "finished"
+    assert len(seen.notes) == RESCUES
+
+
+@pytest.mark.parametrize(("bad", "rescued"), [(19.9, False), (20.1, True), (math.nan, True)])
+def test_a_score_ten_times_worse_than_the_first_is_a_fault(bad, rescued):
+    scores = iter([2.0, bad, *[1.5] * 20])
+    state = run(Slope(lambda weight: next(scores)), epochs=3).train()
+    assert bool(state.rescues) == rescued and state.stopped == "finished" and state.best == 1.5
+
+
+def test_a_first_score_that_is_infinite_is_refused():
+    with pytest.raises(InputError, match="untrained"):
+        run(Slope(lambda weight: math.inf)).train()
+
+
+def test_a_run_may_go_on_under_another_clock_but_not_with_another_rate(tmp_path):
+    run(Slope(), checkpoint=tmp_path / "checkpoint", time_limit=50.0).train()
+    resumed = run(Slope(), checkpoint=tmp_path / "checkpoint", time_limit=60.0)
+    assert resumed.train(resume=True).stopped == "finished" and resumed.state.step == 10
+    with pytest.raises(InputError, match="learning_rate"):
+        run(Slope(), checkpoint=tmp_path / "checkpoint", learning_rate=0.1).train(resume=True)
+
+
+def test_without_resume_a_checkpoint_is_written_anew(tmp_path):
+    for epochs in (3, 4):
+        assert run(Slope(), checkpoint=tmp_path / "checkpoint", epochs=epochs).train().step == epochs
+
+
+def test_averaged_weights_are_scored_and_kept():
+    plain, averaged = (run(Slope(lambda weight: -weight), averaging=value) for value in (0.0, 0.5))
+    for one in (plain, averaged):
+        one.train()
+    weights = [record["dev"] for record in plain.state.history]
+    expected = [weights[0]]
+    for weight in weights[1:]:
+        expected.append(0.5 * (expected[-1] + weight))
+    assert [record["dev"] for record in averaged.state.history] == pytest.approx(expected, rel=1e-5)
+    assert averaged.model.weight.item() == pytest.approx(expected[-1], rel=1e-5)
+
+
+LEAST = {"epochs": 1, "batch_size": 1, "samples": 1, "patience": 1, "smoothing": 1, "rounds_per_epoch": 1}
+EDGES = [{name: value} for name, value in LEAST.items()]
+EDGES += [{name: share} for name in ("learning_rate_warm_up", "kl_warm_up") for share in (0.0, 1.0)]
+EDGES += [{"averaging": 0.0}, {"averaging": 0.999}, {"time_limit": None}, {"time_limit": 1e-3}]
+REFUSED = [{name: 0} for name in LEAST] + [{name: -1} for name in (*LEAST, "averaging", "time_limit", "kl_warm_up")]
+REFUSED += [{name: math.inf} for name in ("learning_rate", "gradient_clip")] + [{"gradient_clip": 0.0}]
+REFUSED += [{"averaging": 1.0}, {"averaging": 1.5}, {"learning_rate_warm_up": 1.1}, {"learning_rate_warm_up": -0.1}]
+
+
+@pytest.mark.parametrize("change", EDGES, ids=str)
+def test_settings_at_the_edge_are_taken(change):
+    dataclasses.replace(SETTINGS, **change)
+
+
+@pytest.mark.parametrize("change", REFUSED, ids=str)
+def test_settings_beyond_the_edge_are_refused_by_name(change):
+    with pytest.raises(InputError, match=next(iter(change))):
+        dataclasses.replace(SETTINGS, **change)
+
+
+def test_a_part_of_a_whole_progress():
+    seen = Seen()
+    part = PartOfProgress(seen, 0.25, 0.75)
+    part.step(0.5, 1.0, 2.0)
+    part.round({"step": 1})
+    part.note("words")
+    assert (seen.steps, seen.rounds, seen.notes) == ([(0.5, 1.0, 2.0)], [{"step": 1}], ["words"])
+    part.step(1.0, 1.0, 2.0)
+    assert seen.steps[-1][0] == 0.75
