@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from varitext.answers.calibration import log_odds
 from varitext.answers.folds import question_folds
 from varitext.answers.prediction import question_seeds
 from varitext.answers.ranker import AnswerRanker
@@ -107,9 +108,13 @@ def test_deterministic_twins_are_as_unsure_as_their_probabilities(model):
     assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
     with pytest.raises(InputError, match="samples must be at least 1, not 0"):
         ranker.predict_proba(TEST, 0)
-    first, second, third = (one.probability for one in ranking.candidates)
+    assert ranking.joint
+    ranker.joint_ = None  # as in a folder of version 0.1: each candidate by itself
+    independent = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
+    assert not independent.joint and independent.probability_none is None
+    first, second, third = (one.probability for one in independent.candidates)
     parts = np.array([first, (1 - first) * second, (1 - first) * (1 - second) * third])
-    np.testing.assert_allclose([one.probability_best for one in ranking.candidates], parts / parts.sum(), rtol=1e-6)
+    np.testing.assert_allclose([one.probability_best for one in independent.candidates], parts / parts.sum(), rtol=1e-6)
     assert (ranking.candidates[0].attention_mean is None) == (model == "lstm")
     assert ranker.history_[-1]["dev_map"] == pytest.approx(ranker.history_[-1]["dev_map_exchanged"])
     assert ranker.history_[-1]["dev_kl"] == pytest.approx(ranker.history_[-1]["leak"], abs=1e-6) == 0
@@ -235,11 +240,17 @@ def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
     question = TEST.questions[0]
     ranking = fitted.rank(question.text, [one.text for one in question.candidates])
     by_place = {one.place: one for one in ranking.candidates}
-    expected = fitted.predict_proba(of_one(question))
-    np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected, rtol=1e-6)
+    scores = log_odds(fitted.predict_proba(of_one(question)))
+    expected = fitted.joint_.model.beliefs(scores)
+    np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected.right, rtol=1e-6)
+    np.testing.assert_allclose([by_place[place].probability_best for place in range(5)], expected.best, rtol=1e-6)
+    assert [one.place for one in ranking.candidates] == np.argsort(-scores).tolist() and ranking.joint
+    assert [one.probability for one in ranking.candidates] == sorted(expected.right.tolist(), reverse=True)
     assert [one.rank for one in ranking.candidates] == [1, 2, 3, 4, 5] and ranking.n_samples == 20
-    assert sum(one.probability_best for one in ranking.candidates) == pytest.approx(1)
+    assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
+    assert ranking.probability_none == pytest.approx(expected.none[0])
     for one in ranking.candidates:
+        assert 0 < one.rank_interval_probability <= 1 and one.probability_best <= one.probability
         assert 1 <= one.rank_interval[0] <= one.rank_interval[1] <= 5
         assert len(one.words) == len(one.attention_mean) == len(one.attention_std)
         assert sum(one.attention_mean) == pytest.approx(1, abs=1e-5) and one.text == " ".join(one.words)
@@ -253,7 +264,7 @@ def test_order_of_candidates_and_company_do_not_matter(fitted):
     forwards, backwards = (fitted.rank("who was", given) for given in (texts, texts[::-1]))
     assert [replace(one, place=4 - one.place) for one in backwards.candidates] == list(forwards.candidates)
     twice = fitted.rank("who was", ["a king", "a king"])
-    assert [one.probability_best for one in twice.candidates] == [0.5, 0.5]
+    assert [one.probability_best for one in twice.candidates] == [pytest.approx((1 - twice.probability_none) / 2)] * 2
     assert [(one.rank, one.rank_interval) for one in twice.candidates] == [(1, (1, 2))] * 2
 
 
@@ -367,7 +378,7 @@ def test_counts_find_what_the_vocabulary_does_not_have(tmp_path):
     assert ranker.combination_.columns == ("log_odds", *COLUMNS)
     ranking = ranker.rank("where rare", ["the lake", "a rare lake"], positions=[3, 0])
     assert ranking.candidates[0].text == "a rare lake"
-    assert sum(one.probability_best for one in ranking.candidates) == pytest.approx(1)
+    assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
     ranker.save(tmp_path / "model")
     assert np.array_equal(AnswerRanker.load(tmp_path / "model").predict_proba(test), ranker.predict_proba(test))
 

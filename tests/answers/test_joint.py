@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from varitext.answers.joint import JointModel, abstention_threshold
+from varitext.answers.beliefs import beliefs
+from varitext.answers.joint import SLOPES, JointModel
+from varitext.answers.joint_picture import JointPicture, abstention_threshold, question_weights
+from varitext.answers.prediction import Prediction
+from varitext.answers.question_input import as_corpus
+from varitext.evaluation.posterior_ranks import known_ranks
 
 MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9))
 SCORES = np.array([0.3, -1.2, 2.0, 0.1])
@@ -41,20 +46,20 @@ def test_likelihood_is_the_formula_and_sums_to_one():
 def test_beliefs_are_those_of_the_enumeration():
     vectors = every_vector(4)
     share = np.array([by_definition(MODEL, SCORES, one) for one in vectors])
-    beliefs, labels = MODEL.beliefs(SCORES), np.array(vectors)
-    np.testing.assert_allclose(beliefs.right, share @ labels, rtol=1e-10)
-    assert beliefs.none == pytest.approx(share[labels.sum(1) == 0].sum())
+    found, labels = MODEL.beliefs(SCORES), np.array(vectors)
+    np.testing.assert_allclose(found.right, share @ labels, rtol=1e-10)
+    assert found.none[0] == pytest.approx(share[labels.sum(1) == 0].sum())
     order = np.argsort(-SCORES)
     first = [order[np.flatnonzero(one[order])[0]] if one.any() else -1 for one in labels]
-    np.testing.assert_allclose(beliefs.best, [share[np.array(first) == i].sum() for i in range(4)], rtol=1e-10)
-    assert beliefs.best.sum() + beliefs.none == pytest.approx(1)
+    np.testing.assert_allclose(found.best, [share[np.array(first) == i].sum() for i in range(4)], rtol=1e-10)
+    assert found.best.sum() + found.none[0] == pytest.approx(1)
 
 
 def test_samples_have_the_shares_of_the_model():
     draws = MODEL.sample(SCORES, 100_000, np.random.default_rng(0))
-    beliefs = MODEL.beliefs(SCORES)
-    np.testing.assert_allclose(draws.mean(0), beliefs.right, atol=0.01)
-    assert (draws.sum(1) == 0).mean() == pytest.approx(beliefs.none, abs=0.01)
+    found = MODEL.beliefs(SCORES)
+    np.testing.assert_allclose(draws.mean(0), found.right, atol=0.01)
+    assert (draws.sum(1) == 0).mean() == pytest.approx(found.none[0], abs=0.01)
 
 
 def test_fit_finds_the_model_that_drew_the_labels():
@@ -74,3 +79,60 @@ def test_threshold_for_a_precision():
     assert abstention_threshold(top, right, 1.0) == 0.8
     assert abstention_threshold(top, right, 0.8) == 0.6
     assert abstention_threshold([0.9], [False], 0.5) is None
+
+
+def test_many_questions_at_once_are_each_as_alone():
+    generator = np.random.default_rng(3)
+    parts = [generator.normal(0, 2, size) for size in (3, 1, 6)]
+    together = MODEL.beliefs(np.concatenate(parts), np.repeat([0, 1, 2], [3, 1, 6]))
+    alone = [MODEL.beliefs(one) for one in parts]
+    for name in ("right", "best", "none"):
+        expected = np.concatenate([getattr(one, name) for one in alone])
+        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12)
+
+
+def test_equal_candidates_share_and_hopeless_ones_have_nothing():
+    found = MODEL.beliefs(np.array([0.5, -np.inf, 0.5, -1.0]))
+    assert found.best[0] == found.best[2] and found.right[1] == found.best[1] == 0
+    assert found.best.sum() + found.none[0] == pytest.approx(1)
+    hopeless = MODEL.beliefs(np.full(3, -np.inf))
+    assert hopeless.none[0] == 1 and not hopeless.right.any() and not hopeless.best.any()
+
+
+def test_the_order_of_the_ranking_is_that_of_the_probabilities():
+    """Labels that fall with the score leave no slope below zero."""
+    generator = np.random.default_rng(4)
+    scores, question_of = generator.normal(0, 2, 300), np.repeat(np.arange(60), 5)
+    labels = (generator.random(300) < expit(-1 - scores)).astype(int)
+    fitted = JointModel.fit(scores, labels, question_of)
+    assert all(fitted.parameters[place] > 0 for place in SLOPES)
+    right = fitted.beliefs(np.sort(scores[:50])).right
+    assert (np.diff(right) > 0).all()
+
+
+def test_rank_intervals_promise_what_the_enumeration_says():
+    """Of the ranks under all labels with a right one; the share of draws is near to it."""
+    vectors = np.array([one for one in every_vector(4) if any(one)])
+    share = np.array([by_definition(MODEL, SCORES, tuple(one)) for one in vectors])
+    ranks = np.array([known_ranks(expit(SCORES), one) for one in vectors])
+    corpus = as_corpus("who", ["a", "b", "c", "d"], None)
+    probability = expit(SCORES)
+    found = beliefs(MODEL, Prediction(probability, probability[None]), corpus)
+    inside = (found.intervals.low <= ranks) & (ranks <= found.intervals.high)
+    np.testing.assert_allclose(found.intervals.share, share @ inside / share.sum(), atol=0.04)
+    given = found.given_answer()
+    np.testing.assert_allclose(given.right, share @ vectors / share.sum(), rtol=1e-9)
+    assert given.best.sum() == pytest.approx(1) and given.none is None
+
+
+def test_questions_without_an_answer_weigh_as_many_as_there_are():
+    answerable = np.array([True, True, False, False, False, False])
+    weights = question_weights(answerable, 0.5)
+    assert weights.tolist() == [1, 1, 0.5, 0.5, 0.5, 0.5]
+    assert question_weights(answerable, None).tolist() == question_weights(answerable[:2], 0.5).tolist() + [1] * 4
+    generator = np.random.default_rng(5)
+    scores, question_of = generator.normal(0, 2, 400), np.repeat(np.arange(100), 4)
+    labels = np.where(question_of < 50, scores == np.repeat(scores.reshape(100, 4).max(1), 4), 0).astype(int)
+    pictures = [JointPicture.fit(expit(scores), labels, question_of, share) for share in (0.5, 0.9)]
+    means = [picture.model.beliefs(scores, question_of).none.mean() for picture in pictures]
+    assert means[0] == pytest.approx(0.5, abs=0.03) and means[1] == pytest.approx(0.9, abs=0.05)

@@ -76,7 +76,10 @@ def test_documents_are_texts_or_anything_with_a_text(reranker):
 
 
 def test_one_score_and_several_at_once(reranker):
-    assert reranker.score(QUERY, TEXTS[2]) == pytest.approx(reranker.rank(QUERY, TEXTS).get_score_by_docid(2), rel=1e-5)
+    """Right answers exclude each other: alone, a document is at least as probable as among others."""
+    alone = reranker.score(QUERY, TEXTS[2])
+    assert alone == pytest.approx(reranker.rank(QUERY, [TEXTS[2]])[0].score, rel=1e-5)
+    assert 0 < reranker.rank(QUERY, TEXTS).get_score_by_docid(2) <= alone
 
     async def several() -> list[RankedResults]:
         return await asyncio.gather(*(reranker.rank_async(QUERY, TEXTS[: n + 2]) for n in (0, 1, 2) * 3))

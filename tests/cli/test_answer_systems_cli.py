@@ -90,7 +90,8 @@ def test_every_system_is_fitted_evaluated_and_ranks(model, options, asked, tmp_p
     typed = ("rank", tmp_path / "model", "--question", "what did anna do", "--candidates", tmp_path / "sentences.txt")
     ranking = json.loads(varitext(*typed, "--samples", 7, "--json").out)
     assert ranking["n_samples"] == 1
-    assert sum(one["probability_best"] for one in ranking["candidates"]) == pytest.approx(1)
+    shares = [one["probability_best"] for one in ranking["candidates"]]
+    assert ranking["joint"] and sum(shares) + ranking["probability_none"] == pytest.approx(1)
     shown = varitext(*typed).out
     assert "2 candidates\n" in shown and "sample" not in shown
 

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from varitext.evaluation import posterior_ranks
 from varitext.evaluation.posterior_ranks import (
+    RankIntervals,
     best_probability,
+    intervals_of,
     known_ranks,
     rank_calibration,
     rank_draws,
     rank_intervals,
+    ranks_given,
 )
 
 SAMPLED = np.array([[0.3, 0.6, 0.1, 0.05], [0.2, 0.5, 0.3, 0.4]])  # [S, P]
@@ -43,27 +46,29 @@ def test_drawn_ranks_have_the_enumerated_distribution(monkeypatch):
 
 
 def test_intervals_hold_what_they_say():
-    """Labels drawn from the very probabilities: at least 90 % of the known ranks lie inside, and not all of them."""
+    """Labels drawn from the very probabilities: the known ranks lie inside as often as promised, about 90 %."""
     generator = np.random.default_rng(1)
-    inside = []
+    inside, promised = [], []
     for _ in range(300):
         p = generator.beta(0.5, 2, 8)
         labels = generator.random(8) < p
         if labels.any():
-            low, high = rank_intervals(p[None], generator)
-            ranks = known_ranks(p, labels)
-            inside.append((low <= ranks) & (ranks <= high))
-    assert 0.9 <= np.mean(inside) < 0.98
+            found = rank_intervals(p[None], generator)
+            inside.append(found.holds(known_ranks(p, labels)))
+            promised.append(found.share)
+    assert np.mean(inside) == pytest.approx(np.mean(promised), abs=0.02)
+    assert np.mean(promised) == pytest.approx(0.9, abs=0.04)
 
 
 def test_a_sure_ranking_is_sure_and_a_tie_is_shared():
     sure = np.array([[1.0, 1e-9, 1e-10]])
     np.testing.assert_allclose(best_probability(sure), [1, 0, 0], atol=1e-8)
-    assert rank_intervals(sure, np.random.default_rng(0)).tolist() == [[1, 2, 3], [1, 2, 3]]
+    found = rank_intervals(sure, np.random.default_rng(0))
+    assert found.low.tolist() == found.high.tolist() == [1, 2, 3] and found.share.tolist() == [1, 1, 1]
     tied = np.array([[0.2, 0.5, 0.5]])
     best = best_probability(tied)
     assert best[1] == best[2] and best.sum() == pytest.approx(1)
-    low, high = rank_intervals(tied, np.random.default_rng(0))
+    low, high, _ = rank_intervals(tied, np.random.default_rng(0))
     assert (low[1], high[1]) == (low[2], high[2])
 
 
@@ -79,20 +84,39 @@ def test_any_probabilities_give_a_distribution(rows, seed):
     sampled = np.array(rows)
     best = best_probability(sampled)
     assert np.isfinite(best).all() and (best >= 0).all() and best.sum() == pytest.approx(1)
-    low, high = rank_intervals(sampled, np.random.default_rng(seed))
+    low, high, share = rank_intervals(sampled, np.random.default_rng(seed))
+    assert (share > 0).all() and (share <= 1).all()
     assert (low >= 1).all() and (low <= high).all() and (high <= 3).all()
 
 
 def test_one_candidate_is_the_best():
     assert best_probability(np.array([[1e-300], [0.3]])).tolist() == [1]
-    assert rank_intervals(np.zeros((1, 1)), np.random.default_rng(0)).tolist() == [[1], [1]]
+    assert [one.tolist() for one in rank_intervals(np.zeros((1, 1)), np.random.default_rng(0))] == [[1], [1], [1]]
+
+
+def test_interval_nearest_to_nine_tenths():
+    """Ranks 1 to 3 with 60, 32 and 8 of 100 draws: the first two have .92; with 50, 35 and 15 all three have 1."""
+    ranks = np.stack([np.repeat([1, 2, 3], [60, 32, 8]), np.repeat([1, 2, 3], [50, 35, 15])], 1)
+    found = intervals_of(ranks)
+    assert found.low.tolist() == [1, 1] and found.high.tolist() == [2, 2]
+    np.testing.assert_allclose(found.share, [0.92, 0.85])
+
+
+def test_ranks_given_labels_are_the_known_ranks():
+    scores = np.array([0.3, 2.0, -1.0])
+    labels = np.array([[0, 0, 1], [1, 0, 1]])
+    expected = [known_ranks(1 / (1 + np.exp(-scores)), one) for one in labels]
+    assert ranks_given(scores, labels, np.random.default_rng(0)).tolist() == np.array(expected).tolist()
 
 
 def test_calibration_of_rankings_by_hand():
     sampled = np.array([[0.9, 0.2, 0.5, 0.5, 0.3], [0.7, 0.2, 0.5, 0.5, 0.3]])
     labels, questions = np.array([1, 0, 1, 0, 0]), np.array([0, 0, 1, 1, 2])
-    found = rank_calibration(sampled, labels, questions, seed=0)
     first, second = best_probability(sampled[:, :2]), best_probability(sampled[:, 2:4])
+    best = np.concatenate([first, second, [1.0]])
+    intervals = RankIntervals(np.ones(5), np.array([1, 2, 1, 2, 1]), np.array([0.8, 0.9, 0.7, 0.8, 0.1]))
+    found = rank_calibration(sampled.mean(0), best, intervals, labels, questions)
     assert found.top_probability_best == pytest.approx((first[0] + second.mean()) / 2)
     assert found.top_is_right == 0.75  # the first, and one of two that are tied; the third question has no right answer
-    assert found.rank_interval_coverage == 1
+    # the tied two share the rank 1.5 with labels unknown; known, they are 1 and 2. The last question does not count
+    assert found.rank_interval_coverage == 1 and found.rank_interval_promise == pytest.approx(0.8)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
-from varitext.evaluation.posterior_ranks import best_probability, known_ranks, rank_calibration, rank_intervals
+from varitext.evaluation.posterior_ranks import (
+    RankIntervals,
+    best_probability,
+    known_ranks,
+    rank_calibration,
+    rank_intervals,
+)
 from varitext.evaluation.ranking import compare_rankings, ranking_record
 from varitext.evaluation.ties import TOLERANCE, WIDEST, merge_ties
 from varitext.evaluation.trec_files import read_run, write_run
@@ -62,8 +68,8 @@ def test_figures_do_not_move_by_rounding(tmp_path):
     assert records[0] == records[1] == records[2]
     comparison = compare_rankings(records[1], records[2])
     assert comparison.map.difference == comparison.mrr.difference == 0
-    sampled = np.stack([scores, scores[::-1]])
-    by_noise = [rank_calibration(noisy(sampled, seed), labels, question, seed=0) for seed in (1, 2)]
+    intervals = RankIntervals(np.ones(240), np.full(240, 3), np.full(240, 0.9))
+    by_noise = [rank_calibration(noisy(scores, seed), scores, intervals, labels, question) for seed in (1, 2)]
     np.testing.assert_allclose(*by_noise, rtol=1e-5)
     texts = []
     for seed in (1, 2):

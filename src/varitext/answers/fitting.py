@@ -13,7 +13,7 @@ from varitext.answers.ensemble import build_stages
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.floors import DevComparison, dev_comparison
 from varitext.answers.folds import out_of_fold, question_folds
-from varitext.answers.joint import JointPicture
+from varitext.answers.joint_picture import JointPicture
 from varitext.answers.prediction import Prediction
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import AnswerSettings
@@ -164,9 +164,11 @@ def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
 
 
 def with_joint_picture(fitted: Learned, settings: AnswerSettings, data: TrainingData) -> Learned:
-    dev = data.every_dev or data.dev
-    probability = fitted.predict(dev, settings).probability  # [P]
-    return replace(fitted, joint=JointPicture.fit(probability, dev.labels, dev.groups))
+    """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
+    parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
+    unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
+    probability = fitted.predict(unseen, settings).probability  # [P]
+    return replace(fitted, joint=JointPicture.fit(probability, unseen.labels, unseen.groups, data.share_without_answer))
 
 
 def _stop_if_interrupted(state: TrainingState) -> None:

@@ -11,7 +11,7 @@ from varitext.answers.calibration import Calibration
 from varitext.answers.ensemble import MEMBERS, build_stages
 from varitext.answers.fitting import Learned
 from varitext.answers.floors import DevComparison
-from varitext.answers.joint import JointPicture
+from varitext.answers.joint_picture import JointPicture
 from varitext.answers.second_stage import Combination
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.word_vectors import WordVectors

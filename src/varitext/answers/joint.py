@@ -9,10 +9,10 @@ and a latent c, what kind of question it is (one answer, or a list of them). Wit
     P(y | m = none) = [y = 0]
 
 The sums over m and c are finite, so all that follows is exact: no sampling, no bound. Eight numbers, fitted by maximum
-likelihood on questions that the ranker was not trained on, answerable or not.
+likelihood on questions that the ranker was not trained on, answerable or not. a and t_c stay above zero, so that
+P(right) falls in the order of the ranking. A score of minus infinity is a candidate that cannot be right.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,21 +22,20 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from varitext.answers.calibration import log_odds
-
-PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # for which a threshold is kept
 KINDS = 2  # of questions: those with one answer, and lists
 START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3)  # a, b, d, log odds of a list, r_c and t_c of each kind
+SLOPES = (0, 5, 7)  # which of these are a and t_c
+SMALLEST_SLOPE = 1e-3
 LOWEST = -1e9  # a log probability of what cannot be
 PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
 
 
 class JointBeliefs(NamedTuple):
-    """What the joint picture says of one question, in the order of its candidates."""
+    """What the joint picture says of questions, in the order of their candidates; equal candidates share."""
 
-    right: np.ndarray  # [n] P(y_i = 1)
-    best: np.ndarray  # [n] P(i is the right answer that ranks highest)
-    none: float  # P(no candidate is right); with `best` it sums to one
+    right: np.ndarray  # [P] P(y_i = 1)
+    best: np.ndarray  # [P] P(i is the right answer that ranks highest)
+    none: np.ndarray  # [Q] P(no candidate is right); with `best` of its candidates it sums to one
 
 
 @dataclass(frozen=True)
@@ -46,18 +45,26 @@ class JointModel:
     parameters: tuple[float, ...]
 
     @classmethod
-    def fit(cls, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> "JointModel":
-        """By maximum likelihood. Log odds of the ranker, labels, and whose candidate each is, [P]."""
+    def fit(
+        cls, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray, weights: np.ndarray | None = None
+    ) -> "JointModel":
+        """By maximum likelihood. Log odds of the ranker, labels, and whose candidate each is, [P].
+
+        `weights` are of the questions, [Q], in the order of their numbers.
+        """
         questions = _side_by_side(scores, labels, question_of)
         start = torch.tensor(START, dtype=torch.float64)
+        weight = torch.ones(len(questions.real)).double() if weights is None else torch.as_tensor(weights).double()
 
         def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
             parameters = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-            loss = 0.5 * (((parameters - start) / PRIOR_STD) ** 2).sum() - _log_likelihood(parameters, questions).sum()
+            prior = 0.5 * (((parameters - start) / PRIOR_STD) ** 2).sum()
+            loss = prior - (weight * _log_likelihood(parameters, questions)).sum()
             (gradient,) = torch.autograd.grad(loss, parameters)
             return float(loss.detach()), gradient.numpy()
 
-        found = minimize(objective, np.array(START), jac=True, method="L-BFGS-B")
+        bounds = [(SMALLEST_SLOPE if place in SLOPES else None, None) for place in range(len(START))]
+        found = minimize(objective, np.array(START), jac=True, method="L-BFGS-B", bounds=bounds)
         return cls(tuple(found.x.tolist()))
 
     def log_likelihood(self, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> np.ndarray:
@@ -65,19 +72,27 @@ class JointModel:
         parameters = torch.tensor(self.parameters, dtype=torch.float64)
         return _log_likelihood(parameters, _side_by_side(scores, labels, question_of)).numpy()  # [Q]
 
-    def beliefs(self, scores: np.ndarray) -> JointBeliefs:
-        """Of the candidates of one question, [n]."""
-        part = self._of_one(scores)
-        main, none = part.log_main[0].exp(), part.log_none[0].exp()  # [n], []
-        kind, also = part.log_kind.exp(), part.also[:, 0].sigmoid()  # [C], [C, n]
-        right = main + (1 - none - main) * (kind[:, None] * also).sum(0)
-        best = _best(main, kind, also, torch.as_tensor(scores))
-        return JointBeliefs(right.numpy(), best.numpy(), float(none))
+    def beliefs(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointBeliefs:
+        """Of candidates, [P], with whose candidate each is; without `question_of` all are of one question."""
+        question_of = np.zeros(len(scores), np.int64) if question_of is None else question_of
+        order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
+        falling, question = scores[order], question_of[order]
+        questions = _side_by_side(falling, np.zeros(len(falling), np.int8), question)
+        right, best, none = _beliefs(_parts(torch.tensor(self.parameters, dtype=torch.float64), questions))
+        shared = _shared(best[questions.real].numpy(), falling, question)
+        return JointBeliefs(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
 
-    def sample(self, scores: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
-        """Labels of one question's candidates, drawn together, [draws, n]."""
-        part = self._of_one(scores)
+    def sample(
+        self, scores: np.ndarray, draws: int, generator: np.random.Generator, answerable: bool = False
+    ) -> np.ndarray:
+        """Labels of one question's candidates, drawn together, [draws, n]; of those with a right answer if asked."""
+        nothing = np.zeros(len(scores), np.int8)
+        part = _parts(torch.tensor(self.parameters, dtype=torch.float64), _side_by_side(scores, nothing, nothing))
         main = torch.cat([part.log_main[0], part.log_none]).exp().numpy()
+        if answerable:
+            main[-1] = 0.0
+        if not main.any():  # every candidate is hopeless, and one is right
+            main[:-1] = 1.0
         chosen = generator.choice(len(main), draws, p=main / main.sum())
         kinds = generator.choice(KINDS, draws, p=part.log_kind.exp().numpy())
         labels = generator.random((draws, len(scores))) < part.also[:, 0].sigmoid().numpy()[kinds]
@@ -85,40 +100,6 @@ class JointModel:
         answered = np.flatnonzero(chosen < len(scores))
         labels[answered, chosen[answered]] = True
         return labels.astype(np.int8)
-
-    def _of_one(self, scores: np.ndarray) -> "_Parts":
-        none_known = np.zeros(len(scores), np.int8)
-        questions = _side_by_side(scores, none_known, none_known)
-        return _parts(torch.tensor(self.parameters, dtype=torch.float64), questions)
-
-
-@dataclass(frozen=True)
-class JointPicture:
-    """A joint model, and where to abstain: what a ranker keeps of its dev questions."""
-
-    parameters: tuple[float, ...]
-    thresholds: dict[str, float | None]
-    """For a share of answered questions whose top candidate is right: the P(right) below which to abstain."""
-    n_questions: int
-    n_without_answer: int
-
-    @classmethod
-    def fit(cls, probability: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> "JointPicture":
-        scores = log_odds(probability)
-        model = JointModel.fit(scores, labels, question_of)
-        top, is_right, answerable = [], [], 0
-        for number in np.unique(question_of):
-            rows = question_of == number
-            first = int(np.argmax(scores[rows]))
-            top.append(float(model.beliefs(scores[rows]).right[first]))
-            is_right.append(bool(labels[rows][first] == 1))
-            answerable += bool(labels[rows].any())
-        thresholds = {str(one): abstention_threshold(top, is_right, one) for one in PRECISIONS}
-        return cls(model.parameters, thresholds, len(top), len(top) - answerable)
-
-    @property
-    def model(self) -> JointModel:
-        return JointModel(self.parameters)
 
 
 class _Questions(NamedTuple):
@@ -167,24 +148,29 @@ def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:
     return torch.where(questions.labels.any(1), some_right, part.log_none)
 
 
-def _best(main: Tensor, kind: Tensor, also: Tensor, scores: Tensor) -> Tensor:
-    """P(i is right and no higher one is): i is the main answer, or a lower one is and i is right beside it."""
-    order = scores.argsort(descending=True, stable=True)
-    main, also = main[order], also[:, order]
-    higher_wrong = torch.cumprod(torch.cat([torch.ones(KINDS, 1, dtype=also.dtype), 1 - also[:, :-1]], 1), 1)  # [C, n]
-    lower = main.flip(0).cumsum(0).flip(0) - main  # [n] P(m is a lower one)
-    best = (kind[:, None] * higher_wrong * (main + lower * also)).sum(0)
-    return torch.empty_like(best).index_copy(0, order, best)
+def _beliefs(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
+    """P(right) and P(best), [Q, n], and P(none), [Q], of candidates that stand best first.
 
-
-def abstention_threshold(top: Sequence[float], is_right: Sequence[bool], precision: float) -> float | None:
-    """The lowest P(right) of a top candidate at which those at or above it are right in `precision` of cases.
-
-    `top` and `is_right` are of dev questions. None if no threshold reaches it.
+    i is the best if it is the main answer and no higher one is right beside it, or if a lower one is the main answer
+    and i is the highest that is right beside that.
     """
-    order = np.argsort(-np.asarray(top), kind="stable")
-    probability, right = np.asarray(top)[order], np.asarray(is_right, float)[order]
-    reached = np.cumsum(right) / np.arange(1, len(right) + 1) >= precision
-    last = np.append(probability[1:] < probability[:-1], True)  # equal ones are answered together or not at all
-    found = np.flatnonzero(reached & last)
-    return float(probability[found[-1]]) if len(found) else None
+    main, none = part.log_main.exp(), part.log_none.exp()
+    kind, also = part.log_kind.exp()[:, None, None], part.also.sigmoid()  # [C, 1, 1], [C, Q, n]
+    right = main + (1 - none[:, None] - main).clamp(min=0) * (kind * also).sum(0)
+    higher_wrong = torch.cumprod(torch.cat([torch.ones_like(also[..., :1]), 1 - also[..., :-1]], -1), -1)
+    lower = main.flip(1).cumsum(1).flip(1) - main  # [Q, n] P(m is a lower one)
+    return right, (kind * higher_wrong * (main + lower * also)).sum(0), none
+
+
+def _shared(best: np.ndarray, falling: np.ndarray, question: np.ndarray) -> np.ndarray:
+    """Candidates of equal score have no order: each gets the mean of their parts."""
+    new = np.ones(len(falling), bool)
+    new[1:] = (falling[1:] != falling[:-1]) | (question[1:] != question[:-1])
+    group = np.cumsum(new) - 1
+    return np.asarray((np.bincount(group, best) / np.bincount(group))[group])
+
+
+def _put_back(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+    back = np.empty_like(values)
+    back[order] = values
+    return back

@@ -10,16 +10,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answers.calibration import Calibration, log_odds
+from varitext.answers.beliefs import Beliefs, beliefs
+from varitext.answers.calibration import Calibration
 from varitext.answers.derived_settings import check_settings, joined_columns
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.fitting import Learned, fit_stages, training_threads
 from varitext.answers.floors import DevComparison
 from varitext.answers.folder import KIND, restore, save
-from varitext.answers.joint import JointPicture
+from varitext.answers.joint_picture import JointPicture
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import as_corpus, check_known, known_candidates
-from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked
+from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked, ranking_of
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
@@ -182,6 +183,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     def predict_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
         """The probability of each pair, in the order of the corpus, that the answer is right; labels are not looked at.
 
+        Of each pair by itself: `rank` and `evaluate` have what a question's candidates make of each other (`joint.py`).
         It is the mean over samples of the prior, which all candidates of a question share; then, if so fitted, combined
         with counts and position. A candidate without a known word has 0, and those that only rounding tells apart
         are equal (`ties.py`).
@@ -203,7 +205,13 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """MAP and MRR of the questions that the protocol counts, the calibration of the same pairs and of rankings."""
         question_answers = arrange(question_answers).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
-        return answer_evaluation(question_answers, found.probability, found.sampled, protocol, self.seed)
+        believed = self._believed(found, question_answers)
+        return answer_evaluation(question_answers, found, believed, protocol, self.seed)
+
+    def believed(self, question_answers: QuestionAnswers, samples: int | None = None) -> Beliefs:
+        """What `rank` says of each pair, for many questions; in the order of `arrange`."""
+        question_answers = arrange(question_answers).question_answers
+        return self._believed(self._predict(question_answers, samples), question_answers)
 
     def rank(
         self,
@@ -215,19 +223,20 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     ) -> Ranking:
         """The candidates, best first. `positions` are their places in a document, from 0, if the model uses these.
 
-        How sure that is comes from samples of the prior and of the labels given these: see `posterior_ranks.py`.
+        They stand in the order of `predict_proba`. How sure that is comes from one joint model of which candidates are
+        right (`joint.py`): P(right) and P(best) of each, P(none), and the ranks that each may have.
         Below the probability `abstain` that the first is right, the ranking says that it does not answer;
-        `abstention_threshold` has those that dev questions chose. Probabilities of candidates are those of
-        `predict_proba`. Sentences longer than 250 words are cut there, with a warning.
-        Candidates without a known word come last.
+        `abstention_threshold` has those that dev questions chose. Sentences longer than 250 words are cut there, with
+        a warning. Candidates without a known word come last.
         """
         check_is_fitted(self)
+        self._check_abstain(abstain)
         arranged = arrange(as_corpus(question, candidates, positions))
         known = self._known(arranged.question_answers)
         check_known(arranged.question_answers.questions[0], known, self.vocabulary_)
         found = self._predict(arranged.question_answers, samples, attention=True)
-        ranking = Ranking(question, ranked(arranged, found, known), len(found.sampled))
-        return ranking if self.joint_ is None and abstain is None else self._with_doubt(ranking, abstain)
+        believed = self._believed(found, arranged.question_answers)
+        return ranking_of(question, ranked(arranged, found, believed, known), believed, len(found.sampled), abstain)
 
     def abstention_threshold(self, precision: float) -> float:
         """What `abstain` must be so that the first candidate is right in this share of answered dev questions."""
@@ -301,16 +310,14 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
             found = self._learned().predict(question_answers, self.settings, samples, attention)
         return found.with_zero(~self._known(question_answers))
 
-    def _with_doubt(self, ranking: Ranking, abstain: float | None) -> Ranking:
-        """The ranking with what the joint picture says of its question."""
-        if self.joint_ is None:
+    def _believed(self, found: Prediction, question_answers: QuestionAnswers) -> Beliefs:
+        return beliefs(None if self.joint_ is None else self.joint_.model, found, question_answers)
+
+    def _check_abstain(self, abstain: float | None) -> None:
+        if abstain is not None and self.joint_ is None:
             raise InputError("this model was fitted before rankers could abstain: fit it anew")
         if abstain is not None and not 0 <= abstain <= 1:
             raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
-        beliefs = self.joint_.model.beliefs(log_odds(np.array([one.probability for one in ranking.candidates])))
-        top = float(beliefs.right[0])
-        answered = abstain is None or top >= abstain
-        return dataclasses.replace(ranking, probability_none=beliefs.none, probability_top=top, answered=answered)
 
     def _learned(self) -> Learned:
         return Learned(**{field.name: getattr(self, f"{field.name}_") for field in dataclasses.fields(Learned)})

@@ -1,17 +1,23 @@
 """What comes out of an answer ranker: a ranking that knows how sure it is, and the record of an evaluation."""
 
 import dataclasses
-import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
+from varitext.answers.beliefs import Beliefs
 from varitext.answers.prediction import Prediction
 from varitext.corpora.arranged import Arranged
-from varitext.corpora.question_answers import Question, QuestionAnswers
-from varitext.evaluation.calibration import CalibrationRecord, calibration_record
-from varitext.evaluation.posterior_ranks import RankCalibration, best_probability, rank_calibration, rank_intervals
+from varitext.corpora.protocols import protocol_named
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.evaluation.calibration import (
+    CalibrationRecord,
+    NoAnswerCalibration,
+    calibration_record,
+    no_answer_calibration,
+)
+from varitext.evaluation.posterior_ranks import RankCalibration, RankIntervals, rank_calibration
 from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 
@@ -22,8 +28,9 @@ class RankedCandidate:
     place: int  # in the list that was given, from 0
     rank: int  # 1 is the best; tied candidates share one
     probability: float  # of being a right answer
-    probability_best: float  # of being the best right answer, if there is one; over all candidates these sum to one
-    rank_interval: tuple[int, int]  # holds its rank under known labels with 90 %: see `posterior_ranks.py`
+    probability_best: float  # of being the best right answer; over all candidates, with that of none, these sum to one
+    rank_interval: tuple[int, int]  # of its rank once it is known which are right, if any is: about 90 %, and exactly
+    rank_interval_probability: float  # with this probability (`posterior_ranks.py`)
     known: bool  # whether it has a word that the model knows; if not, it comes last, with both probabilities 0
     words: tuple[str, ...]
     attention_mean: tuple[float, ...] | None  # per word, over samples; None for a model without attention
@@ -35,8 +42,10 @@ class Ranking:
     question: str
     candidates: tuple[RankedCandidate, ...]  # the most probable first
     n_samples: int
-    probability_none: float | None = None  # that no candidate is right: see `joint.py`; None in folders without it
-    probability_top: float | None = None  # by the same joint picture, that the first candidate is right
+    joint: bool = False  # whether all probabilities come from one joint model (`joint.py`); if not, they are of each
+    # candidate by itself, and `probability_best` is given that one is right: so it is in folders of version 0.1
+    probability_none: float | None = None  # that no candidate is right; None without a joint model
+    probability_top: float | None = None  # that the first candidate is right; None without a joint model
     answered: bool = True  # false if `abstain` was asked for and `probability_top` lies below
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,6 +60,7 @@ class AnswerEvaluation:
     calibration: CalibrationRecord
     uncertainty: RankCalibration
     by_question_word: tuple[QuestionWordRanking, ...]
+    no_answer: NoAnswerCalibration | None  # over all questions, whatever the protocol; None without a joint model
     corpus: str
     part: str
     corpus_sha256: str
@@ -61,20 +71,19 @@ class AnswerEvaluation:
         named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
         by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
         records = self.ranking.as_dict() | self.calibration.as_dict() | self.uncertainty._asdict()
-        return records | by_question_word | named
+        no_answer = {} if self.no_answer is None else self.no_answer._asdict()
+        return records | no_answer | by_question_word | named
 
 
 # A ranking
 
 
-def ranked(arranged: Arranged, prediction: Prediction, known: np.ndarray) -> tuple[RankedCandidate, ...]:
-    """The candidates of one question, best first, by their probability; how sure that is, by the samples.
-
-    `known` says which have a known word, [P].
-    """
-    question = arranged.question_answers.questions[0]
-    candidates, best = question.candidates, best_probability(prediction.sampled)
-    low, high = rank_intervals(prediction.sampled, _draws_for(question)).tolist()
+def ranked(
+    arranged: Arranged, prediction: Prediction, believed: Beliefs, known: np.ndarray
+) -> tuple[RankedCandidate, ...]:
+    """The candidates of one question, best first; `known` says which have a known word, [P]."""
+    candidates = arranged.question_answers.questions[0].candidates
+    low, high, held = (values.tolist() for values in believed.intervals)
     ranks = rankdata(-prediction.probability, "min")
     attention = _over_samples(prediction.attention, len(candidates))
     return tuple(
@@ -82,9 +91,10 @@ def ranked(arranged: Arranged, prediction: Prediction, known: np.ndarray) -> tup
             candidates[row].text,
             int(arranged.place[row]),
             int(ranks[row]),
-            float(prediction.probability[row]),
-            float(best[row]),
+            float(believed.right[row]),
+            float(believed.best[row]),
             (low[row], high[row]),
+            held[row],
             bool(known[row]),
             candidates[row].words,
             attention[row].mean,
@@ -94,9 +104,18 @@ def ranked(arranged: Arranged, prediction: Prediction, known: np.ndarray) -> tup
     )
 
 
-def _draws_for(question: Question) -> np.random.Generator:
-    """Of labels; the same for the same question."""
-    return np.random.default_rng(zlib.crc32(" ".join(question.words).encode()))
+def ranking_of(
+    question: str,
+    candidates: tuple[RankedCandidate, ...],
+    believed: Beliefs,
+    n_samples: int,
+    abstain: float | None = None,
+) -> Ranking:
+    """Of one question, with what is believed of it as a whole."""
+    if believed.none is None:
+        return Ranking(question, candidates, n_samples)
+    none, top = float(believed.none[0]), candidates[0].probability
+    return Ranking(question, candidates, n_samples, True, none, top, abstain is None or top >= abstain)
 
 
 class _Attention(NamedTuple):
@@ -116,26 +135,42 @@ def _over_samples(attention: list[np.ndarray] | None, n_candidates: int) -> list
 
 
 def answer_evaluation(
-    question_answers: QuestionAnswers, probability: np.ndarray, sampled: np.ndarray, protocol: str, seed: int
+    question_answers: QuestionAnswers, prediction: Prediction, believed: Beliefs, protocol: str, seed: int
 ) -> AnswerEvaluation:
-    """`probability` is of each pair, in the order of the corpus, and `sampled` that of each sample, [S, P].
+    """`seed` is of the bootstrap.
 
-    `seed` is of the bootstrap and of drawn labels.
+    A protocol that counts only questions with a right answer tells so: then probabilities are given that there is one.
     """
     labels, ids = question_answers.labels, question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
-    ranking = ranking_record(probability, labels, ids, protocol, seed)
+    given = believed.given_answer()
+    said = given if protocol_named(protocol).needs_right else believed
+    ranking = ranking_record(prediction.probability, labels, ids, protocol, seed)
     texts = (question_answers.questions[group].text for group in question_answers.groups)
     return AnswerEvaluation(
         ranking,
-        calibration_record(probability[rows], labels[rows], ids[rows]),
-        rank_calibration(sampled[:, rows], labels[rows], np.unique(ids[rows], return_inverse=True)[1], seed),
+        calibration_record(said.right[rows], labels[rows], ids[rows]),
+        rank_calibration(
+            prediction.probability[rows],
+            given.best[rows],
+            RankIntervals(*(values[rows] for values in believed.intervals)),
+            labels[rows],
+            np.unique(ids[rows], return_inverse=True)[1],
+        ),
         ranking_by_question_word(ranking, dict(zip(ids.tolist(), texts, strict=True))),
+        _no_answer(question_answers, believed),
         question_answers.name,
         question_answers.part,
         question_answers.sha256,
-        len(sampled),
+        len(prediction.sampled),
     )
+
+
+def _no_answer(question_answers: QuestionAnswers, believed: Beliefs) -> NoAnswerCalibration | None:
+    if believed.none is None:
+        return None
+    has_none = np.bincount(question_answers.groups, question_answers.labels) == 0
+    return no_answer_calibration(believed.none, has_none)
 
 
 def question_ids(question_answers: QuestionAnswers) -> np.ndarray:

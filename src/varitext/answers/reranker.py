@@ -41,8 +41,8 @@ class Result:
     document: Document
     score: float  # the probability of being a right answer
     rank: int  # 1 is the best; tied documents share one
-    probability_best: float  # of being the best right answer, if there is one
-    rank_interval: tuple[int, int]  # holds 90 % of its sampled ranks
+    probability_best: float  # of being the best right answer
+    rank_interval: tuple[int, int]  # of its rank once it is known which are right, if any is: about 90 %
     attention: tuple[WordAttention, ...] | None  # None for a model without attention
     known: bool = True  # whether it has a word that the model knows; if not, it comes last, with the score 0
 
@@ -122,7 +122,7 @@ class Reranker:
         return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
 
     def score(self, query: str, doc: str | Any) -> float:
-        """The probability that the document answers the query."""
+        """The probability that the document answers the query, if it is the only one."""
         return self.rank(query, [doc])[0].score
 
 

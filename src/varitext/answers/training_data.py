@@ -7,13 +7,16 @@ import numpy as np
 
 from varitext.answers.folds import hold_out
 from varitext.answers.settings import AnswerSettings
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import arrange, choose_questions
+from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.vocabulary import AnswerWords, learn_words
+from varitext.runtime.randomness import stream
 
+MOST_LEFT_OUT = 1500  # questions: more would tell no more, and take longer
 FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
 
 
@@ -24,6 +27,8 @@ class TrainingData(NamedTuple):
     overlap: Overlap
     epochs: int
     every_dev: QuestionAnswers | None = None  # dev questions before `questions` chose of them, if there are others
+    left_out: QuestionAnswers | None = None  # training questions without a right answer that nothing is trained on
+    share_without_answer: float | None = None  # of all questions that were given
 
 
 def training_data(
@@ -34,7 +39,12 @@ def training_data(
     if settings.position:
         _check_positions(question_answers)
     data = learn_from(settings, *_divide(settings, question_answers, dev))
-    return data if dev is None else data._replace(every_dev=arrange(dev).question_answers)
+    every = (*question_answers.questions, *(() if dev is None else dev.questions))
+    return data._replace(
+        every_dev=None if dev is None else arrange(dev).question_answers,
+        left_out=_left_out(settings, question_answers),
+        share_without_answer=sum(not question.has_right for question in every) / len(every),
+    )
 
 
 def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
@@ -67,6 +77,18 @@ def _divide(
         dev = subset(arrange(dev).question_answers, settings.questions)
     check_both_labels(train)
     return train, dev
+
+
+def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswers | None:
+    """At most `MOST_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
+    if not protocol_named(settings.questions).needs_right:
+        return None
+    arranged = arrange(given).question_answers
+    without = np.flatnonzero([not question.has_right for question in arranged.questions])
+    if not len(without):
+        return None
+    drawn = np.random.default_rng(stream(settings.seed, "left out")).permutation(without)[:MOST_LEFT_OUT]
+    return choose_questions(arranged, np.isin(np.arange(arranged.n_questions), drawn))
 
 
 def _without_long_answers(train: QuestionAnswers, longest: int | None) -> QuestionAnswers:

@@ -84,6 +84,7 @@ def document_entry(documents: "Documents", index: int, similarity: float) -> dic
 def print_answer_evaluation(record: "AnswerEvaluation") -> None:
     ranking, calibration, uncertainty = record.ranking, record.calibration, record.uncertainty
     maps, mrrs = ranking.map_interval_95, ranking.mrr_interval_95
+    promise = f"promise {uncertainty.rank_interval_promise:.4f}"
     rows = [
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
         ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
@@ -91,8 +92,12 @@ def print_answer_evaluation(record: "AnswerEvaluation") -> None:
         ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
         ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),
         ("top answer is wrong", calibration.risk, f"{calibration.risk_of_surer_half:.4f} among the surer half"),
-        ("rank intervals hold", uncertainty.rank_interval_coverage, "of the ranks under known labels; meant for 0.9"),
+        ("rank intervals hold", uncertainty.rank_interval_coverage, f"of the ranks under known labels; they {promise}"),
     ]
+    if no_answer := record.no_answer:
+        share, error = f"{no_answer.share_without_answer:.4f} of all questions have none", no_answer.none_ece
+        chance = f"calibration error {error:.4f}, by chance {no_answer.none_ece_by_chance:.4f}"
+        rows.append(("P(no right answer)", no_answer.mean_probability_none, f"{share}; {chance}"))
     left_out = f" ({ranking.n_questions_left_out} left out)" if ranking.n_questions_left_out else ""
     print(f"{record.corpus} ({record.part}): {ranking.n_questions} questions{left_out}, {ranking.n_pairs} pairs")
     print(f"  {ranking.protocol}: {ranking.questions}")

@@ -21,6 +21,8 @@ from varitext.evaluation.columns import binary_labels, numbers, question_index, 
 from varitext.evaluation.ties import merge_ties
 
 BINNINGS = ("equal-mass", "equal-width")
+NONE_BINS = 10  # questions are few: with more bins, chance is all that is measured
+CHANCE_DRAWS = 200
 
 
 class ReliabilityCurve(NamedTuple):
@@ -101,6 +103,30 @@ def calibration_record(
         risk=risk.at(1.0),
         risk_of_surer_half=risk.at(0.5),
         risk_coverage_area=risk.area,
+    )
+
+
+class NoAnswerCalibration(NamedTuple):
+    """P(none of the candidates is right), over questions."""
+
+    share_without_answer: float
+    mean_probability_none: float  # equal to that, if the model is right on average
+    none_log_loss: float
+    none_ece: float  # over `NONE_BINS` bins of as many questions each
+    none_ece_by_chance: float  # what a model whose probabilities are true would get on as many questions, on average
+
+
+def no_answer_calibration(probability: np.ndarray, has_none: np.ndarray) -> NoAnswerCalibration:
+    """Of questions, [Q]."""
+    generator = np.random.default_rng(0)
+    drawn = generator.random((CHANCE_DRAWS, len(probability))) < probability
+    by_chance = [expected_calibration_error(probability, one, NONE_BINS) for one in drawn.astype(np.int8)]
+    return NoAnswerCalibration(
+        float(has_none.mean()),
+        float(probability.mean()),
+        log_loss(probability, has_none.astype(np.int8)),
+        expected_calibration_error(probability, has_none.astype(np.int8), NONE_BINS),
+        float(np.mean(by_chance)),
     )
 
 

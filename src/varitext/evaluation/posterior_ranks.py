@@ -10,8 +10,13 @@ and a candidate with p_i = 0 is never, unless all have; then all are with the sa
 
 Spread comes from both draws. Where h says nothing it is the labels' alone, and a ranking is still as unsure as its
 probabilities are.
+
+Ranks are whole numbers, so no interval of them has exactly 90 % of the draws, and one rank alone may have more. An
+interval is the one whose share is nearest to that, of the shortest that have at least as much and of those a rank
+shorter; and it says what its share is.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -40,11 +45,51 @@ def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarra
     return np.concatenate([_ranks_of_one(one, per_sample, generator) for one in sampled])
 
 
-def rank_intervals(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """The lowest and the highest rank of the middle `INTERVAL` of the draws, [2, P]."""
-    ranks, tail = rank_draws(sampled, generator), (1 - INTERVAL) / 2
-    low = np.quantile(ranks, tail, axis=0, method="lower")
-    return np.stack([low, np.quantile(ranks, 1 - tail, axis=0, method="higher")]).astype(int)
+class RankIntervals(NamedTuple):
+    """Of every candidate, [P]."""
+
+    low: np.ndarray
+    high: np.ndarray
+    share: np.ndarray  # of the draws that the interval holds: the probability that it promises
+
+    def holds(self, ranks: np.ndarray) -> np.ndarray:
+        inside: np.ndarray = (self.low <= ranks) & (ranks <= self.high)
+        return inside
+
+
+def rank_intervals(sampled: np.ndarray, generator: np.random.Generator) -> RankIntervals:
+    """From p(y = 1 | h) of each sample, [S, P]."""
+    return intervals_of(rank_draws(sampled, generator))
+
+
+def intervals_of(ranks: np.ndarray) -> RankIntervals:
+    """From drawn ranks, [draws, P]."""
+    draws, n_candidates = ranks.shape
+    held, rising = math.ceil(INTERVAL * draws), np.sort(ranks, 0)
+    begin = (rising[held - 1 :] - rising[: draws - held + 1]).argmin(0)  # [P] of the shortest that holds enough
+    every = np.arange(n_candidates)
+    found = _interval(ranks, rising[begin, every], rising[begin + held - 1, every])
+    for low, high in ((found.low + 1, found.high), (found.low, found.high - 1)):
+        shorter = _interval(ranks, low, high)
+        nearer = (low <= high) & (np.abs(shorter.share - INTERVAL) < np.abs(found.share - INTERVAL))
+        found = RankIntervals(*(np.where(nearer, one, other) for one, other in zip(shorter, found, strict=True)))
+    return found
+
+
+def _interval(ranks: np.ndarray, low: np.ndarray, high: np.ndarray) -> RankIntervals:
+    return RankIntervals(low, high, ((ranks >= low) & (ranks <= high)).mean(0))
+
+
+def ranks_given(scores: np.ndarray, labels: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Ranks of one question's candidates under drawn labels, [draws, P]; right ones first, by their scores, [P].
+
+    Equal candidates are put in an order anew at every draw.
+    """
+    if len(np.unique(scores)) == len(scores):
+        order = np.broadcast_to(np.argsort(-scores), labels.shape)
+    else:
+        order = np.lexsort((generator.random(labels.shape), np.broadcast_to(-scores, labels.shape)), axis=1)
+    return _ranks_in(order, np.take_along_axis(labels, order, 1).astype(bool))
 
 
 class RankCalibration(NamedTuple):
@@ -53,22 +98,26 @@ class RankCalibration(NamedTuple):
     top_probability_best: float  # what the top answers say of themselves, on average
     top_is_right: float  # the share of them that are right: about as large, if the model is honest
     rank_interval_coverage: float  # of candidates: how often the interval holds the rank under the true labels
+    rank_interval_promise: float  # how often it should, by what the intervals say themselves
 
 
-def rank_calibration(sampled: np.ndarray, labels: np.ndarray, question_of: np.ndarray, seed: int) -> RankCalibration:
-    """From p(y = 1 | h) of each sample, [S, P]; `question_of` numbers the questions, [P]."""
-    generator, said, right, inside = np.random.default_rng(seed), [], [], []
+def rank_calibration(
+    scores: np.ndarray, best: np.ndarray, intervals: RankIntervals, labels: np.ndarray, question_of: np.ndarray
+) -> RankCalibration:
+    """All are of pairs, [P]: by what they are ranked, P(best) given an answer, intervals; `question_of` from 0."""
+    said, right, inside, promised = [], [], [], []
     for rows in np.split(np.argsort(question_of, kind="stable"), np.cumsum(np.bincount(question_of))[:-1]):
-        of_question, true = sampled[:, rows], labels[rows]
+        score, true = merge_ties(scores[rows]), labels[rows]
         if not true.any():
             continue
-        mean, best = merge_ties(of_question.mean(0)), best_probability(of_question)
-        top = mean == mean.max()  # tied candidates share the first place
-        said.append(best[top].mean())
+        top = score == score.max()  # tied candidates share the first place
+        said.append(best[rows][top].mean())
         right.append(true[top].mean())
-        (low, high), ranks = rank_intervals(of_question, generator), known_ranks(mean, true)
-        inside.append((low <= ranks) & (ranks <= high))
-    return RankCalibration(float(np.mean(said)), float(np.mean(right)), float(np.concatenate(inside).mean()))
+        of_question = RankIntervals(*(values[rows] for values in intervals))
+        inside.append(of_question.holds(known_ranks(score, true)))
+        promised.append(of_question.share)
+    found = (said, right, np.concatenate(inside), np.concatenate(promised))
+    return RankCalibration(*(float(np.mean(values)) for values in found))
 
 
 def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -99,6 +148,11 @@ def _ranks_of_one(p: np.ndarray, draws: int, generator: np.random.Generator) -> 
     best = (generator.random((draws, 1)) > np.cumsum(_best_in_order(in_order), 1)[:, :-1]).sum(1, keepdims=True)
     place = np.arange(len(p))
     right = (place == best) | ((place > best) & (generator.random(in_order.shape) < in_order))
+    return _ranks_in(order, right)
+
+
+def _ranks_in(order: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Of candidates in the given order of every draw, and whether each, in that order, is right, [draws, P]."""
     n_right = right.sum(1, keepdims=True)
     ranks_in_order = np.where(right, np.cumsum(right, 1), n_right + np.cumsum(~right, 1))
     ranks = np.empty_like(ranks_in_order)

@@ -17,6 +17,7 @@ Purpose = Literal[
     "shuffles",  # the order of training examples and which words are dropped, epoch by epoch
     "hold-out",  # which training examples choose when to stop
     "folds",  # which training questions are predicted together for the second stage
+    "left out",  # which training questions without an answer the joint model is fitted on
     "dev noise",  # draws of h for the held-out score of a round
     "evaluation noise",  # draws of h for an evaluation or a prediction
     "documents for axes",  # those that readable axes are found from

@@ -184,9 +184,12 @@ class RankedCandidateShown(BaseModel):
     rank: int
     probability: float = Field(description="Of being a right answer.")
     probability_best: float = Field(
-        description="Of being the best right answer, if there is one; over all candidates these sum to one."
+        description="Of being the best right answer; over all candidates, with that of none, these sum to one."
     )
-    rank_interval: tuple[int, int] = Field(description="Holds its rank under known labels with 90 %.")
+    rank_interval: tuple[int, int] = Field(
+        description="Of its rank once it is known which are right, if any is; about 90 %."
+    )
+    rank_interval_probability: float = Field(description="That the interval holds its rank.")
     known: bool = Field(description="Whether it has a word that the model knows; if not, it comes last.")
     words: list[str]
     attention_mean: list[float] | None
@@ -197,8 +200,11 @@ class RankingShown(BaseModel):
     question: str
     candidates: list[RankedCandidateShown]
     n_samples: int
+    joint: bool = Field(
+        False, description="All probabilities are of one joint model; if not, of each candidate by itself."
+    )
     probability_none: float | None = Field(None, description="That none of the candidates is right.")
-    probability_top: float | None = Field(None, description="That the first is right, given all the others.")
+    probability_top: float | None = Field(None, description="That the first is right.")
     answered: bool = Field(True, description="False where the model would rather not answer.")
 
 

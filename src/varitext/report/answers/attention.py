@@ -35,8 +35,9 @@ class AnswerHeat(NamedTuple):
     def about(self) -> str:
         one, (low, high) = self.candidate, self.candidate.rank_interval
         held = f"{low}" if low == high else f"{low} to {high}"
+        ranks = f"rank {one.rank} ({held} with {one.rank_interval_probability:.0%})"
         return (
-            f"{'right' if self.right else 'wrong'} · rank {one.rank} ({held} with 90 %) · "
+            f"{'right' if self.right else 'wrong'} · {ranks} · "
             f"probability {one.probability:.2f} · of being best {one.probability_best:.2f}"
         )
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
-from varitext.answers.ranking import AnswerEvaluation, answer_evaluation, question_ids
+from varitext.answers.ranking import AnswerEvaluation, question_ids
 from varitext.corpora.arranged import arrange
+from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import Question, QuestionAnswers, subset
 from varitext.evaluation.calibration import TopAnswers, top_answers
-from varitext.evaluation.posterior_ranks import best_probability
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 
 
@@ -24,7 +24,7 @@ class EvaluatedAnswers:
     evaluation: AnswerEvaluation
     ids: np.ndarray  # [P] of the question, as in `evaluation.ranking`
     probability: np.ndarray  # [P] of being right
-    best: np.ndarray  # [P] of being the best right answer
+    best: np.ndarray  # [P] of being the best right answer, given that there is one
 
     @cached_property
     def question_by_id(self) -> dict[object, Question]:
@@ -50,11 +50,13 @@ class Floor(NamedTuple):
 def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> EvaluatedAnswers:
     """The evaluation is that of `AnswerRanker.evaluate`, to the bit."""
     arranged = arrange(question_answers).question_answers
-    probability, sampled = ranker.predict_proba(arranged), ranker.sample_proba(arranged)
-    evaluation = answer_evaluation(arranged, probability, sampled, protocol, ranker.seed)
+    evaluation, believed = ranker.evaluate(arranged, protocol), ranker.believed(arranged)
+    given = believed.given_answer()
+    said = given if protocol_named(protocol).needs_right else believed
     counted, rows = subset(arranged, protocol), counted_rows(arranged.labels, arranged.groups, protocol)
-    best = _by_question(sampled[:, rows], counted.groups)
-    return EvaluatedAnswers(ranker, counted, evaluation, question_ids(arranged)[rows], probability[rows], best)
+    return EvaluatedAnswers(
+        ranker, counted, evaluation, question_ids(arranged)[rows], said.right[rows], given.best[rows]
+    )
 
 
 def floors(evaluated: EvaluatedAnswers) -> list[Floor]:
@@ -84,8 +86,3 @@ def is_best(evaluated: EvaluatedAnswers) -> np.ndarray:
     best = np.zeros(len(labels), np.int8)
     best[surest_first[np.unique(groups[surest_first], return_index=True)[1]]] = 1
     return best
-
-
-def _by_question(sampled: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    ends = np.cumsum(np.bincount(groups))[:-1]
-    return np.concatenate([best_probability(part) for part in np.split(sampled, ends, axis=1)])

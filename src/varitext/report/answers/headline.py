@@ -11,13 +11,18 @@ def answer_tiles(evaluation: AnswerEvaluation) -> list[Tile]:
     ranking, calibration, uncertainty = evaluation.ranking, evaluation.calibration, evaluation.uncertainty
     half = f"{1 - calibration.risk_of_surer_half:.1%} among the surer half"
     right = f"what first answers say of themselves; {uncertainty.top_is_right:.1%} are right"
+    promised = f"of true ranks; they promise {uncertainty.rank_interval_promise:.1%}"
     left_out = f"{ranking.n_questions_left_out:,} do not count" if ranking.n_questions_left_out else "all count"
     return [
         Tile("MAP", f"{ranking.map:.4f}", f"{_interval(ranking.map_interval_95)}, over questions; higher is better"),
         Tile("MRR", f"{ranking.mrr:.4f}", _interval(ranking.mrr_interval_95)),
         Tile("first answer is right", f"{1 - calibration.risk:.1%}", half),
         Tile("probability of being best", f"{uncertainty.top_probability_best:.1%}", right),
-        Tile("rank intervals hold", f"{uncertainty.rank_interval_coverage:.1%}", "of true ranks; meant for 90 %"),
+        Tile(
+            "rank intervals hold",
+            f"{uncertainty.rank_interval_coverage:.1%}",
+            promised,
+        ),
         Tile("log loss", f"{calibration.log_loss:.4f}", "nats per pair; lower is better"),
         Tile("calibration error", f"{calibration.ece:.4f}", f"expected, over {calibration.ece_binning} bins"),
         Tile("questions", f"{ranking.n_questions:,}", left_out),

@@ -45,7 +45,8 @@ async function rank() {
   try {
     const ranking = await ask(address("rank"), { question, candidates, ordered: byId("ordered").checked, samples: 100 });
     if (mine !== round) return;
-    show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
+    const rows = ranking.candidates.map((one) => row(one, ranking.candidates.length));
+    show("ranking", ranking.joint ? [none(ranking.probability_none), ...rows] : rows, "No candidates.");
     const took = Math.round(performance.now() - started);
     status("rank-status", `${plural(candidates.length, "candidate")}, ${plural(ranking.n_samples, "sampled ranking")}. ${took} ms.`);
   } catch (error) {
@@ -67,6 +68,10 @@ function row(candidate, of) {
   return element("li", {}, head, sentence(candidate));
 }
 
+function none(probability) {
+  return element("li", { class: "none" }, element("div", { class: "head" }, share("none of these is right", probability)));
+}
+
 function share(name, value) {
   return element("span", { class: "figure" },
     element("span", { class: "name" }, `${name} `), element("b", {}, percent(value)),
@@ -80,7 +85,7 @@ function interval(candidate, of) {
   const style = { "--low": (low - 1) / of, "--high": high / of, "--at": (candidate.rank - 0.5) / of };
   return element("span", { class: "figure" },
     element("span", { class: "name" }, "ranks "), element("b", {}, said), element("span", { class: "name of" }, ` of ${of}`),
-    element("span", { class: "ranks", role: "img", "aria-label": `90 % of its ranks: ${said} of ${of}`, style }, element("i"), element("s")));
+    element("span", { class: "ranks", role: "img", "aria-label": `${percent(candidate.rank_interval_probability)} of its ranks: ${said} of ${of}`, style }, element("i"), element("s")));
 }
 
 function sentence(candidate) {
