@@ -820,6 +820,8 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     found = json.loads(varitext("topics", own_model, "--by", "kind", "--from", table, "--json").out)["shares"]
     assert {one["value"] for one in found} == {f"topic{number}" for number in range(4)}
     assert all(one["low"] <= one["share"] <= one["high"] for one in found)
+    shown = varitext("topics", own_model, "--by", "kind", "--from", table).out
+    assert "Words that differ:" in shown and "topic3" in shown.split("Words that differ:")[1]
     out = tmp_path / "years.csv"
     assert (
         varitext("topics", own_model, "--over-time", "when", "--bins", "year", "--from", table, "--out", out).code == 0
@@ -832,6 +834,15 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
         (("--over-time", "when", "--by", "kind"), "either --by or --over-time"),
     ):
         assert said in refused(own_model, "topics", own_model, "--from", table, *wrong)
+
+
+def test_topics_by_column_are_drawn(own_model, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    typed = ("figures", own_model, "by-class", "over-time", "--corpus", table, "--by", "kind", "--over-time", "when")
+    assert varitext(*typed, "--out", tmp_path / "figures").code == 0
+    assert "2020" in (tmp_path / "figures" / "over-time.svg").read_text()
+    assert "topic3" in (tmp_path / "figures" / "by-class.svg").read_text()
+    assert "has no column 'colour'" in refused(tmp_path, *typed[:6], "--by", "colour", "--out", tmp_path / "none")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])

@@ -4,12 +4,13 @@ import gzip
 import io
 import json
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import openpyxl
 import pytest
 
 from varitext import InputError, corpora
+from varitext.corpora.date_bins import bins_of, suitable_bins
 from varitext.corpora.streams import stream_files
 
 TEXTS = ("a rocket; to the moon", "the goal, of the season", "bread | from the oven")
@@ -143,3 +144,13 @@ def test_a_column_that_is_not_there(tmp_path):
     (tmp_path / "t.csv").write_text("text,text\none,two\n")
     with pytest.raises(InputError, match="two columns are called 'text'"):
         corpora.load(tmp_path / "t.csv")
+
+
+def test_bins_suit_how_long_the_dates_reach():
+    start = datetime(2026, 1, 1)
+    for days, bins, first in ((3, "day", "2026-01-01"), (90, "week", "2026-W01"), (700, "month", "2026-01")):
+        dates = [start, None, start + timedelta(days=days)]
+        assert suitable_bins([start, dates[2]]) == bins
+        assert bins_of(dates, None)[:2] == [first, None]
+    assert suitable_bins([start, start + timedelta(days=3000)]) == "quarter" and suitable_bins([]) == "day"
+    assert suitable_bins([start, start + timedelta(days=30000)]) == "year"

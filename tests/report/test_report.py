@@ -24,11 +24,12 @@ from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.report import write_document_report
-from varitext.report.documents.examples import choose_examples
+from varitext.report import ColumnValues, write_document_report
+from varitext.report.documents.examples import choose_examples, posterior_spread
 from varitext.report.documents.headline import document_tiles, paper_perplexity
-from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups
+from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups, topic_groups
 from varitext.report.documents.sample import choose_documents
+from varitext.report.drawing.charts import Axis
 from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
 from varitext.report.escaping import for_plotly, for_script, one_line
 from varitext.text.vocabulary import Vocabulary
@@ -67,6 +68,10 @@ def hostile_page(model: DocumentModel, tmp_path_factory) -> str:
         corpus_name=f"toy {HOSTILE[0]}",
         labels=[HOSTILE[row % 3] for row in range(60)],
         titles=[HOSTILE[row % len(HOSTILE)] for row in range(60)],
+        columns=[
+            ColumnValues(HOSTILE[1], [HOSTILE[row % 3] for row in range(60)]),
+            ColumnValues("when", [f"2026-0{1 + row % 4}" for row in range(60)], over_time=True),
+        ],
     )
     return path.read_text(encoding="utf-8")
 
@@ -77,6 +82,11 @@ def write_small(model: DocumentModel, documents, path: Path, **columns) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
 
+def test_topics_by_column_are_on_the_page(hostile_page):
+    text = Page(hostile_page).text
+    assert f"Topics by {HOSTILE[1]}" in text and "Topics over time" in text and "Words that differ" in text
+
+
 def test_nothing_is_fetched(hostile_page):
     check_nothing_is_fetched(hostile_page)
     check_the_policy_allows_exactly_the_scripts(hostile_page)
@@ -84,7 +94,7 @@ def test_nothing_is_fetched(hostile_page):
 
 def test_hostile_text_stays_text(model, hostile_page):
     check_only_our_tags(hostile_page)
-    topic_words = {word for topic in model.latent_dimensions() for word in topic.words}
+    topic_words = {word for topic in model.topics() for word in topic.words}
     shown_words = topic_words.intersection(HOSTILE)
     assert shown_words
     for text in (*shown_words, HOSTILE[0]):  # the first is in the corpus' name too
@@ -144,12 +154,15 @@ def test_every_model_of_documents_has_a_report(name, tmp_path):
     documents = corpus(40, tuple(f"word{number}" for number in range(20)))
     fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1).fit(documents)
     page = write_small(fitted, documents, tmp_path / "report.html", labels=["odd", "even"] * 20, folder=tmp_path)
-    for heading in ("The documents", "Topics", "How the fit went", "Latent units"):
-        assert heading in page.text
+    headings = ("Map of the documents", "Topics", "Examples", "How good the model is", "Training", "Latent dimensions")
+    places = [page.text.index(heading) for heading in headings]
+    assert places == sorted(places)  # it opens on the model
+    for topic in fitted.topics():
+        assert topic.name in page.text
     for figure in page.figures:
         assert figure["data"], "a figure without anything in it"
     spread = fitted.posterior(documents).std.any()
-    assert ("it has no spread to show" in page.text) != spread
+    assert ("there is no uncertainty to show" in page.text) != spread
 
 
 def test_texts_without_labels_and_with_unknown_words(tmp_path):
@@ -216,7 +229,36 @@ def test_large_corpora_are_sampled_the_same_way_each_time(model):
     assert len(sample) == 20 and sample.of == 50 and sample.labels == again.labels
     rows = [int(label) for label in sample.labels]
     assert np.array_equal(sample.mean, model.posterior(counts[rows]).mean)
-    assert [example.words for example in choose_examples(sample)] == sorted(e.words for e in choose_examples(sample))
+    lengths = [example.words for example in choose_examples(sample, model.topics())]
+    assert lengths == sorted(lengths)
+
+
+def test_dimensions_whose_interval_covers_zero_are_left_out(model):
+    sample = choose_documents(model, counts_of(20))
+    topics, dimensions = model.topics(), model.latent_dimensions()
+    example = choose_examples(sample, topics, [0.5])[0]
+    assert example.topics[0][1] == pytest.approx(sample.memberships[example.row].max())
+    mean = np.array([0.5, -2.0, 3.0, 0.1])
+    for std, shown in ((np.ones(4), [3.0, 2.0]), (np.full(4, 5.0), None), (np.zeros(4), [3.0, 2.0, 0.5, 0.1])):
+        changed = dataclasses.replace(sample, mean=np.tile(mean, (20, 1)), std=np.tile(std, (20, 1)))
+        chart = posterior_spread(example, changed, dimensions, Axis())
+        assert (None if chart is None else chart.values.tolist()) == shown
+
+
+def test_a_model_of_an_earlier_version_gets_topics_for_the_report_alone(model, tmp_path):
+    earlier = copy.copy(model)
+    earlier.regions_ = None
+    page = write_small(earlier, counts_of(40), tmp_path / "report.html")
+    assert "A topic is a region" in page.text and earlier.regions_ is None
+
+
+def test_topics_have_the_colours_of_the_map_the_most_frequent_first(model):
+    sample = choose_documents(model, counts_of(50))
+    groups = topic_groups(sample, model.topics())
+    sizes = [len(group.rows) for group in groups]
+    assert sizes == sorted(sizes, reverse=True) and sum(sizes) == 50
+    names = {topic.name for topic in model.topics()}
+    assert {group.name for group in groups} <= {one_line(name, 60) for name in names}
 
 
 def test_curves_go_on_after_partial_fit():

@@ -21,8 +21,9 @@ from PIL import Image
 from varitext.documents.model import DocumentModel
 from varitext.documents.task import ACTIVE
 from varitext.errors import InputError
-from varitext.report import save_answer_figures, save_document_figures
+from varitext.report import ColumnValues, save_answer_figures, save_document_figures
 from varitext.report.answers.figures import ANSWER_FIGURES
+from varitext.report.documents.breakdown import breakdown
 from varitext.report.documents.figures import DOCUMENT_FIGURES
 from varitext.report.drawing.canvas import canvas, drawing_style, shortened, text_width
 from varitext.report.drawing.charts import Axis, Bars, Curve, Group, Intervals, Map
@@ -67,16 +68,48 @@ def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
     documents = test_report.corpus(40, model.vocabulary_.words)
     labels = [HOSTILE[row % 3] for row in range(40)]
     paths = save_document_figures(model, documents, tmp_path, labels=labels)
-    assert paths == [tmp_path / f"{name}.svg" for name in DOCUMENT_FIGURES]
+    columns = {"by-class", "over-time"}  # which were not given
+    assert {path.stem for path in paths} | {"posteriors"} == set(DOCUMENT_FIGURES) - columns  # it may be all uncertain
     found = {path.stem: read(path) for path in paths}
-    assert set(HOSTILE[:3]) <= set(texts(found["map"]))
-    dots = [path.attrib["d"] for path in found["map"].iter(f"{SVG}path") if "linecap: round" in path.get("style", "")]
-    assert "".join(dots).count("M") == 40  # each document once
-    assert len(list(found["map"].iter(f"{SVG}use"))) == 3  # the legend
+    assert set(HOSTILE[:3]) <= set(texts(found["labels"]))
+    for name in ("map", "labels"):
+        dots = [
+            path.attrib["d"] for path in found[name].iter(f"{SVG}path") if "linecap: round" in path.get("style", "")
+        ]
+        assert "".join(dots).count("M") == 40  # each document once
+    assert len(list(found["labels"].iter(f"{SVG}use"))) == 3  # the legend
     bars = [path for path in found["units"].iter(f"{SVG}path") if path.get("style") == "fill: #3f7cd6"]
     assert len(bars) == sum(topic.kl > ACTIVE for topic in model.latent_dimensions())
-    for topic in model.latent_dimensions():
-        assert f"Topic {topic.number}" in texts(found["topics"])
+    for topic in model.topics():
+        assert f"{topic.share:.1%}" in texts(found["topics"])
+        assert set(topic.words) & set(texts(found["topics"]))
+
+
+def test_topics_by_class_and_over_time_with_hostile_values(model, tmp_path):
+    documents = test_report.corpus(60, model.vocabulary_.words)
+    columns = [
+        ColumnValues("kind", [HOSTILE[row % 3] for row in range(60)]),
+        ColumnValues("when", [f"2026-0{1 + row % 4}" for row in range(60)], over_time=True),
+    ]
+    paths = save_document_figures(model, documents, tmp_path, ["by-class", "over-time"], columns=columns)
+    by_class, over_time = map(read, paths)
+    assert set(HOSTILE[:3]) <= set(texts(by_class))
+    assert {"2026-01", "2026-04"} <= set(texts(over_time))
+    nothing = [ColumnValues("kind", ["only"] * 60)]
+    with pytest.raises(InputError, match="nothing to show in the figure 'by-class'"):
+        save_document_figures(model, documents, tmp_path / "other", ["by-class"], columns=nothing)
+
+
+def test_a_breakdown_is_the_models_own_shares(model):
+    documents, kinds = test_report.corpus(60, model.vocabulary_.words), ["even", "odd"] * 30
+    found = breakdown(model, documents, ColumnValues("kind", kinds))
+    shares = model.topic_shares(documents, kinds)
+    first = max(model.topics(), key=lambda topic: sum(one.documents for one in shares if one.topic == topic.number))
+    drawn = dict(zip(found.charts[0].names, found.charts[0].values, strict=True))
+    assert drawn == {one.value: one.share for one in shares if one.topic == first.number}
+    assert [one.value for one in found.words] == ["even", "odd"]
+    rare = breakdown(model, documents, ColumnValues("id", list(range(60))))
+    assert "all others" in {one.value for one in rare.words} and len(rare.words) == 30
 
 
 def test_all_figures_of_answers_with_hostile_text(tmp_path):
@@ -128,9 +161,12 @@ def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
     documents = test_report.corpus(20, model.vocabulary_.words)
     for folder in ("one", "two"):
         save_document_figures(model, documents, tmp_path / folder)
-    for name in DOCUMENT_FIGURES:
-        written = (tmp_path / "one" / f"{name}.svg").read_bytes()
-        assert written == (tmp_path / "two" / f"{name}.svg").read_bytes() and b"matplotlib" not in written
+    paths = sorted((tmp_path / "one").iterdir())
+    assert {"map", "topics", "units"} <= {path.stem for path in paths}
+    for path in paths:
+        assert (
+            path.read_bytes() == (tmp_path / "two" / path.name).read_bytes() and b"matplotlib" not in path.read_bytes()
+        )
     many = np.random.default_rng(0).normal(size=(1000, 2))
     assert len(svg_text(chart_figure("dots", [Map(many, [Group("all", np.arange(1000), "#ff0000")])]))) < 20_000
 

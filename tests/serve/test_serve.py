@@ -90,18 +90,53 @@ def test_words_are_explained_by_leaving_them_out(client, news):
         step = whole - news.transform([" ".join(one for one in text.split() if one != word["word"])])[0]
         assert word["moved"] == pytest.approx(np.linalg.norm(step), abs=1e-5)
         assert word["along"] == pytest.approx(step @ whole / np.linalg.norm(whole), abs=1e-5)
-        sides = [np.sign(topic["mean"]) * step[topic["number"]] for topic in answer["topics"]]
-        assert word["by_topic"] == pytest.approx(sides, abs=1e-5)
-    means = [topic["mean"] for topic in answer["topics"]]
+        assert len(word["by_topic"]) == len(answer["topics"])
+    means = [one["mean"] for one in answer["dimensions"]]
     assert sorted(map(abs, means), reverse=True) == list(map(abs, means))
+    assert all(abs(one["mean"]) > one["std"] for one in answer["dimensions"])
 
 
-def test_similar_words_and_topics(client, news):
+def test_topics_of_a_text_are_the_models_own_and_words_point_to_them(client, news):
+    text = "orbit moon moon shuttle bread"
+    answer = client.post("/api/models/news/explain", json={"text": text, "topics": 50}).json()
+    by_number = {topic.number: topic for topic in news.topics()}
+    found = {one["number"]: one["probability"] for one in answer["topics"]}
+    own = dict(zip(by_number, news.topic_memberships([text])[0].tolist(), strict=True))
+    assert found == pytest.approx(own, abs=1e-5) and list(found) == sorted(found, key=lambda number: -found[number])
+    assert [one["name"] for one in answer["topics"]] == [by_number[number].name for number in found]
+    first = {word["word"]: word["by_topic"][0] for word in answer["words"]}
+    assert first["moon"] > first["bread"]
+
+
+def test_similar_words_and_latent_dimensions(client, news):
     answer = client.get("/api/models/news/similar-words", params={"word": "Orbit", "n": 3}).json()
     assert_same([[one["word"], one["similarity"]] for one in answer["similar"]], news.similar_words("orbit", 3))
-    topics = client.get("/api/models/news/topics", params={"words": 4}).json()["topics"]
-    assert [tuple(one["words"]) for one in topics] == [one.words for one in news.latent_dimensions(4)]
-    assert sum(one["share"] for one in topics) == pytest.approx(1)
+    found = client.get("/api/models/news/latent-dimensions", params={"words": 4}).json()["dimensions"]
+    assert [tuple(one["words"]) for one in found] == [one.words for one in news.latent_dimensions(4)]
+    assert sum(one["share"] for one in found) == pytest.approx(1)
+
+
+def test_the_two_tables_are_the_models_own(client, news):
+    answer = client.get("/api/models/news/topics", params={"words": 4}).json()
+    assert_same(answer["topics"], json.loads(json.dumps(news.topic_info(4).as_dicts())))
+    assert answer["choice"]["number"] == len(answer["topics"]) and answer["choice"]["how"]
+    asked = {"texts": [*texts(2), "nothing known"]}
+    documents = client.post("/api/models/news/assign", json=asked).json()["documents"]
+    assert_same(documents, news.document_info(asked["texts"]).as_dicts())
+    assert documents[2]["topic"] is None and documents[2]["known_words"] == 0
+    assert "texts" in problem(client.post("/api/models/news/assign", json={"texts": []}), 422)
+    assert "ranks answers" in problem(client.post("/api/models/answers/assign", json=asked), 404)
+
+
+def test_a_model_without_topics_says_so_and_explains_by_dimensions():
+    earlier = fitted_news()
+    earlier.regions_ = None
+    with TestClient(create_application({"earlier": earlier}), base_url=ADDRESS) as client:
+        assert "has no topics yet" in problem(client.get("/api/models/earlier/topics"), 422)
+        assert "has no topics yet" in problem(client.post("/api/models/earlier/assign", json={"texts": ["moon"]}), 422)
+        answer = client.post("/api/models/earlier/explain", json={"text": 8 * f"{texts()[0]} "}).json()
+        assert answer["topics"] == [] and answer["dimensions"]
+        assert client.get("/api/models/earlier/example").json()["text"]
 
 
 def test_similar_documents_among_those_given(client):
@@ -109,6 +144,24 @@ def test_similar_documents_among_those_given(client):
     answer = client.post("/api/models/news/similar-documents", json={"text": "shuttle launch", "among": among}).json()
     assert answer["among"] == 3 and answer["similar"][0]["text"] == among[1]
     assert "among" in problem(client.post("/api/models/news/similar-documents", json={"text": "moon"}), 422)
+
+
+def test_topics_by_label_and_over_time(tmp_path, client):
+    from varitext.corpora import Columns, load_as
+
+    file, kinds = tmp_path / "mine.csv", ["space", "sport", "bread"]
+    rows = [f"{text},{kinds[n % 3]},202{n % 2}-05-01" for n, text in enumerate(texts())]
+    file.write_text("text,label,when\n" + "\n".join(rows) + "\n")
+    corpus = load_as(file, "all", None, Columns("text", date_column="when"))
+    model = DocumentModel(latent_dim=3, epochs=8, threads=1, n_topics=3).fit(corpus)
+    with TestClient(create_application({"mine": model}), base_url=ADDRESS) as served:
+        while served.get("/api/models").json()["models"][0]["documents"] == "reading":
+            time.sleep(0.02)
+        for by, values in (("label", corpus.labels), ("date", [f"202{n % 2}-05" for n in range(90)])):
+            found = served.get("/api/models/mine/topic-shares", params={"by": by}).json()["shares"]
+            assert found == model.topic_shares(corpus, values).as_dicts()
+        problem(served.get("/api/models/mine/topic-shares", params={"by": "colour"}), 422)
+    assert "are not here" in problem(client.get("/api/models/news/topic-shares"), 422)
 
 
 def test_similar_documents_of_the_training_corpus(tmp_path):

@@ -79,7 +79,8 @@ def watched(browser, address: str, size: dict[str, int], scheme: str) -> Iterato
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: (complaints.append(f"dialog {dialog.message}"), dialog.dismiss()))
     page.goto(address)
-    page.wait_for_selector("#documents:not([hidden]) #all-topics > li")
+    page.wait_for_selector("#documents:not([hidden]) #all-topics details")
+    page.wait_for_selector("#posterior button")  # of the example
     yield Page(page, asked, complaints)
     assert all(one.startswith((address, "data:")) for one in asked), asked
     assert not complaints
@@ -89,27 +90,46 @@ def watched(browser, address: str, size: dict[str, int], scheme: str) -> Iterato
 
 def looked_at(page: "playwright_api.Page", text: str) -> None:
     page.fill("#text", text)
+    page.evaluate("() => document.getElementById('text-status').textContent = ''")
     page.keyboard.press("Control+Enter")
-    page.wait_for_selector("#posterior button")
+    page.wait_for_selector("#text-status >> text=known word")
+
+
+def test_it_opens_on_named_topics_the_map_and_an_example(opened):
+    page = opened.page
+    assert page.input_value("#text") and "known word" in page.inner_text("#text-status")
+    page.wait_for_selector("#map text")
+    names = page.locator("#all-topics .title").all_inner_texts()
+    assert set(page.locator("#map text").all_text_contents()) <= set(names)
+    page.wait_for_selector("#all-topics .dot.hue-0")
+    topic = page.locator("#all-topics details").last
+    if topic.get_attribute("open") is None:
+        topic.locator("summary").click()
+    page.wait_for_selector("#map circle.faint", state="attached")
+    assert "documents" in topic.inner_text() and topic.locator(".typical").count() == 3
+    page.select_option("#map-colour", "group")
+    assert page.locator("#map-groups li").count() == 3  # labels
 
 
 def test_a_text_is_entered_and_topics_appear(opened):
     page = opened.page
-    looked_at(page, texts()[0])
-    assert "known word" in page.inner_text("#text-status")
-    assert page.locator("#posterior .gauge u").count() > 0  # how unsure each is
+    looked_at(page, 30 * f"{texts()[0]} ")
+    assert page.locator("#posterior .probability").count() > 0
+    page.click("#dimensions-card summary")
+    assert page.locator("#dimensions .gauge u").count() > 0  # how unsure each is
     assert page.locator("#moved li .bar").count() > 0
     page.wait_for_selector("#alike .label")
     assert page.locator("#alike li").count() == 5
     first = page.locator("#posterior button").first
     first.press("Enter")
-    assert first.get_attribute("aria-pressed") == "true" and "Towards" in page.inner_text("#moved-note")
+    assert first.get_attribute("aria-pressed") == "true" and "brings the text" in page.inner_text("#moved-note")
 
 
 def test_the_map_shows_documents_and_the_text_among_them(opened):
     page = opened.page
     page.wait_for_selector("#map circle.hue-0")
     assert page.locator("#map circle:not(.ring)").count() == 90
+    assert "arrow keys" in page.inner_text("#map-title")
     looked_at(page, texts()[1])
     page.wait_for_selector('#map .ring[visibility="visible"]', state="attached")
     page.focus("#map")
@@ -123,7 +143,7 @@ def test_a_question_is_ranked_and_attention_shown(opened):
     page.fill("#question", "who was the king ?")
     page.fill("#candidates", f"the king was old\nnear a lake {HOSTILE}\nthe queen of the city")
     page.click("#rank")
-    page.wait_for_selector("#ranking .rank")
+    page.wait_for_selector("#rank-status >> text=3 candidates")  # those of the example have gone
     assert page.locator("#ranking > li").count() == 3
     assert page.locator("#ranking .sentence .word").count() > 6
     attention = page.locator("#ranking .sentence .word").first.evaluate("e => e.style.getPropertyValue('--attention')")
@@ -137,8 +157,9 @@ def test_hostile_text_stays_text(opened):
     looked_at(page, f"{texts()[2]} {MARKUP} {HOSTILE}")
     page.wait_for_selector("#alike .label")
     assert MARKUP in page.inner_text("#alike .label >> nth=0") and HOSTILE in page.inner_text("#alike")
+    page.fill("#text", "")  # of the text that is there this model knows no word
     page.select_option("#model", "words")
-    page.wait_for_selector(f"#all-topics button >> text={HOSTILE}")
+    page.wait_for_selector(f"#all-topics .title >> text={HOSTILE}")
     page.fill("#word", "orbit")
     page.keyboard.press("Enter")
     page.wait_for_selector("#near .bar", state="attached")
@@ -148,8 +169,9 @@ def test_hostile_text_stays_text(opened):
 
 def test_what_is_wrong_is_said(opened):
     page = opened.page
+    page.fill("#text", "")
     page.click("#look")
-    assert "There is no text yet" in page.inner_text("#text-status.wrong")
+    assert "Enter a text first" in page.inner_text("#text-status.wrong")
     page.fill("#text", "unheard")
     page.click("#look")
     page.wait_for_selector("#text-status.wrong >> text=no word that the model knows")
@@ -158,6 +180,7 @@ def test_what_is_wrong_is_said(opened):
 
 def test_keys_alone_are_enough(opened):
     page = opened.page
+    page.fill("#text", "")
     page.focus("#text")
     page.keyboard.type(texts()[0])
     page.keyboard.press("Tab")
@@ -172,6 +195,7 @@ def test_phone_width_and_dark_mode(browser, address, scheme):
         page = opened.page
         looked_at(page, texts()[0])
         page.wait_for_selector("#map circle.hue-0")
+        assert "Tap a dot" in page.inner_text("#map-title") and "arrow keys" not in page.inner_text("body")
         assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
         ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, ground[4:-1].split(","))) < 200) == (scheme == "dark")

@@ -2,21 +2,35 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from varitext.cli.answer_input import questions_for
 from varitext.cli.checks import refuse_options
+from varitext.cli.column_values import binned_values, dated, values_of
 from varitext.cli.inputs import documents_for
 from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import say
+from varitext.cli.topic_options import GROUPED, By, OverTime
 from varitext.errors import InputError
 from varitext.loading import load_any
+
+if TYPE_CHECKING:
+    from varitext.corpora import Documents
+    from varitext.report import ColumnValues
 
 Shown = Annotated[
     str | None,
     typer.Option(metavar="CORPUS", help="Documents or questions to show; else the test part of its own corpus."),
+]
+
+
+ReportBins = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="day, week, month, quarter or year; else what suits the dates.", rich_help_panel=GROUPED
+    ),
 ]
 
 
@@ -35,12 +49,16 @@ def report(
     threads: Threads = None,
     text_column: TextColumn = None,
     protocol: Protocol = None,
+    by: By = None,
+    over_time: OverTime = None,
+    bins: ReportBins = None,
     data_dir: DataDir = None,
 ) -> None:
     """Write a report as one HTML file that opens offline.
 
-    Documents: perplexity beside unigram and, where it applies, the paper; a map of the documents, topics, nearest
-    words, examples with their uncertainty, training curves, latent units.
+    Documents: a map with the names of topics, the topics with sizes and typical documents, examples with their
+    uncertainty; perplexity beside unigram and, where it applies, the paper; nearest words, training curves. Topics by
+    label and over time where the documents have labels and dates, or by the columns that you name.
 
     Answers: MAP and MRR with intervals beside plain rankings and, where it applies, the paper; calibration, risk by
     coverage, results by question word, attention on questions chosen by rule, Hinton diagram, training curves.
@@ -64,9 +82,9 @@ def report(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        write_corpus_report(model, documents, out, folder=folder)
+        write_corpus_report(model, documents, out, folder=folder, columns=_columns(documents, by, over_time, bins))
     else:
-        refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+        refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         write_answer_report(model, questions, out, protocol, folder=folder)
     say(f"report in {out}")
@@ -86,11 +104,14 @@ def figures(
     threads: Threads = None,
     text_column: TextColumn = None,
     protocol: Protocol = None,
+    by: By = None,
+    over_time: OverTime = None,
+    bins: ReportBins = None,
     data_dir: DataDir = None,
 ) -> None:
     """Save the figures of a report as SVG or PNG files.
 
-    Documents: map, topics, posteriors, training, units.
+    Documents: map, labels, topics, by-class, over-time, posteriors, training, units.
 
     Answers: comparison, calibration, risk-coverage, question-words, attention, hinton, training.
 
@@ -101,11 +122,12 @@ def figures(
     Examples:
       varitext figures models/news --out figures
       varitext figures models/news map topics --format png --out figures
+      varitext figures models/mine over-time --over-time published --bins quarter
       varitext figures models/answers calibration attention --out figures
     """
     from varitext.documents.model import DocumentModel
     from varitext.files import check_can_write
-    from varitext.report import check_figure_names, save_answer_figures, save_document_figures
+    from varitext.report import check_figure_names, save_answer_figures, save_corpus_figures
 
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: figures go to a folder")
@@ -115,11 +137,30 @@ def figures(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        columns = {"labels": documents.labels, "titles": documents.texts}
-        paths = save_document_figures(model, documents, out, names, file_format.value, **columns)
+        paths = save_corpus_figures(
+            model, documents, out, names, file_format.value, _columns(documents, by, over_time, bins)
+        )
     else:
-        refuse_options({"text_column": text_column}, f"{folder} holds a ranker of answers")
+        refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         paths = save_answer_figures(model, questions, out, names, file_format.value, protocol)
     for path in paths:
         say(f"figure in {path}")
+
+
+def _of_documents(text_column: str | None, by: str | None, over_time: str | None) -> dict[str, str | None]:
+    return {"text_column": text_column, "by": by, "over_time": over_time}
+
+
+def _columns(documents: "Documents", by: str | None, over_time: str | None, bins: str | None) -> "list[ColumnValues]":
+    """What topics are broken down by: the columns named, or else labels and dates where there are any."""
+    from varitext.report import ColumnValues
+
+    found = []
+    if by is not None or documents.labels is not None:
+        found.append(ColumnValues(by or "label", values_of(documents, by or "label")))
+    if over_time is not None:
+        found.append(ColumnValues(over_time, binned_values(documents, over_time, bins), over_time=True))
+    elif documents.dates is not None:
+        found.append(ColumnValues("date", dated(documents.dates, bins), over_time=True))
+    return found

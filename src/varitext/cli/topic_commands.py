@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from varitext.cli.column_values import binned_values, values_of
 from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
 from varitext.cli.printing import print_json, say
@@ -223,29 +224,20 @@ def _print_tree(table: dict[str, Any]) -> None:
 def _print_shares(folder: Path, place: _Place, column: str, bins: str | None, out: Path | None, as_json: bool) -> None:
     model = load_document_model(folder)
     documents = place.documents(model)
-    values = _values(documents, column)
-    if bins is not None:
-        from varitext.corpora.date_bins import binned
-
-        values = [name or "no date" for name in binned(values, bins, column, documents.name)]
+    values = values_of(documents, column) if bins is None else binned_values(documents, column, bins)
     found = model.topic_shares(documents, values)
+    words = model.distinct_words(documents, values)
     if out is not None:
         write_table(out, found.as_dicts())
     if as_json:
-        return print_json({"shares": found.as_dicts()})
-    for one in found:
+        return print_json({"shares": found.as_dicts(), "distinct_words": [one._asdict() for one in words]})
+    for one in sorted(found, key=lambda one: (one.value, -one.share)):
         if one.documents:
             print(
                 f"{one.value:20} {one.share:6.1%} [{one.low:5.1%}, {one.high:5.1%}]  "
                 f"{one.documents:6} of {one.of:6}  {one.topic} ({one.name})"
             )
-
-
-def _values(documents: "Documents", column: str) -> list[Any]:
-    """Of a column of the file that the documents came from; "label" is what the corpus has for labels."""
-    if column == "label" and documents.labels is not None:
-        return list(documents.labels)
-    if column not in documents.columns:
-        there = ", ".join(documents.columns) or "none"
-        raise InputError(f"{documents.name} has no column {column!r} beside its text; it has {there}")
-    return list(documents.columns[column])
+    if len(words) > 1:
+        print("\nWords that differ:")
+        for row in words:
+            print(f"{row.value:20} {' '.join(row.words) or 'like all others'}")

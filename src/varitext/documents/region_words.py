@@ -3,8 +3,10 @@
 p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the words
                 that its documents have, smoothed towards the unigram model
 relevance       lambda log p(w | region) + (1 - lambda) log (p(w | region) / p(w))   (Sievert and Shirley 2014)
-name            of the first words those that the nearest other region uses least
+name            the first words that are not also among those of the nearest other region
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +16,7 @@ from varitext.models.documents.base import DocumentNetwork
 
 RELEVANCE = 0.45  # lambda: less of it, and topics share fewer words; more, and their words go together better
 NAME_WORDS, NAME_CANDIDATES = 3, 10
+SHORTEST_STEM, LONGEST_ENDING = 3, 2  # letters: bike and bikes are forms of one word
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
 MOST_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
@@ -66,15 +69,29 @@ def most_relevant(probabilities: np.ndarray, frequencies: np.ndarray, words: int
     return np.asarray(np.argsort(-relevance(probabilities, frequencies), axis=1, kind="stable")[:, :words])
 
 
-def telling_columns(probabilities: np.ndarray, order: np.ndarray, centres: np.ndarray) -> list[list[int]]:
-    """For each region the words of its name: of its first words, those least probable in the nearest other region."""
+def telling_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
+    """For each region the words of its name: its most relevant ones that are not also first words of the nearest other
+    region, and no two forms of one word."""
     likeness = centres @ centres.T
     np.fill_diagonal(likeness, -np.inf)
+    first = order[:, :NAME_CANDIDATES].tolist()
     names = []
-    for region, columns in enumerate(order[:, :NAME_CANDIDATES]):
-        gain = np.log(probabilities[region, columns])
-        if len(order) > 1:
-            gain = gain - np.log(probabilities[likeness[region].argmax(), columns])
-        told = sorted(np.argsort(-gain, kind="stable")[:NAME_WORDS])
-        names.append([int(columns[place]) for place in told])
+    for region, columns in enumerate(first):
+        taken = set(first[likeness[region].argmax()]) if len(first) > 1 else set()
+        by_merit = sorted(columns, key=lambda column: column in taken)  # stable: relevance decides among the others
+        names.append(_different(by_merit, words)[:NAME_WORDS])
     return names
+
+
+def _different(columns: Sequence[int], words: Sequence[str]) -> list[int]:
+    """Without further forms of a word that is there already."""
+    kept: list[int] = []
+    for column in columns:
+        if not any(_forms_of_one(words[column], words[other]) for other in kept):
+            kept.append(column)
+    return kept
+
+
+def _forms_of_one(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= SHORTEST_STEM and len(long) - len(short) <= LONGEST_ENDING and long.startswith(short)

@@ -73,7 +73,7 @@ class Regions:
         """What is known about each topic, in the order of `groups`."""
         probabilities, centres = self.group_probabilities(), self.group_centres()
         order = most_relevant(probabilities, self.frequencies, KEPT_WORDS)
-        names = telling_columns(probabilities, order, centres)
+        names = telling_columns(order, centres, self.words)
         every = max(1, int(self.documents.sum()))
         return [
             self._topic(group, probabilities[row], order[row], names[row], every)

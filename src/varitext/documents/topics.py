@@ -12,13 +12,14 @@ from varitext.documents import topic_editing
 from varitext.documents.estimator import DocumentEstimator
 from varitext.documents.input import texts_of, without_empty
 from varitext.documents.mixture import directions_of
-from varitext.documents.posterior import posterior_of
+from varitext.documents.posterior import Posterior, posterior_of
 from varitext.documents.regions import RegionDocuments, Regions, find_regions
 from varitext.documents.seed_topics import seed_topics_of
 from varitext.documents.surprise import fit_length_line, surprises
 from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
 from varitext.documents.topic_tree import TreeMerge, merges_to, topic_tree
 from varitext.errors import InputError
+from varitext.evaluation.distinct_words import DistinctWords, distinct_words
 from varitext.evaluation.shares import shares_by_value
 from varitext.runtime.threads import running_on
 
@@ -48,15 +49,19 @@ class TopicsOfDocuments(DocumentEstimator):
 
     def topic_memberships(self, X: DocumentInput) -> np.ndarray:
         """p(topic | document); a row sums to one, columns are in the order of `topics()`.  [D, topics]"""
-        regions, counts = self._regions(), self._count(X, self.vocabulary_, self.token_rules_)
-        return regions.memberships(directions_of(posterior_of(self.network_, counts, threads=self.threads)))
+        counts = self._count(X, self.vocabulary_, self.token_rules_)
+        return self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
+
+    def memberships_of(self, posterior: Posterior) -> np.ndarray:
+        """The same where the vectors are known already.  [D, topics]"""
+        return self._regions().memberships(directions_of(posterior))
 
     def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
         """What each document is about, how sure that is, and how surprising the document; see `DocumentInfo`."""
         regions = self._regions()
         counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
         posterior = posterior_of(self.network_, counts, threads=self.threads)
-        memberships = regions.memberships(directions_of(posterior))
+        memberships = self.memberships_of(posterior)
         with running_on(self.threads):
             line = regions.line
             surprise = None if line is None else surprises(self.network_, counts, line, self.seed)
@@ -81,6 +86,12 @@ class TopicsOfDocuments(DocumentEstimator):
         names = {topic.number: topic.name for topic in self.topics()}
         found = shares_by_value(assigned, [str(value) for value in values], list(names))
         return Records(TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found)
+
+    def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
+        """For each class, month or other value, the words that tell its documents from all others."""
+        check_is_fitted(self)
+        counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
+        return distinct_words(counts, [str(value) for value in values], self.vocabulary_.words, words)
 
     def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
         """Topics and documents as pyLDAvis takes them; documents without a known word are left out."""

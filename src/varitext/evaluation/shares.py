@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scipy.stats import beta
+import numpy as np
+from scipy.special import betaincinv
 
 from varitext.errors import InputError
 
@@ -28,15 +29,11 @@ def shares_by_value(assigned: Sequence[int | None], values: Sequence[str], categ
     if len(assigned) != len(values):
         raise InputError(f"{len(assigned)} documents have {len(values)} values")
     totals, together = Counter(values), Counter(zip(values, assigned, strict=True))
-    return [
-        share_of(value, category, together[value, category], totals[value])
-        for value in sorted(totals)
-        for category in categories
-    ]
-
-
-def share_of(value: str, category: int, documents: int, of: int) -> Share:
-    jeffreys = beta(documents + 0.5, of - documents + 0.5)
-    low = 0.0 if documents == 0 else float(jeffreys.ppf(0.025))
-    high = 1.0 if documents == of else float(jeffreys.ppf(0.975))
-    return Share(value, category, documents, of, documents / of, low, high)
+    cells = [(value, category) for value in sorted(totals) for category in categories]
+    documents = np.array([together[cell] for cell in cells], np.float64)
+    of = np.array([totals[value] for value, _ in cells], np.float64)
+    low = np.where(documents == 0, 0.0, betaincinv(documents + 0.5, of - documents + 0.5, 0.025))
+    high = np.where(documents == of, 1.0, betaincinv(documents + 0.5, of - documents + 0.5, 0.975))
+    columns = (documents.astype(int), of.astype(int), documents / of, low, high)
+    rows = zip(cells, *(column.tolist() for column in columns), strict=True)
+    return [Share(*cell, *numbers) for cell, *numbers in rows]

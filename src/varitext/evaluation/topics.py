@@ -66,13 +66,3 @@ def nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
 def end_of_topic(topic: Topic, value: float) -> tuple[str, ...]:
     """The words at the end of the dimension on which `value` lies."""
     return topic.words if value >= 0 else topic.opposite_words
-
-
-def strongest_topics(mean: np.ndarray, topics: list[Topic]) -> tuple[str, ...]:
-    """For each document the words of the end of the dimension that it lies farthest out on."""
-    by_number = {topic.number: topic for topic in topics}
-    strongest = np.abs(mean).argmax(1)
-    return tuple(
-        " · ".join(end_of_topic(by_number[number], mean[row, number])[:3])
-        for row, number in enumerate(strongest.tolist())
-    )

@@ -6,6 +6,7 @@ plain record (`drawing/charts.py`) that plotly draws for the page and matplotlib
 imported only when it is asked for.
 """
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,16 @@ from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_text
 from varitext.report.answers.evaluated import evaluate_answers
+from varitext.report.documents.breakdown import Breakdown, ColumnValues, breakdown
 from varitext.report.documents.sample import choose_documents
 from varitext.report.extra import check_drawing_packages
 
 __all__ = [
+    "ColumnValues",
     "check_drawing_packages",
     "check_figure_names",
     "save_answer_figures",
+    "save_corpus_figures",
     "save_document_figures",
     "write_answer_report",
     "write_corpus_report",
@@ -44,18 +48,22 @@ def write_document_report(
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     folder: Path | None = None,
+    columns: Sequence[ColumnValues] = (),
 ) -> None:
     """Write the report of a fitted model on `documents`, whole or not at all.
 
     `documents` is whatever `DocumentModel.posterior` takes, and `record` what `perplexity_record` says of them.
-    `labels` colour the map; `titles` name the documents in it. The report names the files of the model's `folder`.
+    `labels` colour a map; `titles` name the documents in it; topics are broken down by `columns`. The report names the
+    files of the model's `folder`.
     """
     path = _checked(path)
     from varitext.report.documents.page import document_page
 
+    model = _with_topics(model, documents)
     sample = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
-    write_text(path, document_page(model, sample, record, corpus_name, source, folder))
+    found = _breakdowns(model, documents, columns)
+    write_text(path, document_page(model, sample, record, corpus_name, source, folder, found))
 
 
 def write_corpus_report(
@@ -64,6 +72,7 @@ def write_corpus_report(
     path: Path,
     record: PerplexityRecord | None = None,
     folder: Path | None = None,
+    columns: Sequence[ColumnValues] = (),
 ) -> None:
     """The same for a corpus record, which brings its name, labels and texts."""
     _checked(path)
@@ -77,6 +86,7 @@ def write_corpus_report(
         labels=documents.labels,
         titles=documents.texts,
         folder=folder,
+        columns=columns,
     )
 
 
@@ -89,14 +99,40 @@ def save_document_figures(
     *,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    columns: Sequence[ColumnValues] = (),
 ) -> list[Path]:
     """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
     check_figure_names(model, names, file_format)
     from varitext.report.documents.figures import DOCUMENT_FIGURES, EvaluatedDocuments
     from varitext.report.drawing.saving import save_figures
 
-    evaluated = EvaluatedDocuments(model, choose_documents(model, documents, labels, titles))
+    model = _with_topics(model, documents)
+    sample = choose_documents(model, documents, labels, titles)
+    evaluated = EvaluatedDocuments(model, sample, _breakdowns(model, documents, columns))
     return save_figures(DOCUMENT_FIGURES, evaluated, Path(folder), names, file_format)
+
+
+def save_corpus_figures(
+    model: DocumentModel,
+    documents: Documents,
+    folder: Path,
+    names: Sequence[str] = (),
+    file_format: str = "svg",
+    columns: Sequence[ColumnValues] = (),
+) -> list[Path]:
+    """The same for a corpus record, which brings its labels and texts."""
+    brought = {"labels": documents.labels, "titles": documents.texts}
+    return save_document_figures(model, documents, folder, names, file_format, columns=columns, **brought)
+
+
+def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnValues]) -> list[Breakdown]:
+    found = (breakdown(model, documents, column) for column in columns)
+    return [one for one in found if one is not None]
+
+
+def _with_topics(model: DocumentModel, documents: Any) -> DocumentModel:
+    """A model of an earlier version has none yet: they are found in the documents shown, and not kept."""
+    return model if model.regions_ is not None else copy.copy(model).find_topics(documents)
 
 
 # Answers

@@ -24,6 +24,7 @@ from varitext.serve.metrics import Metrics
 from varitext.serve.page_routes import OPEN_PATHS, page_routes
 from varitext.serve.served_models import ServedModels
 from varitext.serve.service_routes import service_routes
+from varitext.serve.topic_routes import topic_routes
 
 ABOUT = """Models of text behind an API: topics and vectors with their uncertainty, and rankings that know how sure
 they are. Requests and answers are JSON; every error is an object with one line, `error`."""
@@ -74,6 +75,7 @@ def create_application(
     )
     application.state.models = models
     application.include_router(service_routes(models, metrics, PROBLEMS))
+    application.include_router(topic_routes(models, PROBLEMS))
     application.include_router(document_routes(models, PROBLEMS))
     application.include_router(answer_routes(models, PROBLEMS))
     application.include_router(page_routes())

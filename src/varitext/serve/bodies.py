@@ -27,13 +27,17 @@ class TransformAsked(Asked):
     texts: list[Text] = Field(min_length=1, max_length=TEXTS, examples=[["the shuttle is in orbit"]])
 
 
+class AssignAsked(TransformAsked):
+    """Texts to sort by topic."""
+
+
 class PerplexityAsked(TransformAsked):
     samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same numbers.")
 
 
 class ExplainAsked(Asked):
     text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
-    topics: int = Field(8, ge=1, le=50, description="How many of its strongest topics.")
+    topics: int = Field(8, ge=1, le=50, description="How many topics, the most probable first, and latent dimensions.")
     words: int = Field(20, ge=1, le=100, description="How many of the words that moved it most.")
 
 
@@ -77,16 +81,74 @@ class Models(BaseModel):
     version: str
 
 
+class TypicalShown(BaseModel):
+    row: int = Field(description="In the documents that the model was fitted on, from 0.")
+    text: str | None = Field(description="Its beginning, if the model was fitted on texts.")
+
+
 class TopicShown(BaseModel):
     number: int
-    words: list[str]
-    weights: list[float]
-    opposite_words: list[str]
-    share: float = Field(description="Of the information (KL) that all topics carry.")
+    name: str = Field(description="Words that tell it from its neighbours, or what its owner calls it.")
+    documents: int = Field(description="Training documents whose most probable topic it is.")
+    share: float = Field(description="Of the training documents.")
+    tokens: int = Field(description="Words in these documents.")
+    words: list[str] = Field(description="By relevance, best first.")
+    weights: list[float] = Field(description="p(word | topic)")
+    coherence: float | None = Field(description="NPMI of the first ten words; null for topics merged by hand.")
+    typical: list[TypicalShown]
+
+
+class ChoiceShown(BaseModel):
+    number: int
+    how: str = Field(description="How this number of topics was chosen, in a sentence.")
 
 
 class Topics(BaseModel):
-    topics: list[TopicShown] = Field(description="Those that carry most first.")
+    topics: list[TopicShown]
+    choice: ChoiceShown
+
+
+class DocumentShown(BaseModel):
+    row: int = Field(description="In the request, from 0.")
+    topic: int | None = Field(description="The most probable; null for a text without a known word.")
+    name: str | None
+    probability: float | None
+    second_topic: int | None
+    second_probability: float | None
+    spread: float = Field(description="Root mean square of the standard deviations of its vector.")
+    surprise: float | None = Field(description="Nats per word beyond what texts of its length take.")
+    known_words: int
+
+
+class DocumentsAssigned(BaseModel):
+    documents: list[DocumentShown] = Field(description="One for each text, in their order.")
+
+
+class TopicShareShown(BaseModel):
+    value: str = Field(description="A label, or a time: a day, week, month, quarter or year, as suits the dates.")
+    topic: int
+    name: str
+    documents: int = Field(description="Documents with this value whose most probable topic it is.")
+    of: int = Field(description="Documents with this value.")
+    share: float
+    low: float = Field(description="Of the 95 % interval.")
+    high: float
+
+
+class TopicShares(BaseModel):
+    shares: list[TopicShareShown] = Field(description="By value in order; empty if the documents have no such column.")
+
+
+class DimensionShown(BaseModel):
+    number: int
+    words: list[str] = Field(description="At its positive end.")
+    weights: list[float]
+    opposite_words: list[str] = Field(description="At its negative end.")
+    share: float = Field(description="Of the information (KL) in all dimensions.")
+
+
+class Dimensions(BaseModel):
+    dimensions: list[DimensionShown] = Field(description="Those with the largest KL first.")
 
 
 class SimilarWord(BaseModel):
@@ -127,9 +189,16 @@ class Perplexity(BaseModel):
 
 class TopicOfText(BaseModel):
     number: int
+    name: str
+    probability: float = Field(description="p(topic | text); over all topics these sum to one.")
+    words: list[str]
+
+
+class DimensionOfText(BaseModel):
+    number: int
     mean: float
     std: float
-    words: list[str] = Field(description="On the side that the text leans to.")
+    words: list[str] = Field(description="At the end that the text leans to.")
 
 
 class MovingWord(BaseModel):
@@ -137,14 +206,19 @@ class MovingWord(BaseModel):
     count: int
     moved: float = Field(description="Length of the step that the mean makes when the word is left out.")
     along: float = Field(description="How much of it points to where the text lies; below 0 the word pulls away.")
-    by_topic: list[float] = Field(description="The same for each of the topics shown, towards their words.")
+    by_topic: list[float] = Field(
+        description="For each of the topics shown, how much nearer to its centre the word brings the text, in cosine."
+    )
 
 
 class Explanation(BaseModel):
     known_words: int
     distinct_words: int
     tried_words: int = Field(description="Distinct words that were left out in turn: the most telling ones.")
-    topics: list[TopicOfText]
+    topics: list[TopicOfText] = Field(description="The most probable first.")
+    dimensions: list[DimensionOfText] = Field(
+        description="Latent dimensions on which the text lies more than one standard deviation from zero."
+    )
     words: list[MovingWord] = Field(description="Those that moved it most first.")
 
 
@@ -160,6 +234,13 @@ class SimilarDocuments(BaseModel):
     similar: list[SimilarDocument]
 
 
+class TopicOnMap(BaseModel):
+    number: int
+    name: str
+    x: float = Field(description="The middle of its documents.")
+    y: float
+
+
 class Map(BaseModel):
     """Columns, with one value per document shown."""
 
@@ -168,7 +249,10 @@ class Map(BaseModel):
     x: list[float] = Field(description="From 0 to 1; near each other are documents whose vectors point the same way.")
     y: list[float]
     group: list[int] = Field(description="A place in `groups`.")
-    groups: list[str] = Field(description="Labels, or words of the strongest topics; the last is of all others.")
+    groups: list[str] = Field(description="Labels, or names of topics if there are none; the last is of all others.")
+    labelled: bool = Field(description="Whether groups are labels.")
+    topic: list[int] = Field(description="A place in `topics`.")
+    topics: list[TopicOnMap] = Field(description="Those that documents on the map have, the most frequent first.")
     titles: list[str]
 
 

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse
 
+from varitext.corpora.date_bins import bins_of
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel
 from varitext.documents.posterior import BLOCK
+from varitext.documents.topic_records import TopicShare
 from varitext.errors import InputError
+from varitext.evaluation.shares import shares_by_value
 from varitext.evaluation.telling_words import telling_words
-from varitext.evaluation.topics import nearest, strongest_topics
+from varitext.evaluation.topics import nearest
 
 if TYPE_CHECKING:
     from varitext.corpora import Documents
@@ -22,7 +25,7 @@ MOST_DOCUMENTS = 100_000  # the first of them; a vector and a beginning of each 
 BEGINNING = 280  # characters
 EXAMPLE = 1_500  # characters
 TITLE = 140  # characters
-TOPIC_WORDS = 3
+NO_LABEL, NO_DATE = "no label", "no date"
 
 
 def beginning(text: str, length: int = BEGINNING) -> str:
@@ -42,7 +45,9 @@ class CorpusIndex:
         self.vectors = np.zeros((0, 1), np.float32)  # [D, K]
         self._beginnings: list[str] = []
         self._labels: list[str | None] = []
-        self._topics: tuple[str, ...] = ()
+        self._dates: list[str] = []  # names of bins
+        self.topics: list[tuple[int, str]] = []  # number and name
+        self.topic = np.zeros(0, int)  # [D], places in `topics`; empty for a model that has none yet
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -51,9 +56,13 @@ class CorpusIndex:
         """A line about a document: its label, if it has one, and its beginning."""
         return " · ".join(part for part in (self._labels[row], self._beginnings[row][:TITLE]) if part)
 
+    @property
+    def labelled(self) -> bool:
+        return any(self._labels)
+
     def group(self, row: int) -> str:
-        """What documents of one colour share: a label, or else the topic that they lie farthest out on."""
-        return self._labels[row] or self._topics[row]
+        """What documents of one colour share: a label, or else their topic."""
+        return self._labels[row] or (self.topics[self.topic[row]][1] if len(self.topic) else "")
 
     def start(self, data_dir: Path | None) -> None:
         """Begin to read, if the corpus is on this machine; nothing is fetched."""
@@ -71,6 +80,17 @@ class CorpusIndex:
             for i, cosine in nearest(self.vectors, vector, n)
         ]
         return {"among": len(self), "similar": similar}
+
+    def shares(self, by: Literal["label", "date"]) -> dict[str, Any]:
+        """How many documents of each label, or of each time, have which topic; nothing without such a column."""
+        values = [label or NO_LABEL for label in self._labels] if by == "label" else self._dates
+        if not self.topics or not any(self._labels if by == "label" else self._dates):
+            return {"shares": []}
+        numbers, names = [number for number, _ in self.topics], dict(self.topics)
+        found = shares_by_value([numbers[place] for place in self.topic], values, numbers)
+        return {
+            "shares": [TopicShare(one.value, one.category, names[one.category], *one[2:]).as_dict() for one in found]
+        }
 
     def _read(self, model: DocumentModel, corpus: dict[str, str], data_dir: Path | None) -> None:
         try:
@@ -90,14 +110,20 @@ class CorpusIndex:
             content = documents.texts[:n]
             self._beginnings = [beginning(text) for text in content]
             self.example = _typical(content)
-        vectors = []
+        topics = [] if model.regions_ is None else [(one.number, one.name) for one in model.topics()]
+        vectors, topic = [], []
         for start in range(0, n, BLOCK):
             if self._stop.is_set():
                 return
-            vectors.append(model.posterior(content[start : start + BLOCK]).mean)
+            posterior = model.posterior(content[start : start + BLOCK])
+            vectors.append(posterior.mean)
+            if topics:
+                topic.append(model.memberships_of(posterior).argmax(1))
         self.vectors = np.concatenate(vectors)
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
-        self._topics = strongest_topics(self.vectors, model.latent_dimensions(TOPIC_WORDS))
+        if documents.dates is not None:
+            self._dates = [name or NO_DATE for name in bins_of(documents.dates[:n], None)]
+        self.topics, self.topic = topics, np.concatenate(topic) if topics else np.zeros(0, int)
         self.state = "ready"
 
 

@@ -14,7 +14,7 @@ from varitext.serve.corpus_index import CorpusIndex
 from varitext.serve.limits import Refusal
 
 MOST_SHOWN = 1500  # a seeded sample: laid out in a few seconds, and moved smoothly by a phone
-MOST_GROUPS = 12  # colours that can be told apart
+MOST_GROUPS = 20  # colours that can be told apart
 OTHERS = "all others"
 NEIGHBOURS = 5  # that say where a text lies
 STILL_DRAWING = 2  # seconds until it is worth asking again
@@ -27,9 +27,11 @@ class Drawn(NamedTuple):
     places: np.ndarray  # [D, 2], in the unit square
     groups: list[str]
     group: list[int]  # [D]
+    topics: list[dict[str, Any]]  # those on the map, with their places
+    topic: list[int]  # [D], places in these
 
 
-NOT_DRAWN = Drawn(np.zeros(0, int), np.zeros((0, 2)), [], [])
+NOT_DRAWN = Drawn(np.zeros(0, int), np.zeros((0, 2)), [], [], [], [])
 
 
 class CorpusMap:
@@ -59,6 +61,9 @@ class CorpusMap:
             "y": drawn.places[:, 1].round(4).tolist(),
             "group": drawn.group,
             "groups": drawn.groups,
+            "labelled": self._index.labelled,
+            "topic": drawn.topic,
+            "topics": drawn.topics,
             "titles": [self._index.title(row) for row in drawn.rows],
         }
 
@@ -88,10 +93,26 @@ class CorpusMap:
             names = [self._index.group(row) for row in rows]
             groups = [name for name, _ in Counter(names).most_common(MOST_GROUPS)]
             number = {name: place for place, name in enumerate(groups)}
-            self._drawn = Drawn(rows, places, [*groups, OTHERS], [number.get(name, len(groups)) for name in names])
+            group = [number.get(name, len(groups)) for name in names]
+            topic_of = self._index.topic[rows] if self._index.topics else self._index.topic
+            topics, topic = topics_on_map(self._index.topics, topic_of, places)
+            self._drawn = Drawn(rows, places, [*groups, OTHERS], group, topics, topic)
         except Exception:
             logger.exception("the map could not be drawn")
             self._failed = True
+
+
+def topics_on_map(
+    topics: list[tuple[int, str]], topic: np.ndarray, places: np.ndarray
+) -> tuple[list[dict[str, Any]], list[int]]:
+    """The topics of these documents, the most frequent first, each at the middle of its own; and which has which."""
+    frequent = [place for place, _ in Counter(topic.tolist()).most_common()]
+    shown = []
+    for number, name, middle in ((*topics[one], np.median(places[topic == one], axis=0)) for one in frequent):
+        x, y = middle.round(4).tolist()  # the median, because strays lie far out
+        shown.append({"number": number, "name": name, "x": x, "y": y})
+    order = {place: row for row, place in enumerate(frequent)}
+    return shown, [order[one] for one in topic.tolist()]
 
 
 def in_unit_square(places: np.ndarray) -> np.ndarray:

@@ -9,11 +9,13 @@ import numpy as np
 import scipy.sparse
 
 from varitext.corpora.sharded_counts import in_memory
+from varitext.documents.mixture import directions_of
 from varitext.documents.model import DocumentModel, Posterior
+from varitext.documents.topic_records import Records, TopicInfo
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.telling_words import telling_columns
-from varitext.evaluation.topics import Topic, nearest
+from varitext.evaluation.topics import Topic, end_of_topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Refusal
@@ -63,8 +65,7 @@ class Explain:
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
         whole = counts[0]
         mean, steps = posterior.mean[0], posterior.mean[0] - posterior.mean[1:]  # [K], [W, K]
-        shown = np.argsort(-np.abs(mean), kind="stable")[: self.topics]
-        sides = np.where(mean[shown] < 0, -1.0, 1.0)
+        topics, nearer = _topics_of_text(model, posterior, self.topics)
         moved = np.linalg.norm(steps, axis=1)
         along = steps @ mean / max(float(np.linalg.norm(mean)), 1e-12)
         columns = most_telling(whole, model)[:MOST_LEFT_OUT]
@@ -73,14 +74,15 @@ class Explain:
             "known_words": int(whole.sum()),
             "distinct_words": int(whole.nnz),
             "tried_words": len(columns),
-            "topics": _topics_of_text(model, shown, posterior),
+            "topics": topics,
+            "dimensions": _dimensions_of_text(model, posterior, self.topics),
             "words": [
                 {
                     "word": model.vocabulary_.words[columns[row]],
                     "count": int(whole[0, columns[row]]),
                     "moved": float(moved[row]),
                     "along": float(along[row]),
-                    "by_topic": (steps[row, shown] * sides).tolist(),
+                    "by_topic": nearer[row].tolist(),
                 }
                 for row in order
             ],
@@ -101,10 +103,8 @@ class FindSimilar:
         return len(self.text) + sum(map(len, self.among or ()))
 
     def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
-        if self.among is None and self.index.state == "reading":
-            raise Refusal(503, "the documents of the corpus are still being read: try again shortly", STILL_READING)
-        if self.among is None and self.index.state == "none":
-            raise InputError("the documents that the model was fitted on are not here: give some, as `among`")
+        if self.among is None:
+            check_is_read(self.index, "give some, as `among`")
         counts = in_memory(model.count([self.text, *(self.among or ())]))
         if not counts[0].nnz:
             raise InputError(NO_KNOWN_WORD)
@@ -118,6 +118,14 @@ class FindSimilar:
             {"index": i, "similarity": cosine, "label": None, "text": beginning(self.among[i])} for i, cosine in found
         ]
         return {"among": len(self.among), "similar": similar}
+
+
+def check_is_read(index: CorpusIndex, otherwise: str) -> None:
+    """Refuse what needs the documents of the corpus where there are none, or not yet."""
+    if index.state == "reading":
+        raise Refusal(503, "the documents of the corpus are still being read: try again shortly", STILL_READING)
+    if index.state == "none":
+        raise InputError(f"the documents that the model was fitted on are not here: {otherwise}")
 
 
 @dataclass(frozen=True)
@@ -180,29 +188,65 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
 
 
 @functools.lru_cache(maxsize=64)
-def topics_by_number(model: DocumentModel) -> dict[int, Topic]:
-    """A served model never changes, and ranking its whole vocabulary takes longer than placing a text."""
-    return {topic.number: topic for topic in model.latent_dimensions(WORDS_OF_A_TOPIC)}
+def topics_of(model: DocumentModel) -> Records[TopicInfo]:
+    """None of a model of an earlier version. A served model never changes, and ranking its whole vocabulary takes
+    longer than placing a text."""
+    return Records() if model.regions_ is None else model.topics(WORDS_OF_A_TOPIC)
 
 
-def all_topics(model: DocumentModel, words: int) -> dict[str, Any]:
-    topics = model.latent_dimensions(words)
-    total = max(sum(topic.kl for topic in topics), 1e-12)
-    return {"topics": [_without_kl(topic._asdict()) | {"share": max(topic.kl, 0.0) / total} for topic in topics]}
+@functools.lru_cache(maxsize=64)
+def dimensions_by_number(model: DocumentModel) -> dict[int, Topic]:
+    return {dimension.number: dimension for dimension in model.latent_dimensions(WORDS_OF_A_TOPIC)}
 
 
-def _without_kl(topic: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in topic.items() if name != "kl"}
+def topic_table(model: DocumentModel, words: int) -> dict[str, Any]:
+    topics = model.topic_info(words)
+    assert model.regions_ is not None  # or there would have been an InputError
+    return {"topics": topics.as_dicts(), "choice": model.regions_.choice.as_dict()}
 
 
-def _topics_of_text(model: DocumentModel, shown: np.ndarray, posterior: Posterior) -> list[dict[str, Any]]:
-    by_number = topics_by_number(model)
+def document_table(model: DocumentModel, texts: Sequence[str]) -> dict[str, Any]:
+    return {"documents": model.document_info(texts).as_dicts()}
+
+
+def all_dimensions(model: DocumentModel, words: int) -> dict[str, Any]:
+    found = model.latent_dimensions(words)
+    total = max(sum(dimension.kl for dimension in found), 1e-12)
+    return {"dimensions": [_without_kl(one._asdict()) | {"share": max(one.kl, 0.0) / total} for one in found]}
+
+
+def _without_kl(dimension: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in dimension.items() if name != "kl"}
+
+
+def _topics_of_text(model: DocumentModel, posterior: Posterior, n: int) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """The most probable topics of the first row; and how much nearer to each the word left out in each other row
+    brings it, in cosine.  [W, topics]"""
+    if model.regions_ is None:
+        return [], np.zeros((len(posterior.mean) - 1, 0))
+    directions, centres = directions_of(posterior), model.regions_.group_centres()  # [1 + W, K], [topics, K]
+    probabilities = model.regions_.memberships(directions)[0]
+    shown = np.argsort(-probabilities, kind="stable")[:n]
+    centres = centres[shown] / np.maximum(np.linalg.norm(centres[shown], axis=1, keepdims=True), 1e-12)
+    cosines = directions.unit @ centres.T  # [1 + W, topics]
+    topics = [
+        {"number": one.number, "name": one.name, "probability": float(probabilities[place]), "words": one.words}
+        for place, one in ((place, topics_of(model)[place]) for place in shown)
+    ]
+    return topics, cosines[0] - cosines[1:]
+
+
+def _dimensions_of_text(model: DocumentModel, posterior: Posterior, n: int) -> list[dict[str, Any]]:
+    """Those on which it lies farthest out, and more than a standard deviation from zero."""
+    mean, std, by_number = posterior.mean[0], posterior.std[0], dimensions_by_number(model)
+    strongest = np.argsort(-np.abs(mean), kind="stable")[:n]
     return [
         {
             "number": int(k),
-            "mean": float(posterior.mean[0, k]),
-            "std": float(posterior.std[0, k]),
-            "words": by_number[k].opposite_words if posterior.mean[0, k] < 0 else by_number[k].words,
+            "mean": float(mean[k]),
+            "std": float(std[k]),
+            "words": end_of_topic(by_number[k], mean[k]),
         }
-        for k in shown
+        for k in strongest
+        if abs(mean[k]) > std[k]
     ]

@@ -8,19 +8,13 @@ from fastapi import APIRouter, Query
 from varitext.documents.model import DocumentModel
 from varitext.serve import bodies
 from varitext.serve.batch_queue import AloneJob
-from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, all_topics, text_perplexity
+from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, text_perplexity
 from varitext.serve.limits import WORD_CHARACTERS
 from varitext.serve.served_models import ServedModels
 
 
 def document_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(prefix="/api/models/{model}", tags=["documents"], responses=problems)
-
-    @routes.get("/topics", response_model=bodies.Topics)
-    async def topics(model: str, words: Annotated[int, Query(ge=1, le=50)] = 10) -> Any:
-        """The topics as ranked words."""
-        served = models.of_documents(model)
-        return await served.queue.ask(AloneJob(partial(all_topics, served.model, words)))
 
     @routes.get("/similar-words", response_model=bodies.SimilarWords)
     async def similar_words(
@@ -45,7 +39,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
     @routes.post("/explain", response_model=bodies.Explanation)
     async def explain(model: str, asked: bodies.ExplainAsked) -> Any:
-        """The strongest topics of a text, and the words that moved it there.
+        """The topics of a text, and the words that moved it there.
 
         A word's step is the posterior mean with all words less the mean without that word.
         """

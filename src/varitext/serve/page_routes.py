@@ -12,6 +12,7 @@ FILES = {
     "/static/asking.js": ("asking.js", "text/javascript; charset=utf-8"),
     "/static/page.js": ("page.js", "text/javascript; charset=utf-8"),
     "/static/documents.js": ("documents.js", "text/javascript; charset=utf-8"),
+    "/static/topics.js": ("topics.js", "text/javascript; charset=utf-8"),
     "/static/map.js": ("map.js", "text/javascript; charset=utf-8"),
     "/static/answers.js": ("answers.js", "text/javascript; charset=utf-8"),
     "/static/interface.js": ("interface.js", "text/javascript; charset=utf-8"),

@@ -1,6 +1,6 @@
 """Routes about the service itself: which models there are, whether it is well, what it did."""
 
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 from fastapi import APIRouter
@@ -8,7 +8,7 @@ from fastapi.responses import PlainTextResponse
 
 import varitext
 from varitext.serve import bodies
-from varitext.serve.document_jobs import topics_by_number
+from varitext.serve.document_jobs import dimensions_by_number, topics_of
 from varitext.serve.metrics import Metrics
 from varitext.serve.served_models import ServedModel, ServedModels
 
@@ -53,10 +53,12 @@ def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | 
 
 
 def _example(served: ServedModel) -> bodies.Example:
-    """A document that the model was fitted on, if these are here; else words of its first topics."""
+    """A document that is typical of a coherent topic, if the model was fitted on texts; else words of topics."""
     if served.is_ranker:
         return bodies.Example(question=QUESTION, candidates=CANDIDATES)
-    if served.index.example:
-        return bodies.Example(text=served.index.example)
-    topics = islice(topics_by_number(served.model).values(), TOPICS_IN_EXAMPLE)
-    return bodies.Example(text=" ".join(word for topic in topics for word in topic.words))
+    topics = sorted(topics_of(served.model), key=lambda topic: -(topic.coherence or 0.0))
+    kept = (one.text for topic in topics for one in topic.typical if one.text)
+    if text := next(kept, None) or served.index.example:
+        return bodies.Example(text=text)
+    words = [one.words for one in topics or dimensions_by_number(served.model).values()]
+    return bodies.Example(text=" ".join(chain.from_iterable(words[:TOPICS_IN_EXAMPLE])))

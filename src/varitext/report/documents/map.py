@@ -1,28 +1,44 @@
 """The map of the documents: near each other when their posterior means point the same way."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
+from varitext.documents.topic_records import TopicInfo
 from varitext.evaluation.map_layout import lay_out
-from varitext.evaluation.topics import Topic, strongest_topics
-from varitext.report.documents.map_names import middle_of, place_apart, regions
+from varitext.report.documents.map_names import middle_of, place_apart
 from varitext.report.documents.sample import DocumentSample
-from varitext.report.drawing.charts import Group, Map, NamedSpot
+from varitext.report.drawing.charts import Group, Map
 from varitext.report.drawing.style import FAINT, PALETTE
-from varitext.report.escaping import for_plotly, wrapped_for_plotly
+from varitext.report.escaping import for_plotly, one_line, wrapped_for_plotly
 
 MOST_GROUPS = len(PALETTE)
+MOST_NAMES = 24  # that find room on the map
 OTHERS = "all others"
 
 
-def document_map(sample: DocumentSample, topics: list[Topic], seed: int = 0) -> Map:
-    """The map, coloured by label, or by strongest topic where there are no labels."""
-    places = lay_out(sample.mean, seed)
-    groups = colour_groups(sample.labels or strongest_topics(sample.mean, topics))
-    spots = place_apart(_names(groups, places, sample, seed), places)
-    hover = [_hover(row, sample) for row in range(len(sample))]
-    return Map(places, groups, spots, hover, dot=5 if len(sample) > 500 else 8)
+def topic_map(sample: DocumentSample, topics: Sequence[TopicInfo], seed: int = 0) -> Map:
+    """The map, coloured by topic, with the names of the most frequent ones written on it."""
+    groups = topic_groups(sample, topics)
+    return _map(lay_out(sample.mean, seed), groups, [group.name for group in groups][:MOST_NAMES], sample, topics)
+
+
+def label_map(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray) -> Map | None:
+    """The same places coloured by label; None if there are no labels."""
+    if sample.labels is None:
+        return None
+    groups = colour_groups(sample.labels)
+    return _map(places, groups, [group.name for group in groups if group.name != OTHERS], sample, topics)
+
+
+def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo]) -> list[Group]:
+    """The documents by topic, the most frequent first; colours come again if there are more topics."""
+    frequent = [place for place, _ in Counter(sample.topic.tolist()).most_common()]
+    return [
+        Group(one_line(topics[place].name, 60), np.flatnonzero(sample.topic == place), PALETTE[row % len(PALETTE)])
+        for row, place in enumerate(frequent)
+    ]
 
 
 def colour_groups(names: tuple[str, ...]) -> list[Group]:
@@ -35,18 +51,22 @@ def colour_groups(names: tuple[str, ...]) -> list[Group]:
     return [Group(OTHERS, others, FAINT), *groups] if len(others) else groups
 
 
-def _hover(row: int, sample: DocumentSample) -> str:
-    lines = []
-    if sample.labels:
-        lines.append(f"<b>{for_plotly(sample.labels[row])}</b>")
+def _map(
+    places: np.ndarray,
+    groups: list[Group],
+    named: Sequence[str],
+    sample: DocumentSample,
+    topics: Sequence[TopicInfo],
+) -> Map:
+    spots = [middle_of(group.name, places[group.rows]) for group in groups if group.name in named]
+    hover = [_hover(row, sample, topics[sample.topic[row]].name) for row in range(len(sample))]
+    return Map(places, groups, place_apart(spots, places), hover, dot=5 if len(sample) > 500 else 8)
+
+
+def _hover(row: int, sample: DocumentSample, topic: str) -> str:
+    label = f"{for_plotly(sample.labels[row])} · " if sample.labels else ""
+    lines = [f"<b>{label}{for_plotly(one_line(topic, 60))}</b>"]
     if sample.titles and sample.titles[row]:
         lines.append(wrapped_for_plotly(sample.titles[row]))
     lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.telling_words[row]))}</i>")
     return "<br>".join(lines)
-
-
-def _names(groups: list[Group], places: np.ndarray, sample: DocumentSample, seed: int) -> list[NamedSpot]:
-    """Labels are written where they lie. Topics overlap, so without labels the regions of the map get words."""
-    if sample.labels is None:
-        return regions(places, sample.telling_words, seed)
-    return [middle_of(group.name, places[group.rows]) for group in groups if group.name != OTHERS]

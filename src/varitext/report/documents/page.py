@@ -1,16 +1,18 @@
 """The report of a document model: what its template, `documents.html`, shows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
+from varitext.documents.topic_records import TopicInfo
 from varitext.evaluation.map_layout import FEWEST_FOR_NEIGHBOURS
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.evaluation.topics import Topic
+from varitext.report.documents.breakdown import Breakdown
 from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
 from varitext.report.documents.headline import document_facts, document_tiles
 from varitext.report.documents.latent_units import active_units, latent_units
-from varitext.report.documents.map import document_map
+from varitext.report.documents.map import label_map, topic_map
 from varitext.report.documents.sample import DocumentSample
 from varitext.report.documents.topics import topic_cards
 from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
@@ -28,10 +30,13 @@ def document_page(
     corpus_name: str,
     source: Documents | None = None,
     folder: Path | None = None,
+    breakdowns: Sequence[Breakdown] = (),
 ) -> str:
     """The report as one HTML text; `source` and `folder` are where the documents and the model come from, if known."""
-    topics, examples = model.latent_dimensions(), choose_examples(sample)
+    topics, dimensions = model.topics(), model.latent_dimensions()
+    examples = choose_examples(sample, topics)
     axis = common_axis(examples, sample)
+    documents = topic_map(sample, topics, model.seed)
     return render(
         "documents.html",
         name=corpus_name,
@@ -40,19 +45,23 @@ def document_page(
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,
         is_tsne=len(sample) >= FEWEST_FOR_NEIGHBOURS,
-        map=document_map(sample, topics, model.seed),
-        n_topics=len(topics),
+        map=documents,
+        labels=label_map(sample, topics, documents.places),
         cards=topic_cards(topics),
+        breakdowns=breakdowns,
+        how_many=model.regions_.choice.how if model.regions_ else "",
         nearest_words=nearest_words(model, topics),
-        examples=[(example, posterior_spread(example, sample, topics, axis)) for example in examples],
+        examples=[(example, posterior_spread(example, sample, dimensions, axis)) for example in examples],
         has_spread=bool(sample.std.any()),
         curves=training_curves(model.history_, OF_DOCUMENTS),
-        active=active_units(topics),
-        units=latent_units(topics),
+        dimensions=dimensions,
+        active=active_units(dimensions),
+        units=latent_units(dimensions),
     )
 
 
-def nearest_words(model: DocumentModel, topics: list[Topic]) -> dict[str, list[tuple[str, float]]]:
-    """For the leading word of each of the first topics, the words whose vectors are nearest, with their cosines."""
-    leading = list(dict.fromkeys(topic.words[0] for topic in topics))[:MOST_WORDS]
+def nearest_words(model: DocumentModel, topics: Sequence[TopicInfo]) -> dict[str, list[tuple[str, float]]]:
+    """For the first word of each of the largest topics, the words whose vectors are nearest, with their cosines."""
+    by_size = sorted(topics, key=lambda topic: -topic.documents)
+    leading = list(dict.fromkeys(topic.words[0] for topic in by_size if topic.words))[:MOST_WORDS]
     return {word: model.similar_words(word, NEIGHBOURS) for word in leading}

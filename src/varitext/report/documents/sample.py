@@ -22,11 +22,17 @@ class DocumentSample:
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
+    memberships: np.ndarray  # [D, topics]
     lengths: np.ndarray  # [D], known words
     telling_words: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...] | None
     titles: tuple[str, ...] | None
     of: int
+
+    @property
+    def topic(self) -> np.ndarray:
+        """The most probable topic of each, as a place in the model's list.  [D]"""
+        return np.asarray(self.memberships.argmax(1))
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -54,6 +60,7 @@ def choose_documents(
     return DocumentSample(
         mean=posterior.mean,
         std=posterior.std,
+        memberships=model.memberships_of(posterior),
         lengths=np.asarray(sample.sum(1)).ravel(),
         telling_words=telling_words(sample, log_frequencies, model.vocabulary_.words),
         labels=None if labels is None else tuple(_label(labels[row]) for row in rows),

@@ -18,6 +18,12 @@ class Axis(NamedTuple):
     limits: tuple[float, float] | None = None  # else what the values need
     from_zero: bool = False
     percent: bool = False
+    names: Sequence[str] = ()  # of 0, 1, 2 and so on, in place of numbers
+
+
+def shown_names(axis: Axis, most: int = 6) -> list[int]:
+    """Which of the names find room: the first, the last, and some between."""
+    return sorted({round(place) for place in np.linspace(0, len(axis.names) - 1, min(most, len(axis.names)))})
 
 
 class Note(NamedTuple):

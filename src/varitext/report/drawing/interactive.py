@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from varitext.report.drawing.charts import Axis, Bars, Chart, Curve, Intervals, Map
+from varitext.report.drawing.charts import Axis, Bars, Chart, Curve, Intervals, Map, shown_names
 from varitext.report.drawing.style import FONT, MIDDLE_INK
 from varitext.report.escaping import for_plotly
 
@@ -147,7 +147,10 @@ def _quiet(traces: Sequence[go.Scatter | go.Bar], height: int) -> go.Figure:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    layout: dict[str, Any] = {"title": {"text": axis.title}} if axis.title else {}
+    layout: dict[str, Any] = {"title": {"text": for_plotly(axis.title)}} if axis.title else {}
     layout |= {"range": list(axis.limits)} if axis.limits else {}
     layout |= {"rangemode": "tozero"} if axis.from_zero else {}
+    if axis.names:
+        places = shown_names(axis)
+        layout |= {"tickvals": places, "ticktext": [for_plotly(axis.names[place]) for place in places]}
     return layout | ({"tickformat": ".0%"} if axis.percent else {})

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
 from varitext.report.drawing.canvas import INCH, dots, drawing_style, shortened, text_width
-from varitext.report.drawing.charts import Axis, Bars, Chart, Curve, Group, Intervals, Map
+from varitext.report.drawing.charts import Axis, Bars, Chart, Curve, Group, Intervals, Map, shown_names
 from varitext.report.drawing.style import INK, MIDDLE_INK
 from varitext.report.escaping import printable
 
@@ -120,7 +120,10 @@ def _label(axes: Axes, which: str, axis: Axis, values: np.ndarray) -> None:
     drawn = axes.xaxis if which == "x" else axes.yaxis
     drawn.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     drawn.set_major_formatter(ticks)
-    drawn.set_label_text(axis.title)
+    if axis.names:
+        places = shown_names(axis)
+        drawn.set_ticks(places, [printable(axis.names[place]) for place in places])
+    drawn.set_label_text(printable(axis.title))
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
 
 

@@ -66,6 +66,13 @@ for (const legend of document.querySelectorAll(".legend")) {
   });
 }
 
+// What was drawn while it was folded away has no width yet.
+for (const folded of document.querySelectorAll("details")) {
+  folded.addEventListener("toggle", () => {
+    if (folded.open) for (const place of folded.querySelectorAll(".drawn")) if (place.data) Plotly.Plots.resize(place);
+  });
+}
+
 // One figure per turn, so that the page answers while the map is drawn.
 (async () => {
   for (const place of places) {

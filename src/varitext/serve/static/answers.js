@@ -5,6 +5,7 @@ import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting
 
 let address;
 let round = 0;
+let typed = false; // whether question and candidates are the user's own
 
 export function prepare() {
   byId("rank-form").addEventListener("submit", (event) => {
@@ -12,18 +13,24 @@ export function prepare() {
     rank();
   });
   onCtrlEnter(byId("rank-form"));
-  byId("rank-example").addEventListener("click", example);
+  byId("rank-form").addEventListener("input", () => { typed = true; });
+  byId("rank-example").addEventListener("click", () => {
+    typed = false;
+    example();
+  });
 }
 
 export function open(_, addressOf) {
   address = addressOf;
   round += 1;
-  show("ranking", [], "The candidates, best first, will stand here.");
+  show("ranking", [], "No ranking yet.");
+  if (!typed) example();
 }
 
 async function example() {
   try {
     const { question, candidates } = await ask(address("example"));
+    if (typed) return; // the user has gone on
     byId("question").value = question;
     byId("candidates").value = candidates.join("\n");
     await rank();
@@ -36,7 +43,7 @@ async function rank() {
   const question = byId("question").value.trim();
   const candidates = byId("candidates").value.split("\n").map((line) => line.trim()).filter(Boolean);
   if (!question || !candidates.length) {
-    status("rank-status", question ? "There are no candidates yet: one a line." : "There is no question yet.", true);
+    status("rank-status", question ? "Enter the candidates, one per line." : "Enter a question.", true);
     return byId(question ? "candidates" : "question").focus();
   }
   const mine = ++round;
@@ -52,7 +59,7 @@ async function rank() {
   } catch (error) {
     if (mine !== round) return;
     status("rank-status", error.message, true);
-    show("ranking", [], "Nothing to rank.");
+    show("ranking", [], "Nothing was ranked.");
   } finally {
     if (mine === round) waiting(["ranking"], false);
   }

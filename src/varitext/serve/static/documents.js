@@ -1,17 +1,20 @@
 "use strict";
-// A text: its topics with their uncertainty, the words that moved it there, similar documents and words.
+// A text: its topics, the words that point to them, similar documents and words.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
 import * as map from "./map.js";
+import * as topics from "./topics.js";
 
 const RESULTS = ["posterior", "moved", "alike"];
 const SHOWN_WORDS = 12;
-const FIRST_TOPICS = 15;
+const LEAST = 0.01; // probability of a topic that is shown
 const PAUSE = 1000; // milliseconds, until it is asked again whether the documents are read
+const NO_DOCUMENTS = { none: "The documents that this model was fitted on are not on this machine." };
 let address; // of what is asked of the model chosen
 let model;
 let explained = null;
 let pressed = null; // the topic whose words are shown; null for all together
+let typed = false; // whether the text is the user's own, and no example
 let round = 0; // of questions: a late answer to an earlier one is not shown
 
 export function prepare() {
@@ -20,35 +23,45 @@ export function prepare() {
     look();
   });
   onCtrlEnter(byId("text-form"));
-  byId("text-example").addEventListener("click", example);
+  byId("text").addEventListener("input", () => { typed = true; });
+  byId("text-example").addEventListener("click", () => {
+    typed = false;
+    example();
+  });
   byId("word-form").addEventListener("submit", (event) => {
     event.preventDefault();
     similarWords(byId("word").value.trim());
   });
+  byId("near").addEventListener("word", (event) => {
+    similarWords(event.detail);
+    byId("near").scrollIntoView({ block: "nearest", behavior: "smooth" });
+  });
   map.prepare();
 }
 
+// Another model: its topics and its map, and an example unless the user has typed something.
 export async function open(chosen, addressOf) {
   [model, address, explained, pressed] = [chosen, addressOf, null, null];
-  const mine = ++round;
-  show("posterior", [], "The topics of your text will stand here.");
-  show("moved", [], "Words of your text, the strongest first.");
-  show("alike", [], NO_DOCUMENTS[model.documents] ?? "Documents that lie near your text.");
-  show("near", [], "Words that are used alike. Type one, or choose one anywhere on this page.");
+  round += 1;
+  show("posterior", [], "Enter a text to see its topics.");
+  show("moved", [], "The words of your text that matter most.");
+  show("alike", [], NO_DOCUMENTS[model.documents] ?? "Documents that are close to your text.");
+  show("near", [], "Type a word, or select one anywhere on this page.");
+  byId("dimensions-card").hidden = true;
   map.open(model, addressOf);
-  try {
-    const { topics } = await ask(address("topics?words=8"));
-    if (mine <= round && address === addressOf) drawTopics(topics);
-  } catch (error) {
-    status("text-status", error.message, true);
-  }
+  const current = () => address === addressOf;
+  topics.open(addressOf, current);
+  readDocuments(current).then((ready) => ready && topics.openShares(addressOf, current)).catch(() => {}); // the page lacks nothing else
+  typed = typed && byId("text").value.trim() !== "";
+  await (typed ? look() : example());
 }
 
-const NO_DOCUMENTS = { none: "The documents that this model was fitted on are not on this machine." };
-
 async function example() {
+  const asked = address;
   try {
-    byId("text").value = (await ask(address("example"))).text;
+    const { text } = await ask(address("example"));
+    if (asked !== address || typed) return; // the user has gone on
+    byId("text").value = text;
     await look();
   } catch (error) {
     status("text-status", error.message, true);
@@ -58,7 +71,7 @@ async function example() {
 async function look() {
   const text = byId("text").value;
   if (!text.trim()) {
-    status("text-status", "There is no text yet: paste one, or try the example.", true);
+    status("text-status", "Enter a text first, or try the example.", true);
     byId("text").focus();
     return;
   }
@@ -69,44 +82,35 @@ async function look() {
   map.place(text, address);
   try {
     const [found, perplexity] = await Promise.all([
-      ask(address("explain"), { text, topics: 10, words: 100 }),
+      ask(address("explain"), { text, topics: 8, words: 100 }),
       ask(address("perplexity"), { texts: [text] }),
     ]);
     if (mine !== round) return;
     [explained, pressed] = [found, null];
-    drawPosterior();
+    drawTopicsOfText();
+    drawDimensions();
     drawMoved();
     const times = perplexity.unigram_per_document_perplexity / perplexity.per_document_perplexity;
-    const surprise = `perplexity ${Math.round(perplexity.per_document_perplexity).toLocaleString("en")}, ${times.toFixed(1)} times better than word frequencies`;
+    const figure = Math.round(perplexity.per_document_perplexity).toLocaleString("en");
     const took = Math.round(performance.now() - started);
-    status("text-status", `${plural(found.known_words, "known word")}; ${surprise}. ${took} ms.`);
+    status("text-status", `${plural(found.known_words, "known word")}; perplexity ${figure}, ${times.toFixed(1)} times better than word frequencies. ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
     status("text-status", error.message, true);
     show("posterior", [], "Nothing to show for this text.");
     show("moved", [], "Nothing to show for this text.");
+    byId("dimensions-card").hidden = true;
   } finally {
     if (mine === round) waiting(["posterior", "moved"], false);
   }
 }
 
-function drawPosterior() {
-  const reach = Math.max(...explained.topics.map((topic) => Math.abs(topic.mean) + topic.std), 1e-9);
-  show("posterior", explained.topics.map((topic, place) => posteriorRow(topic, place, reach)), "No topics.");
+function drawTopicsOfText() {
+  const shown = explained.topics.filter((topic, place) => place === 0 || topic.probability >= LEAST);
+  show("posterior", shown.map(topicRow), "This model has no topics yet.");
 }
 
-function posteriorRow(topic, place, reach) {
-  const size = Math.abs(topic.mean);
-  const style = {
-    "--mean": size / reach,
-    "--low": Math.max(0, size - topic.std) / reach,
-    "--high": (size + topic.std) / reach,
-  };
-  const [first, ...rest] = topic.words;
-  const said = `${size.toFixed(2)} ± ${topic.std.toFixed(2)}`;
-  const gauge = element("span", { class: "gauge", role: "img", "aria-label": said, style },
-    element("i"), topic.std > 0 ? element("u") : null, element("s"));
-  const words = element("span", { class: "words", dir: "auto" }, element("b", {}, first), ` ${rest.join(" ")}`);
+function topicRow(topic, place) {
   const choose = () => {
     pressed = pressed === place ? null : place;
     for (const [row, button] of [...byId("posterior").querySelectorAll("button")].entries())
@@ -114,7 +118,31 @@ function posteriorRow(topic, place, reach) {
     drawMoved();
   };
   return element("li", {}, element("button",
-    { type: "button", title: `${said}: ${topic.words.join(", ")}`, "aria-pressed": "false", onclick: choose }, words, gauge));
+    { type: "button", title: topic.words.join(", "), "aria-pressed": "false", onclick: choose },
+    element("span", { class: "words", dir: "auto" }, element("b", {}, topic.name)),
+    element("span", { class: "probability" },
+      element("span", { class: "track" }, element("i", { style: { "--share": topic.probability } })), percent(topic.probability))));
+}
+
+function drawDimensions() {
+  const reach = Math.max(...explained.dimensions.map((one) => Math.abs(one.mean) + one.std), 1e-9);
+  byId("dimensions-card").hidden = !explained.dimensions.length;
+  show("dimensions", explained.dimensions.map((one) => dimensionRow(one, reach)), "");
+}
+
+function dimensionRow(dimension, reach) {
+  const size = Math.abs(dimension.mean);
+  const style = {
+    "--mean": size / reach,
+    "--low": Math.max(0, size - dimension.std) / reach,
+    "--high": (size + dimension.std) / reach,
+  };
+  const said = `${size.toFixed(2)} ± ${dimension.std.toFixed(2)}`;
+  const gauge = element("span", { class: "gauge", role: "img", "aria-label": said, style },
+    element("i"), dimension.std > 0 ? element("u") : null, element("s"));
+  const [first, ...rest] = dimension.words;
+  return element("li", { class: "plain", title: `${said}: ${dimension.words.join(", ")}` },
+    element("span", { class: "words", dir: "auto" }, element("b", {}, first), ` ${rest.join(" ")}`), gauge);
 }
 
 function drawMoved() {
@@ -123,31 +151,37 @@ function drawMoved() {
   const most = Math.max(...words.map((word) => Math.abs(value(word))), 1e-9);
   const left = explained.tried_words < explained.distinct_words ? ` The ${explained.tried_words} most telling of ${explained.distinct_words} words.` : "";
   byId("moved-note").textContent = pressed === null
-    ? `Each word is left out in turn: how far is the text then from where it lies?${left}`
-    : `Towards “${explained.topics[pressed].words.slice(0, 3).join(" ")}”, when each word is left out in turn.${left}`;
+    ? `How far the text’s vector moves without the word.${left}`
+    : `How much nearer the word brings the text to “${explained.topics[pressed].name}” (cosine).${left}`;
   show("moved", words.map((word) => {
     const away = value(word) < 0;
     const number = `${away ? "−" : "+"}${Math.abs(value(word)).toFixed(2)}`;
-    return element("li", { class: away ? "away" : null, title: away ? "pulls away" : "pulls there" },
+    return element("li", { class: away ? "away" : null, title: away ? "points away" : "points there" },
       element("span", { class: "bar", style: { "--share": Math.abs(value(word)) / most } }),
-      element("span", {}, term(word.word), word.count > 1 ? element("span", { class: "times" }, ` × ${word.count}`) : null),
+      element("span", {}, topics.term(word.word), word.count > 1 ? element("span", { class: "times" }, ` × ${word.count}`) : null),
       element("span", { class: "value" }, number));
   }), "No words.");
 }
 
+// Waits until the server has read the documents of the corpus; says whether it has them.
+async function readDocuments(current) {
+  while (model.documents === "reading" && current()) {
+    await new Promise((resume) => setTimeout(resume, PAUSE));
+    const { models } = await ask("/api/models");
+    model.documents = models.find((one) => one.id === model.id).documents;
+  }
+  return current() && model.documents === "ready";
+}
+
 async function similarDocuments(text, mine) {
   try {
-    while (model.documents === "reading" && mine === round) {
-      show("alike", [], "The documents of the corpus are still being read …");
-      await new Promise((resume) => setTimeout(resume, PAUSE));
-      const { models } = await ask("/api/models");
-      model.documents = models.find((one) => one.id === model.id).documents;
-    }
+    if (model.documents === "reading") show("alike", [], "Reading the documents of the corpus …");
+    await readDocuments(() => mine === round);
     if (mine !== round) return;
     if (model.documents === "none") return show("alike", [], NO_DOCUMENTS.none);
     const found = await ask(address("similar-documents"), { text, n: 5 });
     if (mine !== round) return;
-    byId("alike-note").textContent = `Nearest of ${plural(found.among, "document")} by the cosine of their vectors.`;
+    byId("alike-note").textContent = `The nearest of ${plural(found.among, "document")}, by the cosine of their vectors.`;
     show("alike", found.similar.map((one) => element("li", {},
       element("span", { class: "value" }, one.similarity.toFixed(3)),
       element("span", { class: "label", dir: "auto" }, one.label ?? `document ${one.index + 1}`),
@@ -167,36 +201,11 @@ async function similarWords(word) {
     const found = await ask(address(`similar-words?n=12&word=${encodeURIComponent(word)}`));
     show("near", found.similar.map((one) => element("li", {},
       element("span", { class: "bar", style: { "--share": Math.max(0, one.similarity) } }),
-      term(one.word),
+      topics.term(one.word),
       element("span", { class: "value" }, one.similarity.toFixed(3)))), "None.");
   } catch (error) {
     show("near", [], error.message);
   } finally {
     waiting(["near"], false);
   }
-}
-
-function drawTopics(topics, pressedAll = false) {
-  const most = Math.max(...topics.map((topic) => topic.share), 1e-9);
-  const shown = pressedAll ? topics : topics.slice(0, FIRST_TOPICS);
-  byId("more-topics").hidden = shown.length === topics.length;
-  byId("more-topics").textContent = `Show all ${topics.length} topics`;
-  byId("more-topics").onclick = () => drawTopics(topics, true);
-  show("all-topics", shown.map((topic) => element("li", {},
-    element("p", { class: "share" }, element("i", { style: { "--share": topic.share / most } }), percent(topic.share)),
-    element("ol", { class: "words" }, ...bars(topic)))), "No topics.");
-}
-
-function bars(topic) {
-  const most = Math.max(...topic.weights.map(Math.abs), 1e-9);
-  return topic.words.map((word, place) => element("li", { title: `weight ${topic.weights[place].toFixed(2)}` },
-    element("span", { class: "bar", style: { "--share": Math.max(0, topic.weights[place]) / most } }), term(word)));
-}
-
-function term(word) {
-  const choose = () => {
-    similarWords(word);
-    byId("near").scrollIntoView({ block: "nearest", behavior: "smooth" });
-  };
-  return element("button", { type: "button", class: "term", title: "Similar words", dir: "auto", onclick: choose }, word);
 }

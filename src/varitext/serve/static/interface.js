@@ -16,9 +16,9 @@ function call(path, method, about) {
     element("summary", {}, element("span", { class: "method" }, method.toUpperCase()), element("code", {}, path),
       element("span", { class: "note" }, about.description?.split("\n")[0] ?? "")),
     about.description?.includes("\n") ? element("p", { class: "note" }, about.description) : null,
-    table("It takes", [...parameters, ...fields].map(([name, one, needed]) => [name, kindOf(one), needed ? "needed" : "", one.description ?? ""])),
-    table("It answers", Object.entries(answer?.properties ?? {}).map(([name, one]) => [name, kindOf(one), one.description ?? ""])),
-    element("h3", {}, "Try it"), element("pre", {}, command(path, method, asked)),
+    table("Request", [...parameters, ...fields].map(([name, one, needed]) => [name, kindOf(one), needed ? "required" : "", one.description ?? ""])),
+    table("Response", Object.entries(answer?.properties ?? {}).map(([name, one]) => [name, kindOf(one), one.description ?? ""])),
+    element("h3", {}, "Example"), element("pre", {}, command(path, method, asked)),
     table("Statuses", Object.entries(about.responses).map(([code, one]) => [code, one.description])));
 }
 
@@ -32,10 +32,10 @@ function kindOf(schema) {
   const one = resolved(schema);
   if (one.anyOf) return one.anyOf.map(kindOf).filter((kind) => kind !== "null").join(" or ");
   if (one.enum) return one.enum.join(", ");
-  const limits = [["minimum", "from"], ["maximum", "to"], ["maxItems", "at most"], ["maxLength", "up to characters:"]]
+  const limits = [["minimum", "from"], ["maximum", "to"], ["maxItems", "at most"], ["maxLength", "characters at most"]]
     .filter(([key]) => one[key] !== undefined).map(([key, word]) => `${word} ${one[key].toLocaleString("en")}`);
   const kind = one.type === "array" && one.items ? `list of ${kindOf(one.items)}` : one.title && one.properties ? one.title : one.type ?? "";
-  const standard = one.default !== undefined && one.default !== null ? `, else ${one.default}` : "";
+  const standard = one.default !== undefined && one.default !== null ? `, default ${one.default}` : "";
   return `${kind}${limits.length ? ` (${limits.join(" ")})` : ""}${standard}`;
 }
 
@@ -54,6 +54,6 @@ try {
     Object.entries(methods).map(([method, about]) => call(path, method, about)));
   byId("calls").replaceChildren(...calls);
 } catch (error) {
-  byId("problem").textContent = error.status === 401 ? "Open the explorer first and give it the token." : error.message;
+  byId("problem").textContent = error.status === 401 ? "Enter the token on the explorer page first." : error.message;
   byId("problem").hidden = false;
 }

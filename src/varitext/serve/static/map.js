@@ -1,5 +1,6 @@
 "use strict";
-// The map of the documents that the model was fitted on, as a picture of dots; the text that was looked at is a ring.
+// The map of the documents that the model was fitted on: dots in the colours of topics or labels, with the names of
+// topics written among them. The text that was analysed is a ring.
 
 import { ask, byId, element, plural, status } from "./asking.js";
 
@@ -7,13 +8,21 @@ const SVG = "http://www.w3.org/2000/svg";
 const SIZE = 1000; // of the picture, in its own units
 const EDGE = 24;
 const REACH = 40; // how near the pointer must be to a dot
+const HUES = 20;
 const PAUSE = 1000; // milliseconds, until it is asked again whether the map is drawn
-const NOTHING = "Point at a dot, or use the arrow keys, to read the beginning of a document.";
+const LETTER = 0.54; // width of a letter, of its size: names must not cover each other
+const byFinger = matchMedia("(pointer: coarse)");
+const narrow = matchMedia("(max-width: 760px)");
 let shown = null; // columns, as the server sends them
 let order = []; // documents in the order of the arrow keys: those nearest to the text first
 let at = -1;
-let wanted = null; // the text last looked at
+let wanted = null; // the text last analysed
+let chosen = null; // number of the topic that is highlighted
+let tell = null; // who wants to know the colour of each topic
 let round = 0;
+
+const howTo = () => (byFinger.matches || narrow.matches ? "Tap a dot to read the beginning of the document."
+  : "Point at a dot, or use the arrow keys, to read the beginning of the document.");
 
 export function prepare() {
   const picture = byId("map");
@@ -26,32 +35,49 @@ export function prepare() {
     at = (at + step + order.length) % order.length;
     select(order[at]);
   });
+  byId("map-colour").addEventListener("change", paint);
+  narrow.addEventListener("change", () => shown && write());
 }
 
 // The map of another model; the server draws it when first asked for.
 export async function open(model, address) {
   const mine = ++round;
-  [shown, order, at, wanted] = [null, [], -1, null];
+  [shown, order, at, wanted, chosen, tell] = [null, [], -1, null, null, null];
   byId("map").replaceChildren();
-  byId("map-groups").replaceChildren();
-  byId("map-card").hidden = model.documents === "none";
-  status("map-title", "");
+  there(model.documents !== "none");
   if (model.documents === "none") return;
-  status("map-title", "The map is being drawn …");
+  status("map-title", "Drawing the map …");
   const found = await drawnMap(address, mine);
   if (mine !== round || !found) return;
-  byId("map-card").hidden = found.state === "none";
+  there(found.state !== "none");
   if (found.state === "none") return;
   shown = found;
   order = found.x.map((_, row) => row);
   byId("map").replaceChildren(...found.x.map((_, row) => dot(row)), ring());
-  const counts = found.groups.map((_, group) => found.group.filter((one) => one === group).length);
-  byId("map-groups").replaceChildren(...found.groups.map((name, group) => [name, group]).filter(([, group]) => counts[group])
-    .map(([name, group]) => element("li", { dir: "auto" }, element("i", { class: colour(group) }), name)));
+  byId("map-colour-label").hidden = !found.labelled || !found.topics.length;
+  byId("map-colour").value = found.topics.length ? "topic" : "group";
+  paint();
+  write();
+  tellColours();
   const some = found.of > found.x.length ? `${plural(found.x.length, "document")} of ${found.of.toLocaleString("en")}` : plural(found.of, "document");
-  byId("map-note").textContent = `${some} that the model was fitted on. Near each other are those whose vectors point the same way.`;
-  status("map-title", NOTHING);
+  byId("map-note").textContent = `${some} that the model was fitted on. Documents about the same things lie close together.`;
+  status("map-title", howTo());
   if (wanted) place(wanted, address);
+}
+
+// `told` is called with the number and the colour of every topic, now or when the map is there.
+export function colours(told) {
+  tell = told;
+  tellColours();
+}
+
+export function highlight(number) {
+  chosen = number;
+  if (!shown) return;
+  const topic = shown.topics.findIndex((one) => one.number === number);
+  for (const [row, one] of shown.topic.entries())
+    byId("map").children[row].classList.toggle("faint", topic >= 0 && one !== topic);
+  write();
 }
 
 // Where the text lies; a map that is not there yet is told later.
@@ -75,7 +101,12 @@ export async function place(text, address) {
   order.sort((one, other) => distance(one) - distance(other));
   at = -1;
   select(null);
-  status("map-title", `The ring is your text, amid the ${plural(found.near.length, "document")} nearest to it. ${NOTHING}`);
+  status("map-title", `The ring is your text, among the ${plural(found.near.length, "document")} closest to it. ${howTo()}`);
+}
+
+function there(is) {
+  byId("map-card").hidden = !is;
+  byId("model-desk").classList.toggle("alone", !is);
 }
 
 async function drawnMap(address, mine) {
@@ -93,7 +124,48 @@ async function drawnMap(address, mine) {
 }
 
 const across = (share) => EDGE + share * (SIZE - 2 * EDGE);
-const colour = (group) => (group === shown.groups.length - 1 ? "others" : `hue-${group}`);
+const hue = (place) => `hue-${place % HUES}`;
+const hueOfGroup = (group) => (group === shown.groups.length - 1 ? "others" : hue(group));
+
+function tellColours() {
+  if (!shown || !tell) return;
+  for (const [place, topic] of shown.topics.entries()) tell(topic.number, hue(place));
+}
+
+// Every dot in the colour of its topic, or of its label, whose names then stand below.
+function paint() {
+  const byTopic = byId("map-colour").value === "topic";
+  for (const row of shown.x.keys()) {
+    const faint = byId("map").children[row].classList.contains("faint") ? " faint" : "";
+    byId("map").children[row].setAttribute("class", (byTopic ? hue(shown.topic[row]) : hueOfGroup(shown.group[row])) + faint);
+  }
+  byId("map-groups").hidden = byTopic;
+  const used = new Set(shown.group);
+  byId("map-groups").replaceChildren(...shown.groups.map((name, group) => [name, group]).filter(([, group]) => used.has(group))
+    .map(([name, group]) => element("li", { dir: "auto" }, element("i", { class: hueOfGroup(group) }), name)));
+}
+
+// Names of topics, the largest first, wherever they cover no other; the one that is highlighted before all.
+function write() {
+  for (const one of byId("map").querySelectorAll("text")) one.remove();
+  const size = narrow.matches ? 40 : 22;
+  const taken = [];
+  const first = shown.topics.filter((one) => one.number === chosen);
+  for (const topic of [...first, ...shown.topics.filter((one) => one.number !== chosen)]) {
+    const name = narrow.matches ? topic.name.split(", ")[0] : topic.name;
+    const half = (LETTER * size * [...name].length) / 2;
+    const x = Math.min(Math.max(across(topic.x), half + 4), SIZE - half - 4);
+    const y = across(topic.y);
+    const box = { left: x - half, right: x + half, top: y - 0.75 * size, bottom: y + 0.45 * size };
+    if (half * 2 > SIZE || taken.some((one) => covers(one, box))) continue;
+    taken.push(box);
+    const written = drawn("text", { x, y, "font-size": size, class: topic.number === chosen ? "chosen-name" : "" });
+    written.textContent = name;
+    byId("map").append(written);
+  }
+}
+
+const covers = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 
 function drawn(tag, attributes) {
   const made = document.createElementNS(SVG, tag);
@@ -101,7 +173,7 @@ function drawn(tag, attributes) {
   return made;
 }
 
-const dot = (row) => drawn("circle", { cx: across(shown.x[row]), cy: across(shown.y[row]), r: 6, class: colour(shown.group[row]) });
+const dot = (row) => drawn("circle", { cx: across(shown.x[row]), cy: across(shown.y[row]), r: 6 });
 const ring = () => drawn("circle", { r: 17, class: "ring", visibility: "hidden" });
 
 function nearestTo(event) {
@@ -121,5 +193,6 @@ function select(row) {
   for (const one of byId("map").querySelectorAll(".chosen")) one.classList.remove("chosen");
   if (row === null) return;
   byId("map").children[row].classList.add("chosen");
-  status("map-title", shown.titles[row]);
+  const topic = shown.topics.length ? `${shown.topics[shown.topic[row]].name} · ` : "";
+  status("map-title", `${topic}${shown.titles[row]}`);
 }

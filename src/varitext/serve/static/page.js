@@ -31,7 +31,7 @@ async function start() {
 }
 
 function askForToken() {
-  if (!byId("token-form").hidden) problem("That is not the token.");
+  if (!byId("token-form").hidden) problem("This token is not right.");
   byId("token-form").hidden = false;
   byId("token").value = "";
   byId("token").focus();
