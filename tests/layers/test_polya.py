@@ -1,5 +1,6 @@
 """The Polya likelihood: a distribution over sequences, urns by hand, its limits, its gradient, its edges."""
 
+import dataclasses
 import itertools
 import math
 
@@ -20,13 +21,8 @@ SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)
 
 def counted(dense: np.ndarray, groups: torch.Tensor = GROUPS, number: int = 3, dtype=torch.double) -> GroupedCounts:
     batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.asarray(dense, np.float32)))
-    found = GroupedCounts.of(batch, WordGroups.of(groups, number))
-    batch = CountBatch(batch.words, batch.counts.to(dtype), *_rest(batch, dtype))
-    return found._replace(batch=batch, groups=found.groups._replace(counts=found.groups.counts.to(dtype)))
-
-
-def _rest(batch: CountBatch, dtype: torch.dtype) -> tuple:
-    return batch.documents, batch.starts, batch.lengths.to(dtype), batch.vocabulary_size
+    batch = dataclasses.replace(batch, counts=batch.counts.to(dtype), lengths=batch.lengths.to(dtype))
+    return GroupedCounts.of(batch, WordGroups.of(groups, number))
 
 
 def logits_of(*shape: int) -> torch.Tensor:

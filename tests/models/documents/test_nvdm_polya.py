@@ -55,9 +55,9 @@ def test_gradient_and_height_are_those_of_the_joint():
     h = torch.randn(40, 3, dtype=torch.double, requires_grad=True)
     expected = log_joint(model, h, batch)
     (gradient,) = torch.autograd.grad(expected.sum(), h)
-    around = model.decoder.around(h.detach(), counts, model.decoder.moments(counts.layout))
-    torch.testing.assert_close(around.log_joint, expected.detach())
-    torch.testing.assert_close(around.gradient, gradient)
+    here = model.decoder.log_joint(h.detach(), counts)
+    torch.testing.assert_close(here.value, expected.detach())
+    torch.testing.assert_close(here.gradient, gradient)
 
 
 def test_curvature_is_exact_where_every_group_has_one_word_and_masses_are_large():
@@ -69,15 +69,17 @@ def test_curvature_is_exact_where_every_group_has_one_word_and_masses_are_large(
         model.decoder.linear.bias += 16
     counts, h = model.decoder.count(batch), torch.randn(3, dtype=torch.double)
     hessian = torch.autograd.functional.hessian(lambda h: log_joint(model, h[None], batch).sum(), h)
-    around = model.decoder.around(h[None], counts, model.decoder.moments(counts.layout))
-    torch.testing.assert_close((around.cholesky @ around.cholesky.mT)[0], -hessian, rtol=1e-3, atol=1e-3)
+    here = model.decoder.log_joint(h[None], counts)
+    factor = model.decoder.curvature(here.group_weights, model.decoder.moments(counts.layout)).cholesky[0]
+    torch.testing.assert_close(factor @ factor.T, -hessian, rtol=1e-3, atol=1e-3)
 
 
 def test_the_first_step_follows_the_gradient_at_zero():
     model, batch = network(), batch_of(COUNTS)
     zero = torch.zeros(40, 3, dtype=torch.double, requires_grad=True)
     (gradient,) = torch.autograd.grad(log_joint(model, zero, batch).sum(), zero)
-    step = model.decoder.newton_step_from_zero(model.decoder.count(batch))
+    counts = model.decoder.count(batch)
+    step = model.decoder.newton_step_from_zero(counts, model.decoder.moments(counts.layout))
     shares = model.word_log_probabilities(torch.zeros(3, dtype=torch.double)).exp()
     word_vectors = model.decoder.linear.weight
     centred = word_vectors - shares @ word_vectors
