@@ -208,3 +208,22 @@ def polya_log_likelihood(logits: Tensor, log_scales: Tensor, counts: GroupedCoun
     """
     value: Tensor = _PolyaLogLikelihood.apply(logits, log_scales, counts)  # type: ignore[no-untyped-call]  # torch has no types there
     return value
+
+
+def next_word_log_probabilities(logits: Tensor, log_scales: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
+    """log p(the next word of the document is this one | h, the words drawn so far) at each entry, [S, n].
+
+    That of the urns as the drawn words have left them: (b_g + n_g) / (B + N)  (a_w + x_w) / (A_g + n_g).
+    """
+    urns, size = Urns(logits, log_scales, drawn), len(drawn.batch)
+    drawn.words.add_to(urns.masses, drawn.words.counts.expand(len(urns.total), -1), size)
+    of_groups = drawn.groups.counts.expand(len(urns.total), -1)
+    for masses in (urns.group_sums, urns.group_masses):
+        drawn.groups.add_to(masses, of_groups, size)
+    groups = words._replace(items=drawn.layout.of_words[words.items])
+    word, group, within = (
+        words.of(urns.masses, size),
+        groups.of(urns.group_masses, size),
+        groups.of(urns.group_sums, size),
+    )
+    return word.log() + group.log() - within.log() - (urns.total + drawn.batch.lengths).log()[:, words.documents]

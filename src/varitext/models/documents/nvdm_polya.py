@@ -13,6 +13,8 @@ the network says. In prediction more steps follow, with the same curvature, each
 It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/polya.md derives all this.
 """
 
+import dataclasses
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,7 +27,7 @@ from varitext.latent import DiagonalGaussian, FullGaussian
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
 from varitext.layers.dense import MLP, GaussianHead
-from varitext.layers.polya import GroupedCounts
+from varitext.layers.polya import Entries, GroupedCounts
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.polya_decoder import Curvature, GroupMoments, LogJoint, PolyaDecoder
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
@@ -72,6 +74,9 @@ class NVDMPolya(DocumentNetwork):
     def start_from_frequencies(self) -> None:
         self.decoder.start_from(self.word_log_frequencies)
 
+    def settle_new_words(self, first: int) -> None:
+        self.decoder.place_words(first)
+
     # The four methods of the framework
 
     def encode(self, batch: CountBatch) -> Encoding:
@@ -108,6 +113,15 @@ class NVDMPolya(DocumentNetwork):
         """log p(w | h) of every word, before any was drawn."""
         return self.decoder.word_log_probabilities(h)  # [S, B, V]
 
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """Each hidden word by itself, from h and from the urns as the observed words have left them."""
+        encoding = self.encode(observed)
+        words = Entries(hidden.words, hidden.documents, hidden.counts)
+        h = self.posterior(encoding).rsample(samples)
+        of_entries = self.decoder.next_word_log_probabilities(h, encoding.counts, words)  # [S, n]
+        weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
+        return words.sums(weighted[None], len(hidden))[0]  # [B]
+
     def _step(self, h: Tensor, here: LogJoint, curvature: Curvature) -> Tensor:
         step = curvature.newton_step(here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * step).clamp(*MEAN_RANGE)
@@ -135,6 +149,6 @@ class NVDMPolya(DocumentNetwork):
         word_dropout = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
         return Recipe(
             architecture={"groups": 300, "refinement_steps": 2},
-            training=schedule_for(documents, 5e-3, passes=20),
-            objective=DocumentObjective(length_exponent=0.7, word_dropout=word_dropout),
+            training=dataclasses.replace(schedule_for(documents, 5e-3, passes=20), kl_warm_up=0.05),
+            objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
         )

@@ -24,11 +24,13 @@ from varitext.batches.counts import CountBatch
 from varitext.layers.counts import centred_log_length, sparse_times_dense
 from varitext.layers.polya import (
     LOG_MASS_RANGE,
+    Entries,
     GroupedCounts,
     Urns,
     WordGroups,
     log_rising,
     log_rising_falling,
+    next_word_log_probabilities,
     polya_log_likelihood,
 )
 
@@ -106,6 +108,16 @@ class PolyaDecoder(nn.Module):
     def word_log_probabilities(self, h: Tensor) -> Tensor:
         """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
         return torch.log_softmax(self.linear(h) + self.group_log_scales[self.group_of_word], -1)  # [S, B, V]
+
+    def next_word_log_probabilities(self, h: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
+        return next_word_log_probabilities(self.logits(h, drawn), self.group_log_scales, drawn, words)  # [S, n]
+
+    @torch.no_grad()
+    def place_words(self, first: int) -> None:
+        """Put words from this one on, which have vectors but no group yet, to those whose vectors point their way."""
+        earlier, vectors = self.group_of_word[:first], nn.functional.normalize(self.linear.weight, dim=1)
+        sums = vectors.new_zeros(len(self.group_log_scales), vectors.shape[1]).index_add_(0, earlier, vectors[:first])
+        self.group_of_word[first:] = (vectors[first:] @ nn.functional.normalize(sums, dim=1).T).argmax(1)
 
     # What inference reads; no gradient runs through it
 
