@@ -1,5 +1,6 @@
 """The Polya likelihood: a distribution over sequences, urns by hand, its limits, its gradient, its edges."""
 
+import dataclasses
 import itertools
 import math
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 
 from varitext.batches.counts import CountBatch
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.layers.polya import GroupedCounts, WordGroups, log_rising, polya_log_likelihood
+from varitext.layers.polya import (
+    Entries,
+    GroupedCounts,
+    WordGroups,
+    log_rising,
+    next_word_log_probabilities,
+    polya_log_likelihood,
+)
 
 GROUPS = torch.tensor([1, 0, 1, 0])  # group 2 is empty
 SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)
@@ -20,13 +28,8 @@ SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)
 
 def counted(dense: np.ndarray, groups: torch.Tensor = GROUPS, number: int = 3, dtype=torch.double) -> GroupedCounts:
     batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.asarray(dense, np.float32)))
-    found = GroupedCounts.of(batch, WordGroups.of(groups, number))
-    batch = CountBatch(batch.words, batch.counts.to(dtype), *_rest(batch, dtype))
-    return found._replace(batch=batch, groups=found.groups._replace(counts=found.groups.counts.to(dtype)))
-
-
-def _rest(batch: CountBatch, dtype: torch.dtype) -> tuple:
-    return batch.documents, batch.starts, batch.lengths.to(dtype), batch.vocabulary_size
+    batch = dataclasses.replace(batch, counts=batch.counts.to(dtype), lengths=batch.lengths.to(dtype))
+    return GroupedCounts.of(batch, WordGroups.of(groups, number))
 
 
 def logits_of(*shape: int) -> torch.Tensor:
@@ -120,3 +123,18 @@ def test_extreme_documents_stay_finite(dense, shift):
     assert torch.isfinite(value).all() and torch.isfinite(gradient).all()
     assert (value <= 1e-3 * counts.batch.lengths.clamp(min=1)).all()
     assert (value[0][counts.batch.lengths == 0] == 0).all()
+
+
+def test_the_next_word_is_as_likely_as_it_makes_the_document():
+    """p(next | so far) = p(so far, next) / p(so far), in urns that are left as they are by the other documents."""
+    so_far = np.array([[2, 0, 1, 9], [0, 0, 0, 0], [0, 1, 0, 0]])
+    logits, samples = logits_of(4, 6), 2
+    words, documents = torch.arange(4).repeat(3), torch.arange(3).repeat_interleave(4)
+    found = next_word_log_probabilities(
+        logits, SCALES, counted(so_far), Entries(words, documents, torch.ones(12).double())
+    )
+    longer = np.repeat(so_far, 4, 0) + np.tile(np.eye(4), (3, 1))
+    each = logits.view(4, samples, 3).repeat_interleave(4, 2).reshape(4, -1)
+    after = polya_log_likelihood(each, SCALES, counted(longer))
+    before = polya_log_likelihood(logits, SCALES, counted(so_far)).repeat_interleave(4, 1)
+    torch.testing.assert_close(found, after - before)

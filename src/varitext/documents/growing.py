@@ -38,6 +38,7 @@ def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> Do
         return same
     larger = grown(network, earlier.architecture, frequencies, seed)
     place_new_words(larger.eval(), network, train)
+    larger.settle_new_words(len(earlier.vocabulary))
     return larger
 
 

@@ -17,6 +17,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "table2": "table2",
     "tsne": "tsne",
     "document-evaluation": "document_measures",
+    "likelihoods": "likelihoods",
     "table3": "table3",
     "table4": "table4",
     "default-ranker": "default_ranker",

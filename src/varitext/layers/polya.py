@@ -38,22 +38,33 @@ class LogRising(NamedTuple):
 
 
 def log_rising(a: Tensor, n: Tensor) -> LogRising:
-    """For a of shape [..., e] and whole n, [e].
+    """For a of shape [..., e] and whole n, [e]."""
+    order = torch.sort(n, descending=True, stable=True).indices
+    back = torch.empty_like(order).index_copy_(0, order, torch.arange(len(n), device=n.device))
+    value, slope = log_rising_falling(a[..., order], n[order])
+    return LogRising(value[..., back], slope[..., back])
+
+
+def log_rising_falling(a: Tensor, n: Tensor) -> LogRising:
+    """The same where n is sorted, the largest first: then every step works on the first so many of them.
 
     Most words of a document stand there once or twice, so factors are taken one by one as long as there are any. This
     is not only faster than a difference of log Gammas but right where that loses all its digits: at large a.
     """
     value, slope = torch.zeros_like(a), torch.zeros_like(a)
-    for factor in range(SUMMED):
-        more = torch.nonzero(n > factor)[:, 0]
-        if not len(more):
+    numbers = torch.arange(SUMMED + 1, dtype=n.dtype, device=n.device)
+    for factor, above in enumerate(torch.searchsorted(-n, -numbers).tolist()):  # how many n are above `factor`
+        if not above:
             return LogRising(value, slope)
-        shifted = a[..., more] + factor
-        value.index_add_(-1, more, shifted.log())
-        slope.index_add_(-1, more, shifted.reciprocal())
-    more = torch.nonzero(n > SUMMED)[:, 0]
-    rest = _log_rising_of_large(a[..., more] + SUMMED, n[more] - SUMMED)
-    return LogRising(value.index_add_(-1, more, rest.value), slope.index_add_(-1, more, rest.slope))
+        shifted = a[..., :above] + factor
+        if factor < SUMMED:
+            value[..., :above] += shifted.log()
+            slope[..., :above] += shifted.reciprocal_()
+        else:
+            rest = _log_rising_of_large(shifted, n[:above] - SUMMED)
+            value[..., :above] += rest.value
+            slope[..., :above] += rest.slope
+    return LogRising(value, slope)
 
 
 def _log_rising_of_large(a: Tensor, n: Tensor) -> LogRising:
@@ -92,42 +103,52 @@ class WordGroups(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Counts above zero: of words, or of groups, in each document."""
+    """Counts above zero: of words, or of groups, in each document. The largest come first."""
 
     items: Tensor  # [n]
     documents: Tensor  # [n]
     counts: Tensor  # [n]
 
+    @classmethod
+    def sorted(cls, items: Tensor, documents: Tensor, counts: Tensor) -> "Entries":
+        falling = torch.sort(counts, descending=True, stable=True)
+        return cls(items[falling.indices], documents[falling.indices], falling.values)
+
     def of(self, rows: Tensor, documents: int) -> Tensor:
         """The values of rows [items, S B] at these entries: [S, n]."""
-        return rows.view(len(rows), -1, documents)[self.items, :, self.documents].T
+        return rows.take(self._places(rows, documents))
 
     def add_to(self, rows: Tensor, values: Tensor, documents: int) -> None:
         """The other way: `values` [S, n] into rows. No two entries are of the same item and document."""
-        rows.view(len(rows), -1, documents)[self.items, :, self.documents] += values.T
+        rows.put_(self._places(rows, documents), values, accumulate=True)
 
     def sums(self, values: Tensor, documents: int) -> Tensor:
         """Of `values` [S, n] over each document's entries: [S, B]."""
         return values.new_zeros(len(values), documents).index_add_(1, self.documents, values)
+
+    def _places(self, rows: Tensor, documents: int) -> Tensor:
+        """In the flattened rows, [S, n]."""
+        columns = rows.shape[1]
+        first = torch.arange(0, columns, documents, device=rows.device)[:, None]  # [S, 1]   column of each sample
+        return first + self.items * columns + self.documents
 
 
 class GroupedCounts(NamedTuple):
     """A batch's counts of words and of groups."""
 
     batch: CountBatch
-    groups: Entries  # document by document
+    words: Entries
+    groups: Entries
     layout: WordGroups
 
     @classmethod
     def of(cls, batch: CountBatch, layout: WordGroups) -> "GroupedCounts":
         number = len(layout.starts)
-        pairs, which = torch.unique(batch.documents * number + layout.of_words[batch.words], return_inverse=True)
-        counts = batch.counts.new_zeros(len(pairs)).index_add_(0, which, batch.counts)
-        return cls(batch, Entries(pairs % number, pairs // number, counts), layout)
-
-    @property
-    def words(self) -> Entries:
-        return Entries(self.batch.words, self.batch.documents, self.batch.counts)
+        dense = batch.counts.new_zeros(len(batch) * number)
+        dense.index_add_(0, batch.documents * number + layout.of_words[batch.words], batch.counts)
+        pairs = torch.nonzero(dense)[:, 0]
+        words = Entries.sorted(batch.words, batch.documents, batch.counts)
+        return cls(batch, words, Entries.sorted(pairs % number, pairs // number, dense[pairs]), layout)
 
 
 class PolyaGradient(NamedTuple):
@@ -145,9 +166,9 @@ class Urns:
         self.group_sums = counts.layout.sums(self.masses)  # [G, S B]   A_g
         self.group_masses = self.group_sums * self.scales  # [G, S B]   b_g
         self.total = self.group_masses.sum(0).view(-1, size)  # [S, B]   B
-        self.words = log_rising(counts.words.of(self.masses, size), counts.words.counts)  # [S, n]
-        self.groups = log_rising(counts.groups.of(self.group_masses, size), counts.groups.counts)  # [S, m]
-        self.within = log_rising(counts.groups.of(self.group_sums, size), counts.groups.counts)  # [S, m]
+        self.words = log_rising_falling(counts.words.of(self.masses, size), counts.words.counts)  # [S, n]
+        self.groups = log_rising_falling(counts.groups.of(self.group_masses, size), counts.groups.counts)  # [S, m]
+        self.within = log_rising_falling(counts.groups.of(self.group_sums, size), counts.groups.counts)  # [S, m]
         self.all = log_rising(self.total, counts.batch.lengths)  # [S, B]
 
     def log_likelihood(self) -> Tensor:
@@ -187,3 +208,22 @@ def polya_log_likelihood(logits: Tensor, log_scales: Tensor, counts: GroupedCoun
     """
     value: Tensor = _PolyaLogLikelihood.apply(logits, log_scales, counts)  # type: ignore[no-untyped-call]  # torch has no types there
     return value
+
+
+def next_word_log_probabilities(logits: Tensor, log_scales: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
+    """log p(the next word of the document is this one | h, the words drawn so far) at each entry, [S, n].
+
+    That of the urns as the drawn words have left them: (b_g + n_g) / (B + N)  (a_w + x_w) / (A_g + n_g).
+    """
+    urns, size = Urns(logits, log_scales, drawn), len(drawn.batch)
+    drawn.words.add_to(urns.masses, drawn.words.counts.expand(len(urns.total), -1), size)
+    of_groups = drawn.groups.counts.expand(len(urns.total), -1)
+    for masses in (urns.group_sums, urns.group_masses):
+        drawn.groups.add_to(masses, of_groups, size)
+    groups = words._replace(items=drawn.layout.of_words[words.items])
+    word, group, within = (
+        words.of(urns.masses, size),
+        groups.of(urns.group_masses, size),
+        groups.of(urns.group_sums, size),
+    )
+    return word.log() + group.log() - within.log() - (urns.total + drawn.batch.lengths).log()[:, words.documents]

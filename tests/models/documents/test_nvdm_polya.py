@@ -10,6 +10,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
+from varitext.evaluation.completion import hide_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents.nvdm_polya import NVDMPolya
 from varitext.models.documents.word_groups import group_words
@@ -55,9 +56,9 @@ def test_gradient_and_height_are_those_of_the_joint():
     h = torch.randn(40, 3, dtype=torch.double, requires_grad=True)
     expected = log_joint(model, h, batch)
     (gradient,) = torch.autograd.grad(expected.sum(), h)
-    around = model.decoder.around(h.detach(), counts, model.decoder.moments(counts.layout))
-    torch.testing.assert_close(around.log_joint, expected.detach())
-    torch.testing.assert_close(around.gradient, gradient)
+    here = model.decoder.log_joint(h.detach(), counts)
+    torch.testing.assert_close(here.value, expected.detach())
+    torch.testing.assert_close(here.gradient, gradient)
 
 
 def test_curvature_is_exact_where_every_group_has_one_word_and_masses_are_large():
@@ -69,15 +70,17 @@ def test_curvature_is_exact_where_every_group_has_one_word_and_masses_are_large(
         model.decoder.linear.bias += 16
     counts, h = model.decoder.count(batch), torch.randn(3, dtype=torch.double)
     hessian = torch.autograd.functional.hessian(lambda h: log_joint(model, h[None], batch).sum(), h)
-    around = model.decoder.around(h[None], counts, model.decoder.moments(counts.layout))
-    torch.testing.assert_close((around.cholesky @ around.cholesky.mT)[0], -hessian, rtol=1e-3, atol=1e-3)
+    here = model.decoder.log_joint(h[None], counts)
+    factor = model.decoder.curvature(here.group_weights, model.decoder.moments(counts.layout)).cholesky[0]
+    torch.testing.assert_close(factor @ factor.T, -hessian, rtol=1e-3, atol=1e-3)
 
 
 def test_the_first_step_follows_the_gradient_at_zero():
     model, batch = network(), batch_of(COUNTS)
     zero = torch.zeros(40, 3, dtype=torch.double, requires_grad=True)
     (gradient,) = torch.autograd.grad(log_joint(model, zero, batch).sum(), zero)
-    step = model.decoder.newton_step_from_zero(model.decoder.count(batch))
+    counts = model.decoder.count(batch)
+    step = model.decoder.newton_step_from_zero(counts, model.decoder.moments(counts.layout))
     shares = model.word_log_probabilities(torch.zeros(3, dtype=torch.double)).exp()
     word_vectors = model.decoder.linear.weight
     centred = word_vectors - shares @ word_vectors
@@ -166,6 +169,32 @@ def test_where_words_come_in_bursts_it_beats_the_multinomial():
     settings = {"latent_dim": 3, "epochs": 12, "threads": 1}
     bursts, none = (DocumentModel(name, **settings).fit(counts[:300]) for name in ("nvdm_polya", "nvdm"))
     assert bursts.perplexity(counts[300:]) < 0.8 * none.perplexity(counts[300:])
+
+
+def test_a_seen_word_is_expected_again_where_words_come_in_bursts():
+    """Completing documents uses the urns as the observed words have left them, not p(w | h) alone."""
+    model, counts = network().eval(), bursty_documents(40, 20)
+    halves = hide_words(counts, seed=0)
+    observed, hidden = (batch_of(half) for half in halves)
+    with torch.no_grad():
+        torch.manual_seed(0)
+        found = model.completion_log_likelihood(observed, hidden, 50)
+        torch.manual_seed(0)
+        h = model.posterior(model.encode(observed)).rsample(50)
+        each = (torch.logsumexp(model.word_log_probabilities(h), 0) - np.log(50))[hidden.documents, hidden.words]
+    without = torch.zeros(40, dtype=torch.double).index_add_(0, hidden.documents, hidden.counts * each)
+    assert found.mean() > without.mean() + 2
+
+
+def test_new_words_join_the_group_whose_vectors_point_their_way():
+    decoder = network(latent_dim=2).decoder
+    with torch.no_grad():
+        angles = torch.tensor([0.0, 1.5, 3.0, 4.5])[decoder.group_of_word] + 0.1
+        decoder.linear.weight.copy_(torch.stack([angles.cos(), angles.sin()], 1))
+    expected = decoder.group_of_word.clone()
+    decoder.group_of_word[15:] = 0
+    decoder.place_words(15)
+    assert torch.equal(decoder.group_of_word, expected)
 
 
 def test_fractions_of_words_are_refused():

@@ -132,6 +132,10 @@ class DocumentNetwork(nn.Module):
     def learn_cooccurrence(self, counts: Counts) -> None:
         """A place for a model to see which words stand together; called once, before training."""
 
+    def settle_new_words(self, first: int) -> None:
+        """A place for a model to settle what else it has for words, from this one on, that an update brings: called
+        once they have their directions, before training goes on."""
+
     # In training and evaluation
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:

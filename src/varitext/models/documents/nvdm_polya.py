@@ -8,11 +8,13 @@
 The inference network of NVDM's `statistics`, carried over: it reads one Newton step from h = 0 on log p(h | X), the
 length and the number of different words, K + 2 numbers, and corrects the step. From there q makes a Newton step with
 the whole curvature, K x K, whose inverse is its covariance (a Laplace approximation), stretched along each dimension as
-the network says. In prediction more steps follow, each kept only where log p(h, X) goes up.
+the network says. In prediction more steps follow, with the same curvature, each kept only where log p(h, X) goes up.
 
 It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/polya.md derives all this.
 """
 
+import dataclasses
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,9 +27,9 @@ from varitext.latent import DiagonalGaussian, FullGaussian
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
 from varitext.layers.dense import MLP, GaussianHead
-from varitext.layers.polya import GroupedCounts
+from varitext.layers.polya import Entries, GroupedCounts
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.polya_decoder import PolyaDecoder, Surroundings
+from varitext.models.documents.polya_decoder import Curvature, GroupMoments, LogJoint, PolyaDecoder
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 from varitext.models.documents.word_groups import group_words
 
@@ -39,6 +41,7 @@ class Encoding(NamedTuple):
     hidden: Tensor  # [B, H]
     start: Tensor  # [B, K]   the Newton step from h = 0
     counts: GroupedCounts
+    moments: GroupMoments
 
 
 class NVDMPolya(DocumentNetwork):
@@ -71,33 +74,37 @@ class NVDMPolya(DocumentNetwork):
     def start_from_frequencies(self) -> None:
         self.decoder.start_from(self.word_log_frequencies)
 
+    def settle_new_words(self, first: int) -> None:
+        self.decoder.place_words(first)
+
     # The four methods of the framework
 
     def encode(self, batch: CountBatch) -> Encoding:
         counts = self.decoder.count(batch)
-        start = self.decoder.newton_step_from_zero(counts).clamp(*MEAN_RANGE)
+        moments = self.decoder.moments(counts.layout)
+        start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
         different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
         sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
-        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts)
+        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, moments)
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
         return DiagonalGaussian.standard(encoding.start)
 
     def posterior(self, encoding: Encoding) -> FullGaussian:
-        correction, counts = self.head(encoding.hidden), encoding.counts
-        moments = self.decoder.moments(counts.layout)
+        correction, decoder = self.head(encoding.hidden), self.decoder
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
-        around = self.decoder.around(guess.detach(), counts, moments)
-        mean = self._step_from(guess, around)
+        here = decoder.log_joint(guess.detach(), encoding.counts)
+        curvature = decoder.curvature(here.group_weights, encoding.moments)
+        mean = self._step(guess, here, curvature)
         if not self.training:
             for _ in range(1 + self.refinement_steps):
-                there = self.decoder.around(mean, counts, moments)
-                better = there.log_joint > around.log_joint
-                around = Surroundings(*(_where(better, b, a) for a, b in zip(around, there, strict=True)))
-                mean = self._step_from(around.h, around)
-            mean = around.h
+                there = decoder.log_joint(mean, encoding.counts)
+                here = there.where_higher(here)
+                mean = self._step(here.h, here, curvature)
+            mean = here.h
+            curvature = decoder.curvature(here.group_weights, encoding.moments)
         stretch = correction.log_std.clamp(*STRETCH_RANGE).exp()[..., None]
-        return FullGaussian(mean, stretch * around.covariance_factor())
+        return FullGaussian(mean, stretch * curvature.covariance_factor())
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
@@ -106,8 +113,17 @@ class NVDMPolya(DocumentNetwork):
         """log p(w | h) of every word, before any was drawn."""
         return self.decoder.word_log_probabilities(h)  # [S, B, V]
 
-    def _step_from(self, h: Tensor, around: Surroundings) -> Tensor:
-        step = around.newton_step().clamp(-LONGEST_STEP, LONGEST_STEP)
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """Each hidden word by itself, from h and from the urns as the observed words have left them."""
+        encoding = self.encode(observed)
+        words = Entries(hidden.words, hidden.documents, hidden.counts)
+        h = self.posterior(encoding).rsample(samples)
+        of_entries = self.decoder.next_word_log_probabilities(h, encoding.counts, words)  # [S, n]
+        weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
+        return words.sums(weighted[None], len(hidden))[0]  # [B]
+
+    def _step(self, h: Tensor, here: LogJoint, curvature: Curvature) -> Tensor:
+        step = curvature.newton_step(here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * step).clamp(*MEAN_RANGE)
 
     # What users and training look at
@@ -133,10 +149,6 @@ class NVDMPolya(DocumentNetwork):
         word_dropout = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
         return Recipe(
             architecture={"groups": 300, "refinement_steps": 2},
-            training=schedule_for(documents, 5e-3, passes=20),
-            objective=DocumentObjective(length_exponent=0.7, word_dropout=word_dropout),
+            training=dataclasses.replace(schedule_for(documents, 5e-3, passes=20), kl_warm_up=0.05),
+            objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
         )
-
-
-def _where(better: Tensor, there: Tensor, here: Tensor) -> Tensor:
-    return torch.where(better.view(-1, *[1] * (here.dim() - 1)), there, here)

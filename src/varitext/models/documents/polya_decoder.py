@@ -9,9 +9,9 @@
     curvature   I + E (Cov_g(r_g) + C)
 
 E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn. r_g is
-the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0, so that
-the work is G K^2 instead of V K^2 a document. The true second derivative has terms of either sign besides; without them
-the curvature is positive definite for every h.
+the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0: the
+work is G K^2 instead of V K^2 a document, and G numbers of a document are all that it takes. The true second derivative
+has terms of either sign besides; without them the curvature is positive definite for every h.
 """
 
 import math
@@ -22,7 +22,17 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.layers.counts import centred_log_length, sparse_times_dense
-from varitext.layers.polya import LOG_MASS_RANGE, GroupedCounts, Urns, WordGroups, log_rising, polya_log_likelihood
+from varitext.layers.polya import (
+    LOG_MASS_RANGE,
+    Entries,
+    GroupedCounts,
+    Urns,
+    WordGroups,
+    log_rising,
+    log_rising_falling,
+    next_word_log_probabilities,
+    polya_log_likelihood,
+)
 
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
@@ -34,24 +44,35 @@ class GroupMoments(NamedTuple):
     """Where word vectors lie at h = 0, by group."""
 
     means: Tensor  # [G, K]   r_g
-    products: Tensor  # [G, K K]   r_g r_g^T
-    within: Tensor  # [K, K]   C
+    squares: Tensor  # [G, K K]   r_g r_g^T + C
 
 
-class Surroundings(NamedTuple):
-    """log p(h, X) around h, one row per document."""
+class LogJoint(NamedTuple):
+    """log p(h, X) at h, one row per document."""
 
     h: Tensor  # [B, K]
-    log_joint: Tensor  # [B]
+    value: Tensor  # [B]
     gradient: Tensor  # [B, K]
-    cholesky: Tensor  # [B, K, K]   lower factor of the curvature
+    group_weights: Tensor  # [B, G]   E times the first urn's probabilities: all that the curvature needs of h and X
 
-    def newton_step(self) -> Tensor:
-        return torch.cholesky_solve(self.gradient[..., None], self.cholesky)[..., 0]  # [B, K]
+    def where_higher(self, other: "LogJoint") -> "LogJoint":
+        """This, but for documents whose value at the other h is no lower."""
+        better = self.value > other.value  # never where it is not a number
+        rows = better[:, None]
+        return LogJoint(*(torch.where(rows if a.dim() > 1 else better, a, b) for a, b in zip(self, other, strict=True)))
+
+
+class Curvature(NamedTuple):
+    """Of -log p(h, X), one matrix per document."""
+
+    cholesky: Tensor  # [B, K, K]   lower
+
+    def newton_step(self, gradient: Tensor) -> Tensor:
+        return torch.cholesky_solve(gradient[..., None], self.cholesky)[..., 0]  # [B, K]
 
     def covariance_factor(self) -> Tensor:
-        """Upper, of the inverse curvature."""
-        identity = torch.eye(self.h.shape[1], dtype=self.h.dtype, device=self.h.device).expand_as(self.cholesky)
+        """Upper, of the inverse."""
+        identity = torch.eye(self.cholesky.shape[-1]).to(self.cholesky).expand_as(self.cholesky)
         inverse: Tensor = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
         return inverse.mT  # [B, K, K]
 
@@ -88,6 +109,16 @@ class PolyaDecoder(nn.Module):
         """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
         return torch.log_softmax(self.linear(h) + self.group_log_scales[self.group_of_word], -1)  # [S, B, V]
 
+    def next_word_log_probabilities(self, h: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
+        return next_word_log_probabilities(self.logits(h, drawn), self.group_log_scales, drawn, words)  # [S, n]
+
+    @torch.no_grad()
+    def place_words(self, first: int) -> None:
+        """Put words from this one on, which have vectors but no group yet, to those whose vectors point their way."""
+        earlier, vectors = self.group_of_word[:first], nn.functional.normalize(self.linear.weight, dim=1)
+        sums = vectors.new_zeros(len(self.group_log_scales), vectors.shape[1]).index_add_(0, earlier, vectors[:first])
+        self.group_of_word[first:] = (vectors[first:] @ nn.functional.normalize(sums, dim=1).T).argmax(1)
+
     # What inference reads; no gradient runs through it
 
     @torch.no_grad()
@@ -95,52 +126,56 @@ class PolyaDecoder(nn.Module):
         word_vectors, masses = self.linear.weight, self._masses()[:, None]
         sums = layout.sums(masses)
         means = layout.sums(masses * word_vectors) / sums.clamp(min=torch.finfo(sums.dtype).tiny)  # empty groups: 0
-        centred, shares = word_vectors - means[layout.of_words], torch.softmax(self._mean_logits(), 0)[:, None]
-        products = (means[:, :, None] * means[:, None, :]).flatten(1)
-        return GroupMoments(means, products, (centred * shares).T @ centred)
+        shares = torch.softmax(self.linear.bias + self.group_log_scales[self.group_of_word], 0)[:, None]
+        centred = word_vectors - means[layout.of_words]
+        within = (centred * shares).T @ centred  # [K, K]   C
+        return GroupMoments(means, (means[:, :, None] * means[:, None, :] + within).flatten(1))
 
     @torch.no_grad()
-    def newton_step_from_zero(self, counts: GroupedCounts) -> Tensor:
+    def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
         """One step from h = 0 at an ordinary length, [B, K]: nothing here is V wide for a document.
 
         A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
         its count for one that is not.
         """
-        batch, groups, layout, word_vectors = counts.batch, counts.groups, counts.layout, self.linear.weight
-        masses, scales = self._masses(), self.group_log_scales.exp()
-        sums = layout.sums(masses[:, None])[:, 0]  # [G]
-        group_masses, moments = sums * scales, self.moments(layout)
+        batch, groups, masses = counts.batch, counts.groups, self._masses()
+        sums = counts.layout.sums(masses[:, None])[:, 0]  # [G]
+        group_masses = sums * self.group_log_scales.exp()
         words, total = masses[batch.words], group_masses.sum().expand(len(batch))
         worth = total * log_rising(total, batch.lengths).slope  # [B]   E
         inner, outer = sums[groups.items], group_masses[groups.items]  # [m]
-        pulls = outer * log_rising(outer, groups.counts).slope - inner * log_rising(inner, groups.counts).slope
-        gradient = sparse_times_dense(batch, words * log_rising(words, batch.counts).slope, word_vectors)
-        gradient.index_add_(0, groups.documents, pulls[:, None] * moments.means[groups.items])
-        shares = torch.softmax(self._mean_logits(), 0)
-        expected = shares @ word_vectors  # [K]
-        centred = word_vectors - expected
-        variances, directions = torch.linalg.eigh((centred * shares[:, None]).T @ centred)
+        pulls = outer * log_rising_falling(outer, groups.counts).slope
+        pulls -= inner * log_rising_falling(inner, groups.counts).slope
+        gradient = sparse_times_dense(batch, words * log_rising(words, batch.counts).slope, self.linear.weight)
+        of_groups = pulls.new_zeros(len(sums), len(batch))
+        groups.add_to(of_groups, pulls[None], len(batch))
+        gradient += of_groups.T @ moments.means
+        shares = group_masses / group_masses.sum()
+        expected = shares @ moments.means  # [K]
+        covariance = (shares @ moments.squares).view(len(expected), -1) - torch.outer(expected, expected)
+        variances, directions = torch.linalg.eigh(covariance)
         along = (gradient - worth[:, None] * expected) @ directions
         step: Tensor = along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T
         return step  # [B, K]
 
     @torch.no_grad()
-    def around(self, h: Tensor, counts: GroupedCounts, moments: GroupMoments) -> Surroundings:
+    def log_joint(self, h: Tensor, counts: GroupedCounts) -> LogJoint:
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
         in_logits = urns.gradient(torch.ones_like(urns.total)).logits
-        worth = (urns.total * urns.all.slope)[0]  # [B]   E
-        weights = (urns.group_masses / urns.total * worth).T  # [B, G]
-        expected = weights @ moments.means  # [B, K]   E times the mean of r_g
-        curvature = (weights @ moments.products).view(-1, h.shape[1], h.shape[1])
-        curvature -= expected[:, :, None] * (expected / worth.clamp(min=1e-12)[:, None])[:, None, :]
-        curvature += worth[:, None, None] * moments.within
-        diagonal = curvature.diagonal(dim1=1, dim2=2)
+        gradient = in_logits.T @ self.linear.weight - h
+        return LogJoint(
+            h, urns.log_likelihood()[0] - 0.5 * h.square().sum(1), gradient, (urns.group_masses * urns.all.slope).T
+        )
+
+    @torch.no_grad()
+    def curvature(self, group_weights: Tensor, moments: GroupMoments) -> Curvature:
+        expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
+        latent_dim, worth = expected.shape[1], group_weights.sum(1, keepdim=True).clamp(min=1e-12)
+        found = (group_weights @ moments.squares).view(-1, latent_dim, latent_dim)
+        found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1)
+        diagonal = found.diagonal(dim1=1, dim2=2)
         diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
-        log_joint = urns.log_likelihood()[0] - 0.5 * h.square().sum(1)
-        return Surroundings(h, log_joint, in_logits.T @ self.linear.weight - h, torch.linalg.cholesky(curvature))
+        return Curvature(torch.linalg.cholesky(found))
 
     def _masses(self) -> Tensor:
         return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
-
-    def _mean_logits(self) -> Tensor:
-        return self.linear.bias + self.group_log_scales[self.group_of_word]  # [V]   of p(w) at h = 0
