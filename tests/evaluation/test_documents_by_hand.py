@@ -15,7 +15,7 @@ from varitext.evaluation.map_layout import lay_out
 from varitext.evaluation.shares import shares_by_value
 from varitext.evaluation.significance import bootstrap_interval
 from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
-from varitext.evaluation.topics import nearest, rank_topics, strongest_topics
+from varitext.evaluation.topics import nearest, rank_topics
 from varitext.evaluation.vectors import checked_labels, checked_vectors, unit_rows
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -30,16 +30,6 @@ def test_topics_rank_frequent_words_by_weight_and_axes_by_kl():
     assert (second.words, second.weights, second.opposite_words) == (("a",), (3.0,), ("b",))
     wide = rank_topics(vectors, frequencies, NAMES, np.array([0.1, 0.7]), words=2)[1]  # twice as many candidates: 4
     assert wide.words == ("a", "d") and wide.opposite_words == ("b", "c")
-
-
-def test_the_strongest_topic_of_a_document_has_its_end():
-    topics = rank_topics(np.array([[1.0, 4.0], [2.0, 3.0], [3.0, 2.0], [4.0, 1.0]]), np.full(4, 0.25), NAMES[:4],
-                         np.array([0.2, 0.1]), words=4)  # fmt: skip
-    assert strongest_topics(np.array([[2.0, -3.0], [2.0, 1.0], [-2.0, 1.0]]), topics) == (
-        "d · c · b",
-        "d · c · b",
-        "a · b · c",
-    )
 
 
 def test_neighbours_by_cosine():

@@ -15,9 +15,10 @@ from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
 from varitext.documents.completion import completion_log_likelihoods
 from varitext.evaluation.completion import split_words
-from varitext.experiments import document_fits, experiment_named, table1a, table1b, table2, tsne
+from varitext.experiments import document_fits, experiment_named, likelihoods, table1a, table1b, table2, tsne
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.experiments.runs import Plan, reproduce
+from varitext.layers.polya import Entries
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM
 from varitext.text import Vocabulary
@@ -37,8 +38,10 @@ def small(monkeypatch):
     """The corpus replaced by a small one, and K by 5; everything else is real."""
     monkeypatch.setattr(document_fits, "_loaded", lambda corpus, part, data_dir, most: PARTS[part])
     monkeypatch.setattr(document_fits, "is_here", lambda corpus, plan: corpus == NEWSGROUPS)
-    monkeypatch.setattr(table1a, "is_here", lambda corpus, plan: corpus == NEWSGROUPS)
-    monkeypatch.setattr(document_fits, "DocumentModel", small_model)
+    for module in (table1a, likelihoods):
+        monkeypatch.setattr(module, "is_here", lambda corpus, plan: corpus == NEWSGROUPS)
+    for module in (document_fits, likelihoods):
+        monkeypatch.setattr(module, "DocumentModel", small_model)
     small_model.load = DocumentModel.load
 
 
@@ -49,7 +52,7 @@ def small_model(model: str, latent_dim: int, **settings: object) -> DocumentMode
 # From fit to table
 
 
-@pytest.mark.parametrize("name", ["table1a", "table1b", "table2", "tsne", "document-evaluation"])
+@pytest.mark.parametrize("name", ["table1a", "table1b", "table2", "tsne", "document-evaluation", "likelihoods"])
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
@@ -167,14 +170,19 @@ def test_words_given_the_observed_half_are_a_distribution(name):
     model = DocumentModel(name, latent_dim=3, epochs=2, threads=1).fit(PARTS["train"])
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
-    samples = 3
-    if hasattr(model.network_, "completion_log_likelihood"):
-        found = completion_log_likelihoods(model.network_, halves, samples)
+    samples, network = 3, model.network_
+    if hasattr(network, "completion_log_likelihood") and name != "nvdm_polya":
+        found = completion_log_likelihoods(network, halves, samples)
     else:  # one draw of h for all words, as within one document
-        batch = CountBatch.from_rows(observed[:1])
-        posterior = model.network_.posterior(model.network_.encode(batch))
-        draw = posterior.rsample if hasattr(posterior, "rsample") else posterior.sample
-        found = model.network_.word_log_probabilities(draw(samples)).exp().mean(0)[0].log().double().numpy()
+        encoding = network.encode(CountBatch.from_rows(observed[:1]))
+        posterior = network.posterior(encoding)
+        h = (posterior.rsample if hasattr(posterior, "rsample") else posterior.sample)(samples)
+        if name == "nvdm_polya":
+            every_word = Entries(torch.arange(len(WORDS)), torch.zeros(len(WORDS), dtype=torch.long), torch.ones(()))
+            each = network.decoder.next_word_log_probabilities(h, encoding.counts, every_word)[:, None]
+        else:
+            each = network.word_log_probabilities(h)  # [S, 1, V]
+        found = each.exp().mean(0)[0].log().double().numpy()
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-4)
 
 

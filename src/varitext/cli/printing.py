@@ -37,7 +37,8 @@ def print_record(record: "PerplexityRecord", corpus: str) -> None:
     if record.standard_error:
         rows.insert(1, ("standard error", record.standard_error, "of that, from the estimate itself"))
     left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""
-    print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words")
+    likelihood = "" if record.likelihood == "multinomial" else f"; likelihood: {record.likelihood}"
+    print(f"{corpus}: {record.n_documents} documents{left_out}, {record.n_tokens} words{likelihood}")
     for name, value, note in rows:
         print(f"  {name:24} {value:8.1f}   {note}")
 

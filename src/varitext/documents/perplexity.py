@@ -37,6 +37,7 @@ def _of_block(network: DocumentNetwork, counts: scipy.sparse.csr_matrix, samples
         bounds.lengths,
         kind=network.estimate_kind.kind,
         figure=network.estimate_kind.words,
+        likelihood=network.likelihood,
         samples=samples if bounds.drawn is None else bounds.drawn,
         standard_errors=bounds.standard_errors,
         empty_documents=counts.shape[0] - known.shape[0],

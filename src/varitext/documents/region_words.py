@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from varitext.models.documents.base import DocumentNetwork, HasWordProbabilities
+from varitext.models.documents.base import DocumentNetwork
 
 RELEVANCE = 0.45  # lambda: less of it, and topics share fewer words; more, and their words go together better
 NAME_WORDS, NAME_CANDIDATES = 3, 10
@@ -26,7 +26,7 @@ def word_probabilities(
     network: DocumentNetwork, counts: scipy.sparse.csr_matrix, vectors: np.ndarray, memberships: np.ndarray
 ) -> np.ndarray:
     """p(w | region) from documents, their vectors and how much each belongs to every region.  [T, V]"""
-    if network.linear_decoder() is None or not isinstance(network, HasWordProbabilities):
+    if network.linear_decoder() is None:
         return _counted(counts, memberships, word_frequencies(network))
     most = max(BLOCK, MOST_PROBABILITIES // max(1, counts.shape[1]))
     sums = sum(
@@ -45,10 +45,9 @@ def word_frequencies(network: DocumentNetwork) -> np.ndarray:
 @torch.no_grad()
 def _word_probabilities_at(network: DocumentNetwork, vectors: np.ndarray) -> np.ndarray:
     """p(w | h) at h as users see it.  [B, V]"""
-    assert isinstance(network, HasWordProbabilities)
     h = torch.from_numpy(np.asarray(vectors, np.float32)).to(network.device)
     h = h @ network.axes.T if network.free_axes else h
-    probabilities: np.ndarray = network.word_log_probabilities(h).exp().cpu().numpy()
+    probabilities: np.ndarray = torch.softmax(network.word_logits(h), -1).cpu().numpy()
     return probabilities
 
 

@@ -63,7 +63,7 @@ class DocumentTask:
             return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
 
     def score(self, model: DocumentNetwork) -> Score:
-        bounds = model.evaluate(self.dev, DEV_SAMPLES, stream(self.settings.seed, "dev noise"))
+        bounds = model.evaluate_round(self.dev, DEV_SAMPLES, stream(self.settings.seed, "dev noise"))
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
         metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
         if bounds.kl.any():  # a model without draws of h has none

@@ -36,6 +36,7 @@ class PerplexityRecord:
     kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
     figure: str  # the same in a sentence: which bound, which estimator
     standard_error: float = 0.0  # of per_document_perplexity, where that is an estimate with an error of its own
+    likelihood: str = "multinomial"  # of the words given what the model knows of the document
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -51,6 +52,7 @@ def perplexity_record(
     kind: str,
     figure: str,
     samples: int,
+    likelihood: str = "multinomial",
     standard_errors: np.ndarray | None = None,
     empty_documents: int = 0,
     seed: int = 0,
@@ -83,6 +85,7 @@ def perplexity_record(
         kind=kind,
         figure=figure,
         standard_error=0.0 if standard_errors is None else float(per_document * (standard_errors / lengths).mean()),
+        likelihood=likelihood,
     )
 
 

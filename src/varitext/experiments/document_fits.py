@@ -58,10 +58,7 @@ def _loaded(corpus: str, part: str, data_dir: Path | None, most: int | None) -> 
 
 def some_of(documents: Documents, most: int) -> Documents:
     """At most `most` of them, drawn at random, always the same ones."""
-    return rows_of(documents, np.sort(np.random.default_rng(0).permutation(len(documents))[:most]))
-
-
-def rows_of(documents: Documents, rows: np.ndarray) -> Documents:
+    rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
     counts = None if documents.counts is None else documents.counts[rows]
     texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
     return dataclasses.replace(documents, counts=counts, texts=texts, labels=labels)

@@ -9,12 +9,29 @@ from torch import Tensor
 from varitext.latent import noise
 from varitext.latent.gaussian import DiagonalGaussian
 
+JITTER = 1e-6  # of the trace, onto the diagonal: the rounding of very long documents
+
+
+def cholesky_of(curvature: Tensor) -> Tensor:
+    """The lower factor of I + curvature, [B, K, K], which is overwritten."""
+    diagonal = curvature.diagonal(dim1=1, dim2=2)
+    diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
+    factor: Tensor = torch.linalg.cholesky(curvature)
+    return factor
+
 
 class FullGaussian(NamedTuple):
     """N(h | mean, factor factor^T), the factor upper triangular with a positive diagonal."""
 
     mean: Tensor  # [B, K]
     factor: Tensor  # [B, K, K]
+
+    @classmethod
+    def from_cholesky(cls, mean: Tensor, cholesky: Tensor) -> "FullGaussian":
+        """Of the inverse covariance: lower, [B, K, K]."""
+        identity = torch.eye(mean.shape[-1]).to(cholesky).expand_as(cholesky)
+        inverse: Tensor = torch.linalg.solve_triangular(cholesky, identity, upper=False)
+        return cls(mean, inverse.mT)
 
     @property
     def std(self) -> Tensor:

@@ -13,7 +13,9 @@ from synthetic import topic_documents
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch, drop_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
+from varitext.models.documents import log_linear
 from varitext.models.documents.axes import readable_axes
+from varitext.models.documents.log_linear import laplace_posterior
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.recipe import DocumentObjective
 
@@ -120,6 +122,27 @@ def test_bounds_lie_below_the_evidence(inference):
     assert (lower < evidence + 0.05).all()
     assert (lower < tighter + 0.05).all()
     torch.testing.assert_close(tighter, evidence, atol=0.3, rtol=0)
+
+
+def test_the_laplace_posterior_has_the_whole_curvature(monkeypatch):
+    monkeypatch.setattr(log_linear, "LARGEST_PRODUCTS", 9 * 7)  # seven words at a time
+    model, batch = network(inference="statistics"), batch_of(COUNTS[:5])
+    h = torch.randn(5, 3, dtype=torch.double)
+    found = laplace_posterior(model.decoder, h, batch)
+    for row in range(5):
+        one = batch_of(COUNTS[row : row + 1])
+        hessian = torch.autograd.functional.hessian(lambda at, one=one: log_joint(model, at[None], one).sum(), h[row])
+        torch.testing.assert_close(found.factor[row] @ found.factor[row].T, -hessian.inverse(), rtol=1e-4, atol=1e-6)
+
+
+def test_evaluation_with_the_whole_covariance_is_tighter_and_no_better_than_importance_weighting():
+    model = network(inference="statistics", refinement_steps=30).float().eval()
+    with torch.no_grad():  # two dimensions with nearly the same words: what one has the other need not have
+        model.decoder.weight[:, 1] = model.decoder.weight[:, 0] + 0.2 * model.decoder.weight[:, 1]
+    whole, diagonal = model.evaluate(COUNTS, 200, 0), model.evaluate_round(COUNTS, 200, 0)
+    assert diagonal.elbo.mean() + 0.3 < whole.elbo.mean() < whole.importance_weighted.mean()
+    with model.refining(False):  # what the inference network says, whoever evaluates it
+        np.testing.assert_array_equal(model.evaluate(COUNTS, 5, 0).elbo, model.evaluate_round(COUNTS, 5, 0).elbo)
 
 
 def test_turning_to_readable_axes_changes_no_probability():

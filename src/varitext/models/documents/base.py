@@ -70,6 +70,7 @@ class DocumentNetwork(nn.Module):
     word_log_frequencies: Tensor  # [V]   the unigram model
     axes: Tensor  # [K, K]   how users see h, with `free_axes`: see axes.py
     estimate_kind: EstimateKind = LOWER_BOUND
+    likelihood = "multinomial"  # p(X | h), as records and reports name it
     free_axes = True  # p(h) looks the same from every side, so its axes may be turned until one can read them
     rows_draw_alone = True  # false if the noise of one document depends on the others, so that processes cannot share
     refinement_steps = 0  # that q makes on the generative model in prediction, beyond what the inference network says
@@ -150,6 +151,10 @@ class DocumentNetwork(nn.Module):
         """
         return document_bounds(self, counts, samples, seed, self.device)
 
+    def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        """The same in training, to choose between its rounds: a looser bound will do if it takes less time."""
+        return self.evaluate(counts, samples, seed)
+
     # What users look at
 
     @property
@@ -183,6 +188,13 @@ class DocumentNetwork(nn.Module):
     def linear_decoder(self) -> nn.Linear | None:
         """The layer of softmax(h R + b), weight R^T and bias b, if words come from one."""
         return None
+
+    def word_logits(self, vectors: Tensor) -> Tensor:
+        """log p(w | h) of every word up to a constant, [B, V], at the vectors of documents on the model's own axes."""
+        if (decoder := self.linear_decoder()) is None:
+            raise NotImplementedError("a model without a linear decoder has word_logits of its own, or none")
+        logits: Tensor = decoder(vectors)
+        return logits
 
     @property
     def word_vectors(self) -> Tensor:

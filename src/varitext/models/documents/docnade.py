@@ -53,6 +53,7 @@ class DocNADE(DocumentNetwork):
     )
     free_axes = False
     rows_draw_alone = False
+    likelihood = "autoregressive"
     whole_counts = True
 
     def __init__(

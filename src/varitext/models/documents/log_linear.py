@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.latent import DiagonalGaussian
+from varitext.latent import DiagonalGaussian, FullGaussian
+from varitext.latent.full_gaussian import cholesky_of
 from varitext.layers.counts import sparse_times_dense
 
 ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
+LARGEST_PRODUCTS = 2**22  # numbers held at once: 16 MB
 
 
 class LogJoint(NamedTuple):
@@ -58,6 +60,26 @@ def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int
         here = LogJoint(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
         step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
     return here
+
+
+@torch.no_grad()
+def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullGaussian:
+    """The Gaussian around h with the whole curvature I + N Cov(R_w) there: dimensions that share words are correlated.
+
+    The second moments of word vectors are V K^2 numbers; a few of the words at a time keeps them small.
+    """
+    word_vectors, latent_dim = decoder.weight, h.shape[1]
+    probabilities = torch.softmax(decoder(h), 1)  # [B, V]
+    curvature = h.new_zeros(len(h), latent_dim * latent_dim)
+    some = max(1, LARGEST_PRODUCTS // latent_dim**2)
+    for start in range(0, len(word_vectors), some):
+        vectors = word_vectors[start : start + some]
+        products = (vectors[:, :, None] * vectors[:, None, :]).flatten(1)
+        curvature.addmm_(probabilities[:, start : start + some], products)
+    curvature = curvature.view(-1, latent_dim, latent_dim)
+    expected = probabilities @ word_vectors  # [B, K]
+    curvature.baddbmm_(expected[:, :, None], expected[:, None, :], alpha=-1).mul_(batch.lengths[:, None, None])
+    return FullGaussian.from_cholesky(h, cholesky_of(curvature))
 
 
 class _LogJointOf:

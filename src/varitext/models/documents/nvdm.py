@@ -17,6 +17,7 @@ the length. It has no weight of its own for any word, hence cannot learn rare wo
 
 In prediction the mean may be refined: a few steps of gradient ascent on the same formula, which is concave in h, each
 kept only where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
+Where the mean is refined, evaluation gives q the whole covariance of a Laplace approximation there (`log_linear.py`).
 
 With many words most of the work is the softmax over all of them. Training may then estimate its normaliser from some
 (`sampled_softmax.py`); evaluation always has the exact one.
@@ -27,17 +28,19 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import scipy.sparse
 import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.latent import DiagonalGaussian
+from varitext.latent import DiagonalGaussian, FullGaussian
 from varitext.layers.counts import CountEncoder, centred_log_length, multinomial_log_likelihood
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.sampled_softmax import sample_words, sampled_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
-from varitext.models.documents.log_linear import gradient_ascent, newton_step
+from varitext.models.documents.bounds import DocumentBounds, document_bounds
+from varitext.models.documents.log_linear import gradient_ascent, laplace_posterior, newton_step
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
@@ -106,6 +109,13 @@ class NVDM(DocumentNetwork):
             return sampled_log_likelihood(self.decoder, h, encoding.batch, sample_words(self.word_log_frequencies))
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
+    def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        model = _WithWholeCovariance(self) if self.refinement_steps else self
+        return document_bounds(model, counts, samples, seed, self.device)
+
+    def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
+        return document_bounds(self, counts, samples, seed, self.device)
+
     def word_log_probabilities(self, h: Tensor) -> Tensor:
         """log p(w | h) of every word: for completing documents."""
         return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
@@ -140,6 +150,17 @@ class NVDM(DocumentNetwork):
         if preset == "recommended":
             return _recommended_recipe(documents, words_per_document)
         return _paper_recipe() if preset == "paper" else _paper_network_recipe()
+
+
+class _WithWholeCovariance:
+    """The same model, whose q(h | X) is a Laplace approximation at the refined mean."""
+
+    def __init__(self, network: NVDM):
+        self.network = network
+        self.encode, self.prior, self.log_likelihood = network.encode, network.prior, network.log_likelihood
+
+    def posterior(self, encoding: Encoding) -> FullGaussian:
+        return laplace_posterior(self.network.decoder, self.network.posterior(encoding).mean, encoding.batch)
 
 
 def _paper_recipe() -> Recipe:

@@ -29,7 +29,7 @@ from varitext.layers.counts import centred_log_length
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.polya import Entries, GroupedCounts
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.polya_decoder import Curvature, GroupMoments, LogJoint, PolyaDecoder
+from varitext.models.documents.polya_decoder import GroupMoments, LogJoint, PolyaDecoder
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 from varitext.models.documents.word_groups import group_words
 
@@ -47,6 +47,7 @@ class Encoding(NamedTuple):
 class NVDMPolya(DocumentNetwork):
     """A variational auto-encoder of bags of words that knows bursts; each latent dimension is a topic."""
 
+    likelihood = "Polya (Dirichlet compound multinomial)"
     whole_counts = True
 
     def __init__(
@@ -103,8 +104,9 @@ class NVDMPolya(DocumentNetwork):
                 mean = self._step(here.h, here, curvature)
             mean = here.h
             curvature = decoder.curvature(here.group_weights, encoding.moments)
+        laplace = FullGaussian.from_cholesky(mean, curvature)
         stretch = correction.log_std.clamp(*STRETCH_RANGE).exp()[..., None]
-        return FullGaussian(mean, stretch * curvature.covariance_factor())
+        return laplace._replace(factor=stretch * laplace.factor)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
@@ -122,8 +124,8 @@ class NVDMPolya(DocumentNetwork):
         weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
         return words.sums(weighted[None], len(hidden))[0]  # [B]
 
-    def _step(self, h: Tensor, here: LogJoint, curvature: Curvature) -> Tensor:
-        step = curvature.newton_step(here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
+    def _step(self, h: Tensor, here: LogJoint, curvature: Tensor) -> Tensor:
+        step = torch.cholesky_solve(here.gradient[..., None], curvature)[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * step).clamp(*MEAN_RANGE)
 
     # What users and training look at
@@ -137,6 +139,9 @@ class NVDMPolya(DocumentNetwork):
 
     def linear_decoder(self) -> nn.Linear:
         return self.decoder.linear
+
+    def word_logits(self, vectors: Tensor) -> Tensor:
+        return self.word_log_probabilities(vectors)
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
         yield from self.encoder.parameters()

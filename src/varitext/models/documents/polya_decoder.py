@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
+from varitext.latent.full_gaussian import cholesky_of
 from varitext.layers.counts import centred_log_length, sparse_times_dense
 from varitext.layers.polya import (
     LOG_MASS_RANGE,
@@ -37,7 +38,6 @@ from varitext.layers.polya import (
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
 LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length: nothing is known of lengths beyond those seen
-JITTER = 1e-6  # of the trace, onto the diagonal: the rounding of very long documents
 
 
 class GroupMoments(NamedTuple):
@@ -60,21 +60,6 @@ class LogJoint(NamedTuple):
         better = self.value > other.value  # never where it is not a number
         rows = better[:, None]
         return LogJoint(*(torch.where(rows if a.dim() > 1 else better, a, b) for a, b in zip(self, other, strict=True)))
-
-
-class Curvature(NamedTuple):
-    """Of -log p(h, X), one matrix per document."""
-
-    cholesky: Tensor  # [B, K, K]   lower
-
-    def newton_step(self, gradient: Tensor) -> Tensor:
-        return torch.cholesky_solve(gradient[..., None], self.cholesky)[..., 0]  # [B, K]
-
-    def covariance_factor(self) -> Tensor:
-        """Upper, of the inverse."""
-        identity = torch.eye(self.cholesky.shape[-1]).to(self.cholesky).expand_as(self.cholesky)
-        inverse: Tensor = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
-        return inverse.mT  # [B, K, K]
 
 
 class PolyaDecoder(nn.Module):
@@ -168,14 +153,12 @@ class PolyaDecoder(nn.Module):
         )
 
     @torch.no_grad()
-    def curvature(self, group_weights: Tensor, moments: GroupMoments) -> Curvature:
+    def curvature(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
+        """Its lower Cholesky factor, [B, K, K]."""
         expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
         latent_dim, worth = expected.shape[1], group_weights.sum(1, keepdim=True).clamp(min=1e-12)
         found = (group_weights @ moments.squares).view(-1, latent_dim, latent_dim)
-        found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1)
-        diagonal = found.diagonal(dim1=1, dim2=2)
-        diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
-        return Curvature(torch.linalg.cholesky(found))
+        return cholesky_of(found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1))
 
     def _masses(self) -> Tensor:
         return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0

@@ -53,6 +53,7 @@ def document_facts(model: DocumentModel, corpus_name: str, source: Documents | N
         Fact("corpus", corpus_name),
         *fingerprint(source),
         Fact("model", f"{model.model}, {model.latent_dim} latent units, {len(model.vocabulary_.words):,} words"),
+        Fact("likelihood", model.network_.likelihood),
         Fact("fitted", f"on {model.n_training_documents_:,} documents in {seconds}, seed {model.seed}"),
         why_stopped(model.stopped_, "the held-out perplexity"),
     ]
