@@ -89,9 +89,9 @@ def measure(corpus: str, setting: Setting, seed: int, plan: Plan) -> dict[str, A
     record = model.perplexity_record(test, samples_of(plan)).as_dict()
     spent = {"fit_seconds": model.fit_seconds_, "evaluation_seconds": time.monotonic() - started}
     found = {name: record[name] for name in KEPT} | {"dev_perplexity": model.dev_perplexity_}
-    if getattr(model.network_, "refinement_steps", 0):  # the same weights, with q as the inference network has it
-        model.network_.refinement_steps = 0
-        found["unrefined"] = model.perplexity_record(test, samples_of(plan)).per_document_perplexity
+    if model.network_.refinement_steps:  # the same weights, with q as the inference network has it
+        with model.network_.refining(False):
+            found["unrefined"] = model.perplexity_record(test, samples_of(plan)).per_document_perplexity
     epochs = model.history_[-1]["epoch"] if model.history_ else 0
     return short(found | spent | {"epochs": epochs, "stopped": model.stopped_}) | hashes(corpus, plan)
 
