@@ -298,7 +298,7 @@ def test_table_of_the_record_agrees():
 
 def test_table_of_an_evaluation_of_answers_agrees():
     from varitext.answers.ranking import AnswerEvaluation
-    from varitext.evaluation.calibration import CalibrationRecord
+    from varitext.evaluation.calibration import CalibrationRecord, NoAnswerCalibration
     from varitext.evaluation.posterior_ranks import RankCalibration
     from varitext.evaluation.ranking import RankingRecord
 
@@ -306,7 +306,8 @@ def test_table_of_an_evaluation_of_answers_agrees():
     said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     records = (RankingRecord, CalibrationRecord, AnswerEvaluation)
     names = {field.name for record in records for field in dataclasses.fields(record) if field.compare}
-    printed = names - {"ranking", "calibration", "uncertainty"} | {"held_out", "model", *RankCalibration._fields}
+    inner = {*RankCalibration._fields, *NoAnswerCalibration._fields}
+    printed = names - {"ranking", "calibration", "uncertainty", "no_answer"} | {"held_out", "model", *inner}
     protocols = {name for name in PROTOCOLS if name in said}
     assert sorted(set(said) - protocols) == sorted(printed) and protocols | {"paper-qasent"} == set(PROTOCOLS)
 

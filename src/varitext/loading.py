@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from varitext.errors import InputError
+
 if TYPE_CHECKING:  # the command line imports this before anything heavy is loaded
     from varitext.answers.ranker import AnswerRanker
     from varitext.documents.model import DocumentModel
@@ -28,6 +30,19 @@ def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -
     """The ranker of answers in the folder; a model of documents is refused."""
     refused = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
     return _load(folder, _of_answers(), dict.fromkeys(_of_documents(), refused), threads, device)
+
+
+def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
+    """A ranker that needs no fit; models that do are refused."""
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.answers.untrained import ranks_untrained
+    from varitext.runtime.devices import check_device
+
+    check_device(device)
+    ranker = AnswerRanker(model, threads=threads, device=device)
+    if not ranks_untrained(ranker.settings):
+        raise InputError(f"{model} must be fitted before it ranks; minilm need not")
+    return ranker
 
 
 def _load(

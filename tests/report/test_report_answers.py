@@ -266,6 +266,17 @@ def test_models_without_a_latent_show_what_they_have(model, said, figures, tmp_p
     assert len(page.figures) == figures
 
 
+def test_a_latent_that_carries_nothing_is_not_drawn(ranker, test_part, tmp_path):
+    assert not ranker.latent_carries_ and all(one["active_units"] == 0 for one in ranker.history_)
+    write_answer_report(ranker, test_part, tmp_path / "silent.html")
+    page = Page((tmp_path / "silent.html").read_text())
+    assert "h carries nothing here" in page.text and "The bar under a word" not in page.text
+    ranker.history_[:] = [one | {"active_units": 1} for one in ranker.history_]
+    write_answer_report(ranker, test_part, tmp_path / "alive.html")
+    ranker.history_[:] = [one | {"active_units": 0} for one in ranker.history_]
+    assert "h carries nothing here" not in Page((tmp_path / "alive.html").read_text()).text
+
+
 def test_an_error_leaves_the_old_file(ranker, test_part, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("before")

@@ -114,6 +114,7 @@ def test_a_breakdown_is_the_models_own_shares(model):
 
 def test_all_figures_of_answers_with_hostile_text(tmp_path):
     ranker = test_report_answers.fit("nasm", hostile=True)
+    ranker.history_ = [one | {"active_units": 1} for one in ranker.history_]  # else there is nothing of h to draw
     asked = test_report_answers.questions(12, 2, "test", hostile=True)
     paths = save_answer_figures(ranker, asked, tmp_path)
     assert paths == [tmp_path / f"{name}.svg" for name in ANSWER_FIGURES]

@@ -27,7 +27,7 @@ from varitext.training.settings import TrainingSettings
 from varitext.training.trainer import Trainer
 
 COUNTS = topic_documents(40, 30, 3, 15)
-NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
+NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient and not entry.extra]
 DOCUMENT_NETWORKS = {name: entry.load() for name, entry in DOCUMENT_MODELS.items() if name != "lda"} | {
     "nvdm, statistics": partial(model_class("nvdm"), inference="statistics", refinement_steps=2),
     "docnade, tree": partial(model_class("docnade"), output="balanced"),

@@ -14,9 +14,9 @@ from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Prediction
 from varitext.corpora.question_answers import Question, QuestionAnswers
 from varitext.evaluation.posterior_ranks import (
-    DRAWS,
     RankIntervals,
     best_probability,
+    draws_for,
     intervals_of,
     rank_intervals,
     ranks_given,
@@ -57,9 +57,12 @@ def beliefs(joint: JointModel | None, prediction: Prediction, question_answers: 
 
 def _intervals(joint: JointModel, scores: np.ndarray, question_answers: QuestionAnswers) -> RankIntervals:
     drawn = []
-    for question, rows in zip(question_answers.questions, _rows(question_answers.groups), strict=True):
+    every = joint.label_distributions(scores, question_answers.groups)
+    for question, rows, labels_of in zip(
+        question_answers.questions, _rows(question_answers.groups), every, strict=True
+    ):
         generator = _draws_for(question)
-        labels = joint.sample(scores[rows], DRAWS, generator, answerable=True)
+        labels = labels_of.sample(draws_for(len(rows)), generator, answerable=True)
         drawn.append(intervals_of(ranks_given(scores[rows], labels, generator)))
     return _joined(drawn)
 

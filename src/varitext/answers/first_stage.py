@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor
@@ -93,7 +94,7 @@ class NetworkStage:
         self.architecture, self.overlap, self.device = architecture, overlap, device
 
     def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> Trainer:
-        if data.words.start is not None:
+        if data.words.start is not None and not self.model.reads_states:
             self.model.word_vectors.start_from(torch.from_numpy(data.words.start))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
@@ -130,7 +131,18 @@ class NetworkStage:
         """What the network reads beside the words' numbers."""
         names, overlap = self.model.pair_columns, self.overlap
         columns = overlap.features(question_answers).only(names).values if names else None
-        return PairInputs(columns, word_features(question_answers, overlap) if self.model.reads_word_features else None)
+        words = word_features(question_answers, overlap) if self.model.reads_word_features else None
+        return PairInputs(columns, words, *(_states(question_answers) if self.model.reads_states else ()))
+
+
+def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Of the words of every question and of every pair's answer."""
+    from varitext.models.answers.pretrained import pretrained
+
+    asked = [question.words for question in question_answers.questions]
+    said = [one.words for question in question_answers.questions for one in question.candidates]
+    found = pretrained().states([*asked, *said])
+    return found[: len(asked)], found[len(asked) :]
 
 
 class ScorerStage:

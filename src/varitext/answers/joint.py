@@ -86,19 +86,43 @@ class JointModel:
         self, scores: np.ndarray, draws: int, generator: np.random.Generator, answerable: bool = False
     ) -> np.ndarray:
         """Labels of one question's candidates, drawn together, [draws, n]; of those with a right answer if asked."""
-        nothing = np.zeros(len(scores), np.int8)
-        part = _parts(torch.tensor(self.parameters, dtype=torch.float64), _side_by_side(scores, nothing, nothing))
-        main = torch.cat([part.log_main[0], part.log_none]).exp().numpy()
-        if answerable:
-            main[-1] = 0.0
+        (found,) = self.label_distributions(scores, np.zeros(len(scores), np.int64))
+        return found.sample(draws, generator, answerable)
+
+    def label_distributions(self, scores: np.ndarray, question_of: np.ndarray) -> "list[LabelDistribution]":
+        """One for each question, in the order of their numbers; candidates in the order given."""
+        order = np.argsort(question_of, kind="stable")
+        questions = _side_by_side(scores[order], np.zeros(len(scores), np.int8), question_of[order])
+        part = _parts(torch.tensor(self.parameters, dtype=torch.float64), questions)
+        main, none = part.log_main.exp().numpy(), part.log_none.exp().numpy()
+        kind, also = part.log_kind.exp().numpy(), part.also.sigmoid().numpy()
+        sizes = questions.real.sum(1).tolist()
+        return [
+            LabelDistribution(main[row, :size], float(none[row]), kind, also[:, row, :size])
+            for row, size in enumerate(sizes)
+        ]
+
+
+class LabelDistribution(NamedTuple):
+    """P(y) of one question's candidates, in its parts."""
+
+    main: np.ndarray  # [n] P(m = i)
+    none: float
+    kind: np.ndarray  # [C]
+    also: np.ndarray  # [C, n] that a candidate is right beside the main answer
+
+    def sample(self, draws: int, generator: np.random.Generator, answerable: bool = False) -> np.ndarray:
+        """[draws, n]"""
+        main = np.append(self.main, 0.0 if answerable else self.none)
         if not main.any():  # every candidate is hopeless, and one is right
             main[:-1] = 1.0
-        chosen = generator.choice(len(main), draws, p=main / main.sum())
-        kinds = generator.choice(KINDS, draws, p=part.log_kind.exp().numpy())
-        labels = generator.random((draws, len(scores))) < part.also[:, 0].sigmoid().numpy()[kinds]
-        labels[chosen == len(scores)] = False
-        answered = np.flatnonzero(chosen < len(scores))
-        labels[answered, chosen[answered]] = True
+        cumulative = np.cumsum(main)
+        chosen = np.searchsorted(cumulative, generator.random(draws) * cumulative[-1], side="right")
+        kinds = (generator.random(draws) > self.kind[0]).astype(np.int64)
+        labels: np.ndarray = generator.random((draws, len(self.main))) < self.also[kinds]
+        without = chosen >= len(self.main)
+        labels[without] = False
+        labels[np.flatnonzero(~without), chosen[~without]] = True
         return labels.astype(np.int8)
 
 

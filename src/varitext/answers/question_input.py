@@ -1,13 +1,20 @@
 """What goes into a ranking: a question and its candidates, as texts, become a corpus of one question."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from varitext.batches.pairs import reading_form
+from varitext.corpora.own_questions import from_table
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
+from varitext.corpora.question_columns import QuestionColumns
 from varitext.errors import InputError
+from varitext.models.answers.features.overlap import is_word
 from varitext.text import Vocabulary
+
+QuestionSource = QuestionAnswers | Iterable[tuple[str, Sequence[str]]] | Any
+"""Also a DataFrame, for which pandas is not needed here."""
 
 
 def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int | None] | None) -> QuestionAnswers:
@@ -24,6 +31,27 @@ def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int 
     return QuestionAnswers("question", "all", (), (Question("0", question_words, question, listed),))
 
 
+def as_questions(given: "QuestionSource", columns: QuestionColumns, labelled: bool = False) -> QuestionAnswers:
+    """A corpus as it is; the rows of a DataFrame; or pairs of a question and its candidates."""
+    if isinstance(given, QuestionAnswers):
+        return given
+    if hasattr(given, "to_dict"):
+        return from_table(given, columns, labelled)
+    if labelled or isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InputError("questions are a corpus (load_questions) or a DataFrame with a row for every candidate")
+    listed = [as_corpus(*_question_and_candidates(one), None).questions[0] for one in given]
+    numbered = (one._replace(id=str(number)) for number, one in enumerate(listed))
+    return QuestionAnswers("questions", "all", (), tuple(numbered))
+
+
+def _question_and_candidates(one: Any) -> tuple[str, Sequence[str]]:
+    try:
+        question, candidates = one
+    except (TypeError, ValueError):
+        raise InputError("each of many questions is a pair: its text and a list of candidates") from None
+    return question, candidates
+
+
 def _check_candidates(candidates: Sequence[str]) -> None:
     if isinstance(candidates, str) or not all(isinstance(one, str) for one in candidates):
         raise InputError("candidates are a list of texts")
@@ -38,30 +66,33 @@ def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None
         raise InputError("positions count from 0: none is negative")
 
 
-def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabulary) -> None:
-    """The question has a word of the vocabulary, and at least one of its `candidates` is known, [P]."""
+def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabulary | None) -> None:
+    """The question has a word of the vocabulary, and at least one of its `candidates` is known, [P].
+
+    Without a vocabulary every word is known, here and below.
+    """
     if not _has_known_word(question.words, vocabulary):
         raise InputError("the question has no word that the model knows; the training questions had none of them")
     if not candidates.any():
         raise InputError("no candidate has a word that the model knows")
 
 
-def known_candidates(question_answers: QuestionAnswers, vocabulary: Vocabulary, shared_words: bool) -> np.ndarray:
+def known_candidates(
+    question_answers: QuestionAnswers, vocabulary: Vocabulary | None, shared_words: bool
+) -> np.ndarray:
     """Whether there is anything to rank each candidate by, [P]: a word of the vocabulary.
 
     Where `shared_words` are counted, a word of its question will do. Punctuation is no word.
     """
     known = []
     for question in question_answers.questions:
-        asked = {word.lower() for word in question.words if _is_word(word)} if shared_words else set()
+        asked = {word.lower() for word in question.words if is_word(word)} if shared_words else set()
         for one in question.candidates:
             known.append(_has_known_word(one.words, vocabulary) or any(word.lower() in asked for word in one.words))
     return np.array(known, bool)
 
 
-def _has_known_word(words: Sequence[str], vocabulary: Vocabulary) -> bool:
-    return any(_is_word(word) and reading_form(word) in vocabulary.index for word in words)
-
-
-def _is_word(word: str) -> bool:
-    return any(map(str.isalnum, word))
+def _has_known_word(words: Sequence[str], vocabulary: Vocabulary | None) -> bool:
+    if vocabulary is None:
+        return any(map(is_word, words))
+    return any(is_word(word) and reading_form(word) in vocabulary.index for word in words)

@@ -12,21 +12,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from varitext.answers.beliefs import Beliefs, beliefs
 from varitext.answers.calibration import Calibration
+from varitext.answers.candidate_index import CandidateIndex
 from varitext.answers.derived_settings import check_settings, joined_columns
 from varitext.answers.first_stage import FirstStage
 from varitext.answers.fitting import Learned, fit_stages, training_threads
 from varitext.answers.floors import DevComparison
 from varitext.answers.folder import KIND, restore, save
 from varitext.answers.joint_picture import JointPicture
+from varitext.answers.many import rankings_of
 from varitext.answers.prediction import Prediction
-from varitext.answers.question_input import as_corpus, check_known, known_candidates
+from varitext.answers.question_input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked, ranking_of
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
+from varitext.answers.untrained import ranks_untrained, untrained
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 from varitext.models.answers.network import AnswerNetwork
@@ -149,20 +153,24 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     def fit(
         self,
-        question_answers: QuestionAnswers,
-        dev: QuestionAnswers | None = None,
+        question_answers: QuestionSource,
+        dev: QuestionSource | None = None,
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
+        columns: QuestionColumns = USUAL_COLUMNS,
     ) -> "AnswerRanker":
-        """Learn from questions. `dev` questions choose when to stop; without them a share of the others is held out.
+        """Learn from questions: a corpus, or a DataFrame with a row for every candidate and the `columns` named.
+
+        `dev` questions choose when to stop; without them a share of the others is held out.
 
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept. It ranks
         without counts and position if it was cut short before these were learned.
         """
         settings, run = self.settings, TrainingRun(progress, checkpoint, resume)
         check_settings(settings)
-        data = training_data(settings, question_answers, dev)
+        train = as_questions(question_answers, columns, labelled=True)
+        data = training_data(settings, train, None if dev is None else as_questions(dev, columns, labelled=True))
         with training_threads(settings):
             fit_stages(settings, data, run, self._take_over)
         return self
@@ -200,10 +208,15 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return arranged.given_order(self._predict(arranged.question_answers, samples).sampled)
 
     def evaluate(
-        self, question_answers: QuestionAnswers, protocol: str = "answerable", samples: int | None = None
+        self,
+        question_answers: QuestionSource,
+        protocol: str = "answerable",
+        samples: int | None = None,
+        columns: QuestionColumns = USUAL_COLUMNS,
     ) -> AnswerEvaluation:
         """MAP and MRR of the questions that the protocol counts, the calibration of the same pairs and of rankings."""
-        question_answers = arrange(question_answers).question_answers  # sums, too, depend on the order of their terms
+        given = as_questions(question_answers, columns, labelled=True)
+        question_answers = arrange(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
         believed = self._believed(found, question_answers)
         return answer_evaluation(question_answers, found, believed, protocol, self.seed)
@@ -229,14 +242,57 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         `abstention_threshold` has those that dev questions chose. Sentences longer than 250 words are cut there, with
         a warning. Candidates without a known word come last.
         """
-        check_is_fitted(self)
+        self._check_ready()
         self._check_abstain(abstain)
         arranged = arrange(as_corpus(question, candidates, positions))
         known = self._known(arranged.question_answers)
-        check_known(arranged.question_answers.questions[0], known, self.vocabulary_)
+        check_known(arranged.question_answers.questions[0], known, self._known_words)
         found = self._predict(arranged.question_answers, samples, attention=True)
         believed = self._believed(found, arranged.question_answers)
         return ranking_of(question, ranked(arranged, found, believed, known), believed, len(found.sampled), abstain)
+
+    def rank_many(
+        self,
+        questions: QuestionSource,
+        samples: int | None = None,
+        abstain: float | None = None,
+        attention: bool = False,
+        columns: QuestionColumns = USUAL_COLUMNS,
+    ) -> list[Ranking]:
+        """A ranking for each of many questions, in their order: as `rank` gives it, and many times as fast.
+
+        They are a corpus, a DataFrame with a row for every candidate, whose `columns` may have names of their own, or
+        pairs of a question and its candidates. Labels are not needed. A question of which the model knows no candidate
+        is ranked, too, with nothing to go by: all its candidates have probability 0.
+        """
+        self._check_ready()
+        self._check_abstain(abstain)
+        arranged = arrange(as_questions(questions, columns))
+        known = self._known(arranged.question_answers)
+        found = self._predict(arranged.question_answers, samples, attention)
+        believed = self._believed(found, arranged.question_answers)
+        return rankings_of(arranged, found, believed, known, abstain)
+
+    def search(
+        self,
+        question: str,
+        index: CandidateIndex,
+        looked_at: int = 100,
+        samples: int | None = None,
+        abstain: float | None = None,
+    ) -> Ranking:
+        """The sentences of an indexed corpus, best first: of as many as are `looked_at`, which BM25 finds.
+
+        A candidate's `place` is that in the corpus. An `InputError` if no sentence shares a word with the question.
+        """
+        if looked_at < 1:
+            raise InputError(f"looked_at must be at least 1, not {looked_at}")
+        found = index.search(question, looked_at).tolist()
+        if not found:
+            raise InputError("no sentence of the corpus has a word of the question")
+        ranking = self.rank(question, [index.texts[place] for place in found], samples, abstain=abstain)
+        placed = (dataclasses.replace(one, place=found[one.place]) for one in ranking.candidates)
+        return dataclasses.replace(ranking, candidates=tuple(placed))
 
     def abstention_threshold(self, precision: float) -> float:
         """What `abstain` must be so that the first candidate is right in this share of answered dev questions."""
@@ -264,8 +320,17 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return self.overlap_.vocabulary
 
     @property
+    def latent_carries_(self) -> bool:
+        """Whether h tells anything: some unit has a KL of 0.01 nats on dev pairs, in the round that was kept."""
+        if not self.network_.has_latent:
+            return False
+        kept = [record for record in self.history_ if record.get("dev_map") == self.dev_map_] or self.history_[-1:]
+        return any(record.get("active_units", 1) > 0 for record in kept)
+
+    @property
     def reads_positions_(self) -> bool:
         """Whether the place of a candidate in its document counts."""
+        self._check_ready()
         columns = () if self.combination_ is None else self.combination_.columns
         return self.network_.reads_positions or PLACE[0] in columns
 
@@ -274,6 +339,8 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
+        if self.stopped_ == "untrained":
+            raise InputError(f"{self.model} was not fitted: there is nothing to keep")
         save(self.settings, self._learned(), Path(folder), overwrite)
 
     @classmethod
@@ -297,13 +364,19 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     # Inside
 
+    def _check_ready(self) -> None:
+        """It was fitted, or is of a kind that ranks without."""
+        if not hasattr(self, "first_stage_") and ranks_untrained(self.settings):
+            self._take_over(untrained(self.settings))
+        check_is_fitted(self)
+
     def _take_over(self, learned: Learned) -> None:
         for name, value in vars(learned).items():
             setattr(self, f"{name}_", value)
 
     def _predict(self, question_answers: QuestionAnswers, samples: int | None, attention: bool = False) -> Prediction:
         """What both stages say of arranged questions."""
-        check_is_fitted(self)
+        self._check_ready()
         if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
         with running_on(self.threads):
@@ -326,4 +399,9 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """Whether each candidate has a word that counts, [P]."""
         columns = () if self.combination_ is None else self.combination_.columns
         shared = self.network_.counts_shared_words or not set(COUNTS).isdisjoint(columns)
-        return known_candidates(question_answers, self.vocabulary_, shared)
+        return known_candidates(question_answers, self._known_words, shared)
+
+    @property
+    def _known_words(self) -> Vocabulary | None:
+        """None: a pretrained encoder knows every word."""
+        return None if self.network_.reads_states else self.vocabulary_

@@ -13,7 +13,7 @@ from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.vocabulary import AnswerWords, learn_words
+from varitext.models.answers.vocabulary import RANDOM, AnswerWords, learn_words
 from varitext.runtime.randomness import stream
 
 MOST_LEFT_OUT = 1500  # questions: more would tell no more, and take longer
@@ -50,7 +50,10 @@ def training_data(
 def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
     """The same for questions that are divided and chosen already."""
     unseen = 0 if settings.tune_word_vectors else settings.unseen_words  # among tuned ones they would be out of place
-    words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
+    if model_class(settings.model).reads_states:  # every word is known to the encoder
+        words = learn_words(train, RANDOM, None, settings.seed)
+    else:
+        words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
     return TrainingData(train, dev, words, Overlap.learn(train, words.vocabulary), epochs_for(settings, train))
 
 

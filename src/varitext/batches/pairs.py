@@ -7,6 +7,7 @@ has. Word numbers: 0 is padding, 1 any word that the vocabulary does not have, a
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,8 @@ class PairInputs(NamedTuple):
 
     columns: np.ndarray | None = None  # [pairs, F]
     words: list[PairWordFeatures] | None = None  # of each pair
+    question_states: list[np.ndarray] | None = None  # [T, H] of each question's words, by a pretrained encoder
+    answer_states: list[np.ndarray] | None = None  # and of each pair's answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class PairBatch:
     features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
     question_words: Tensor | None = None  # [n, F] features of the words of each pair's question, one after another
     answer_words: Tensor | None = None  # [m, F] and of its answer
+    question_states: Tensor | None = None  # [n, H] states of the questions' words, one after another
+    answer_states: Tensor | None = None  # [m, H] and of the answers'
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -64,6 +69,8 @@ class PairBatch:
             features=_moved(self.features, device),
             question_words=_moved(self.question_words, device),
             answer_words=_moved(self.answer_words, device),
+            question_states=_moved(self.question_states, device),
+            answer_states=_moved(self.answer_states, device),
         )
 
 
@@ -131,6 +138,7 @@ class PairBatches:
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
             **self._inputs(np.concatenate([self.first_pair[place] + rows for place, rows in pairs])),
+            **self._states(chosen, np.concatenate([self.first_pair[place] + rows for place, rows in pairs])),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
@@ -145,7 +153,7 @@ class PairBatches:
 
     def _inputs(self, pairs: np.ndarray) -> dict[str, Tensor]:
         """Of the pairs at these places of the corpus."""
-        columns, words = self.inputs
+        columns, words = self.inputs[:2]
         found = {}
         if columns is not None:
             found["features"] = columns[pairs].astype(np.float32)
@@ -153,6 +161,16 @@ class PairBatches:
             found["question_words"] = np.concatenate([words[pair].question for pair in pairs])
             found["answer_words"] = np.concatenate([words[pair].answer for pair in pairs])
         return {name: torch.from_numpy(values) for name, values in found.items()}
+
+    def _states(self, questions: Sequence[int] | np.ndarray, pairs: np.ndarray) -> dict[str, Tensor]:
+        of_questions, of_answers = self.inputs.question_states, self.inputs.answer_states
+        if of_questions is None or of_answers is None:
+            return {}
+        found = {
+            "question_states": np.concatenate([of_questions[place] for place in questions]),
+            "answer_states": np.concatenate([of_answers[pair] for pair in pairs]),
+        }
+        return {name: torch.from_numpy(values.astype(np.float32)) for name, values in found.items()}
 
     def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
         """Wrong answers that were drawn stand for those that were not: the loss stays that of all pairs on average."""
@@ -168,6 +186,7 @@ def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
     return np.array([index.get(reading_form(word), missing) for word in words], np.int64) + FIRST_WORD  # [T]
 
 
+@lru_cache(200_000)
 def reading_form(word: str) -> str:
     """A word as models of sentences read it: in lower case, with 0 for every digit.
 

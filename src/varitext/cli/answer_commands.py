@@ -1,74 +1,15 @@
-"""Commands for rankers of answers: rank candidates, and compare two rankers."""
+"""`varitext compare`: two rankers on the same questions."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from varitext.cli.answer_input import questions_for, read_candidates
-from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, Samples, TextColumn, Threads
-from varitext.cli.printing import print_comparison, print_json, print_ranking
+from varitext.cli.answer_input import questions_for
+from varitext.cli.options import AsJson, DataDir, Device, Part, Protocol, Samples, Threads
+from varitext.cli.printing import print_comparison, print_json
 from varitext.errors import InputError
 from varitext.loading import load_ranker
-
-SHOWN = 10  # candidates, unless more are asked for
-
-
-def rank(
-    folder: ModelFolder,
-    question: Annotated[str, typer.Option(metavar="TEXT", help="The question.")],
-    candidates: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE", help="Sentences: .txt, one a line; .jsonl, .csv or .parquet; - for standard input."
-        ),
-    ],
-    n: Annotated[
-        int | None, typer.Option("-n", min=1, metavar="N", help="Only the best N; else 10, with --json all.")
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=10_000, metavar="N", help="Rankings to draw; else as fitted, 20. More give finer probabilities."
-        ),
-    ] = None,
-    unordered: Annotated[
-        bool,
-        typer.Option("--unordered", help="The candidates are not the sentences of one document, in their order."),
-    ] = False,
-    abstain_below: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, metavar="P", help="Give no answer if the first is right with less than this."),
-    ] = None,
-    threads: Threads = None,
-    device: Device = "cpu",
-    text_column: TextColumn = None,
-    as_json: AsJson = False,
-) -> None:
-    """Rank candidate sentences for a question.
-
-    For each candidate: its rank; the probability that it is a right answer; the probability that it is the
-    best; the ranks that hold it in 90 % of the draws; the words with most attention, with their spread. A draw is of
-    the latent h first and then, by its probabilities, of which answers are right.
-
-    A model fitted with --position takes the first line or row for the first sentence of a document, the second for the
-    second, and so on: early sentences are right more often. If yours come from elsewhere, as from a search, say
-    --unordered: then places are unknown and count for nothing. Other models do not look at the order.
-
-    \b
-    Examples:
-      varitext rank models/answers --question "who wrote Ulysses?" --candidates sentences.txt
-      grep Joyce notes.txt | varitext rank models/answers --question "who wrote Ulysses?" --candidates - --unordered
-      varitext rank models/answers --question "who wrote Ulysses?" --candidates rows.csv --text-column sentence --json
-    """
-    ranker = load_ranker(folder, threads, device)
-    texts = read_candidates(candidates, text_column)
-    positions = range(len(texts)) if ranker.reads_positions_ and not unordered else None
-    ranking = ranker.rank(question, texts, samples, positions, abstain_below)
-    if as_json:
-        record = ranking.as_dict()
-        return print_json(record | {"candidates": record["candidates"][:n], "model": str(folder)})
-    print_ranking(ranking, n or SHOWN)
 
 
 def compare(

@@ -9,33 +9,43 @@ from varitext.errors import InputError
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
-    from varitext.corpora import QuestionAnswers
+    from varitext.corpora import QuestionAnswers, QuestionColumns
     from varitext.corpora.word_vectors import WordVectors
 
 DEV = "dev"
 
 
 def training_questions(
-    corpus: str, part: str, data_dir: Path | None
+    corpus: str, part: str, data_dir: Path | None, columns: "QuestionColumns"
 ) -> tuple["QuestionAnswers", "QuestionAnswers | None"]:
     """The questions to learn from, and the corpus's own dev questions if it has any."""
     from varitext.corpora import load_questions, question_parts
 
-    train = load_questions(corpus, part, data_dir)
+    train = load_questions(corpus, part, data_dir, columns)
     has_dev = DEV in question_parts(corpus) and part != DEV
-    return train, load_questions(corpus, DEV, data_dir) if has_dev else None
+    return train, load_questions(corpus, DEV, data_dir, columns) if has_dev else None
 
 
 def questions_for(
-    ranker: "AnswerRanker", corpus: str | None, part: str | None, data_dir: Path | None, how_to_name: str
+    ranker: "AnswerRanker",
+    corpus: str | None,
+    part: str | None,
+    data_dir: Path | None,
+    how_to_name: str,
+    columns: "QuestionColumns | None" = None,
 ) -> "QuestionAnswers":
-    """The questions named, or a part of the corpus that the model was fitted on: its test part if none is asked for."""
-    from varitext.corpora import load_questions, question_parts
+    """The questions named, or a part of the corpus that the model was fitted on: its test part if none is asked for.
+
+    The columns are those of the fit where none are named.
+    """
+    from varitext.corpora import CORPORA, QuestionColumns, load_questions, question_parts
 
     if corpus is None:
         corpus = own_questions(ranker, part, question_parts, how_to_name)
+    if not (columns and columns.as_dict()):
+        columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.corpus_ or {})
     whole = question_parts(corpus) == ("all",)
-    return load_questions(corpus, part or ("all" if whole else "test"), data_dir)
+    return load_questions(corpus, part or ("all" if whole else "test"), data_dir, columns)
 
 
 def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | str | None":

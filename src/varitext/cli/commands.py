@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import varitext
-from varitext.cli.answer_commands import compare, rank
+from varitext.cli.answer_commands import compare
 from varitext.cli.benchmarking import benchmark
 from varitext.cli.document_commands import demo, similar, transform
 from varitext.cli.evaluating import evaluate
@@ -18,6 +18,7 @@ from varitext.cli.fitting import fit
 from varitext.cli.options import AsJson, DataDir
 from varitext.cli.preparing import prepare
 from varitext.cli.printing import print_corpus, print_json
+from varitext.cli.ranking import rank
 from varitext.cli.reporting import figures, report
 from varitext.cli.reproducing import reproduce
 from varitext.cli.serving import serve

@@ -9,7 +9,7 @@ from varitext.errors import InputError
 from varitext.records import DATA, Option, setting
 
 if TYPE_CHECKING:  # none of this is loaded before it is needed
-    from varitext.corpora import Columns
+    from varitext.corpora import Columns, QuestionColumns
     from varitext.text import TokenRules, VocabularyRules
 
 
@@ -82,6 +82,26 @@ class DataSettings:
         }
         values = {name: value for name, value in typed.items() if value is not None}
         return VocabularyRules(**values) if values else None
+
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """The same for a table of questions."""
+
+    question_column: str | None = setting(None, Option("Column of the question; else 'question'.", DATA, "NAME"))
+    answer_column: str | None = setting(None, Option("Column of the answer; else 'answer'.", DATA, "NAME"))
+    label_column: str | None = setting(None, Option("Column of right (1) or wrong (0); else 'label'.", DATA, "NAME"))
+    id_column: str | None = setting(
+        None, Option("Column that names each question; else 'question_id', or its text.", DATA, "NAME")
+    )
+    right_from: float | None = setting(
+        None, Option("Labels are grades: answers of this grade or higher are right.", DATA, "GRADE")
+    )
+
+    def columns(self) -> "QuestionColumns":
+        from varitext.corpora import QuestionColumns
+
+        return QuestionColumns(**vars(self))
 
 
 OF_COLUMNS = ("text_column", "id_column", "label_column", "date_column", "encoding")

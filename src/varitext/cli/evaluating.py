@@ -1,14 +1,30 @@
 """`varitext evaluate`: the perplexity of a model of documents, the ranking and calibration of one of answers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from varitext.cli.answer_input import questions_for
 from varitext.cli.checks import check_new_file, refuse_options
+from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.inputs import documents_for, training_documents
-from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, Protocol, Samples, TextColumn, Threads
+from varitext.cli.options import (
+    AnswerColumn,
+    AsJson,
+    DataDir,
+    Device,
+    IdColumn,
+    LabelColumn,
+    ModelFolder,
+    Part,
+    Protocol,
+    QuestionColumn,
+    RightFrom,
+    Samples,
+    TextColumn,
+    Threads,
+)
 from varitext.cli.printing import (
     print_answer_evaluation,
     print_document_evaluation,
@@ -45,6 +61,11 @@ def evaluate(
         typer.Option("--full", help="Documents: also topics, retrieval, classification and completion."),
     ] = False,
     protocol: Protocol = None,
+    question_column: QuestionColumn = None,
+    answer_column: AnswerColumn = None,
+    label_column: LabelColumn = None,
+    id_column: IdColumn = None,
+    right_from: RightFrom = None,
     run: RunFile = None,
     qrels: QrelsFile = None,
     data_dir: DataDir = None,
@@ -62,11 +83,8 @@ def evaluate(
     error of the same pairs; how often the top answer is wrong, among all questions and among the surer half. TREC files
     hold the questions that count, so that trec_eval finds the same MAP where scores are distinct.
 
-    With --json also the hash of the files.
-
     \b
     Examples:
-      varitext evaluate models/news
       varitext evaluate models/news --full
       varitext evaluate models/mine unseen.csv --text-column body --json
       varitext evaluate models/answers
@@ -76,18 +94,16 @@ def evaluate(
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
+    columns = QuestionSettings(question_column, answer_column, label_column, id_column, right_from)
     model = load_any(folder, threads, device)
-    how_to_name = f"varitext evaluate {folder} FILE"
     if isinstance(model, DocumentModel):
-        refuse_options({"protocol": protocol, "run": run, "qrels": qrels}, f"{folder} holds a model of documents")
-        documents = documents_for(model, corpus, part, data_dir, text_column, how_to_name)
-        if full:
-            train = training_documents(model, corpus, documents, data_dir, text_column, how_to_name)
-            return _evaluate_fully(model, train, documents, samples, folder, as_json)
-        repeated = _repeated_documents(model, corpus, documents, data_dir, text_column)
-        return _evaluate_documents(model, documents, samples, folder, repeated, as_json)
+        of_answers = {"protocol": protocol, "run": run, "qrels": qrels} | vars(columns)
+        refuse_options(of_answers, f"{folder} holds a model of documents")
+        source = _Source(corpus, part, data_dir, text_column, f"varitext evaluate {folder} FILE")
+        return (_evaluate_fully if full else _evaluate_documents)(model, source, samples, folder, as_json)
     refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
-    questions = questions_for(model, corpus, part, data_dir, how_to_name)
+    how_to_name = f"varitext evaluate {folder} FILE"
+    questions = questions_for(model, corpus, part, data_dir, how_to_name, columns.columns())
     protocol = protocol or _default_protocol(questions)
     _evaluate_answers(model, questions, protocol, samples, folder, as_json)
     _write_trec_files(model, questions, protocol, samples, run, qrels)
@@ -99,14 +115,24 @@ def _default_protocol(questions: "QuestionAnswers") -> str:
     return default_protocol(questions.name)
 
 
+class _Source(NamedTuple):
+    """The documents to evaluate on, as they were typed."""
+
+    corpus: str | None
+    part: str | None
+    data_dir: Path | None
+    text_column: str | None
+    how_to_name: str
+
+    def documents(self, model: "DocumentModel") -> "Documents":
+        return documents_for(model, *self)
+
+
 def _evaluate_documents(
-    model: "DocumentModel",
-    documents: "Documents",
-    samples: int | None,
-    folder: Path,
-    repeated: int | None,
-    as_json: bool,
+    model: "DocumentModel", given: _Source, samples: int | None, folder: Path, as_json: bool
 ) -> None:
+    documents = given.documents(model)
+    repeated = _repeated_documents(model, given.corpus, documents, given.data_dir, given.text_column)
     record = model.perplexity_record(documents) if samples is None else model.perplexity_record(documents, samples)
     source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
     held_out = _is_held_out(model, documents)
@@ -145,13 +171,13 @@ def _repeated_documents(
     return count_repeats(without_empty(model.count(documents)), without_empty(model.count(train)))
 
 
-def _evaluate_fully(
-    model: "DocumentModel", train: "Documents", test: "Documents", samples: int | None, folder: Path, as_json: bool
-) -> None:
+def _evaluate_fully(model: "DocumentModel", given: _Source, samples: int | None, folder: Path, as_json: bool) -> None:
     from varitext.documents.evaluation import evaluate_documents
     from varitext.documents.model import PREDICTION_SAMPLES
     from varitext.runtime.threads import running_on
 
+    test, columns = given.documents(model), (given.data_dir, given.text_column)
+    train = training_documents(model, given.corpus, test, *columns, given.how_to_name)
     with running_on(model.threads):
         found = evaluate_documents(model, train, test, samples=samples or PREDICTION_SAMPLES)
     if as_json:

@@ -6,6 +6,7 @@ from typing import Any
 
 from varitext.answers.settings import AnswerSettings
 from varitext.cli.checks import refuse_options
+from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.fit_jobs import FitRequest
 from varitext.cli.fit_options import OF_ANSWERS, OF_DOCUMENTS
 from varitext.cli.printing import say
@@ -15,6 +16,7 @@ from varitext.loading import load_any
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.documents import DOCUMENT_MODELS, check_preset
 from varitext.models.registry import check_name
+from varitext.records import record_from_options
 
 ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
 ON_RAY = ("ray_workers", "ray_address")
@@ -32,7 +34,8 @@ def default_model(corpus: str, typed: dict[str, Any]) -> str:
     from varitext.corpora import holds_questions
 
     try:
-        of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus)
+        columns = record_from_options(QuestionSettings, typed).columns()
+        of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus, columns)
     except InputError:
         of_questions = False
     return AnswerSettings.model if of_questions else DocumentSettings.model

@@ -6,7 +6,7 @@ from typing import Any
 
 from varitext.answers.settings import AnswerSettings
 from varitext.cli.answer_input import training_questions, vector_source
-from varitext.cli.data_settings import DataSettings
+from varitext.cli.data_settings import DataSettings, QuestionSettings
 from varitext.cli.inputs import load_documents
 from varitext.cli.running_fit import FitJob, answers_learned, documents_learned
 from varitext.documents.settings import DocumentSettings
@@ -55,7 +55,8 @@ def document_job(request: FitRequest) -> FitJob:
 def answer_job(request: FitRequest) -> FitJob:
     from varitext.answers.ranker import AnswerRanker
 
-    train, dev = training_questions(request.corpus, request.part, request.data_dir)
+    columns = record_from_options(QuestionSettings, request.typed).columns()
+    train, dev = training_questions(request.corpus, request.part, request.data_dir, columns)
     settings = record_from_options(AnswerSettings, request.typed)
     vectors = vector_source(request.typed.get("vectors"), request.data_dir)
     settings = replace(settings, model=request.model, vectors=vectors)
@@ -64,7 +65,7 @@ def answer_job(request: FitRequest) -> FitJob:
         ranker,
         lambda run: ranker.fit(train, dev, run.progress, run.checkpoint, run.resume),
         lambda: answers_learned(ranker),
-        typed_corpus={"name": request.corpus},
+        typed_corpus={"name": request.corpus} | columns.as_dict(),
         unit="pair",
         has_latent=ANSWER_MODELS[request.model].has_latent,
     )

@@ -16,14 +16,14 @@ import typer
 from typer.core import TyperCommand
 
 from varitext.answers.settings import AnswerSettings
-from varitext.cli.data_settings import DataSettings
+from varitext.cli.data_settings import DataSettings, QuestionSettings
 from varitext.documents.settings import DocumentSettings
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import DATA, GROUPS, MODEL, TRAINING, WHERE_IT_RUNS, Option, options_of
 
 OF_DOCUMENTS = options_of(DataSettings) | options_of(DocumentSettings)
-OF_ANSWERS = options_of(AnswerSettings)
+OF_ANSWERS = options_of(QuestionSettings) | options_of(AnswerSettings)
 
 OutFolder = Annotated[
     Path | None,

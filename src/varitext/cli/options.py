@@ -20,6 +20,23 @@ DataDir = Annotated[
 TextColumn = Annotated[
     str | None, typer.Option(metavar="NAME", help="Which column of a .jsonl, .csv or .parquet file has the text.")
 ]
+QuestionColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Questions: which column has the question; else 'question'.")
+]
+AnswerColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Questions: which column has the answer; else 'answer'.")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Questions: which column says right (1) or wrong (0); else 'label'.")
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Questions: which column names each; else 'question_id', or the question."),
+]
+RightFrom = Annotated[
+    float | None,
+    typer.Option(metavar="GRADE", help="Questions: labels are grades, and those of this grade or higher are right."),
+]
 Part = Annotated[
     str | None, typer.Option(metavar="NAME", help="train, dev or test, if the corpus is divided; test if left out.")
 ]

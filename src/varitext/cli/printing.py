@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from varitext.evaluation.ranking import RankingComparison
 
 ATTENDED = 4  # words of each candidate that are shown, those with most attention
+NOTEWORTHY = 1.2  # times the attention that each would get if all got the same
 
 
 def print_corpus(status: "CorpusStatus") -> None:
@@ -133,11 +134,14 @@ def _of_samples(n_samples: int) -> str:
 
 
 def _most_attended(candidate: "RankedCandidate") -> str:
-    """The words with most attention, and its spread over samples where there is one."""
+    """The words with most attention, as multiples of equal weights, and its spread over samples where there is one."""
+    from varitext.evaluation.attention import times_equal
+
     mean, std = candidate.attention_mean or (), candidate.attention_std or ()
-    weights = zip(candidate.words, mean, std, strict=True)
-    best = sorted(weights, key=lambda one: -one[1])[:ATTENDED]
-    return ", ".join(f"{word} {mean:.2f}" + (f" ± {std:.2f}" if std >= 0.005 else "") for word, mean, std in best)
+    weights = zip(candidate.words, times_equal(mean), (len(std) * one for one in std), strict=True)
+    best = [one for one in sorted(weights, key=lambda one: -one[1])[:ATTENDED] if one[1] >= NOTEWORTHY]
+    said = (f"{word} {mean:.1f}x" + (f" ± {std:.1f}" if std >= 0.05 else "") for word, mean, std in best)
+    return ", ".join(said) or "(even attention)"
 
 
 def print_comparison(

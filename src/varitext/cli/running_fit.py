@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from varitext.cli.printing import say
 from varitext.errors import InputError, TrainingDiverged
@@ -30,7 +30,7 @@ class FitJob(NamedTuple):
     estimator: "DocumentModel | AnswerRanker"
     learn: Callable[[FitRun], object]
     summary: Callable[[], str]  # what it has learned, in one line
-    typed_corpus: dict[str, str | None]  # the corpus in the user's words, so that `evaluate` finds its test part
+    typed_corpus: dict[str, Any]  # the corpus in the user's words, so that `evaluate` finds its test part
     unit: str = "word"  # of which the progress line gives the bound: word or pair
     has_latent: bool = True
     keeps_unfinished: bool = True  # whether an interrupted run leaves the best model so far
@@ -123,8 +123,10 @@ def update_learned(model: "DocumentModel") -> str:
 
 def answers_learned(ranker: "AnswerRanker") -> str:
     unfinished = (ranker.counts or ranker.position) and ranker.combination_ is None
+    instead = "; h carries nothing here: lstm_attention is the same without it, compare is the default ranker"
+    silent = instead if ranker.network_.has_latent and not ranker.latent_carries_ else ""
     return (
         f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "
         f"{len(ranker.vocabulary_)} words, {ranker.fit_seconds_:.0f} s ({_STOPPED[ranker.stopped_]}); "
-        f"{ranker.comparison_}" + ("; counts and position are not learned yet" if unfinished else "")
+        f"{ranker.comparison_}" + ("; counts and position are not learned yet" if unfinished else "") + silent
     )

@@ -13,6 +13,7 @@ from varitext.corpora.columns import Columns
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.question_answers import QuestionAnswers, subset
+from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, content_sha256
 from varitext.corpora.spec import CorpusSpec
 from varitext.errors import InputError
@@ -24,6 +25,7 @@ __all__ = [
     "CorpusStatus",
     "Documents",
     "QuestionAnswers",
+    "QuestionColumns",
     "SourceFile",
     "check_counts",
     "default_protocol",
@@ -97,10 +99,21 @@ def load_documents(
     return loaded
 
 
-def load_questions(corpus: str | Path, part: str = "train", data_dir: str | Path | None = None) -> QuestionAnswers:
-    """One part of a named corpus of questions, or of the user's own questions in a file or folder."""
+def load_questions(
+    corpus: str | Path,
+    part: str = "train",
+    data_dir: str | Path | None = None,
+    columns: QuestionColumns = USUAL_COLUMNS,
+    labelled: bool = True,
+) -> QuestionAnswers:
+    """One part of a named corpus of questions, or of the user's own questions in a file or folder.
+
+    Unless they must be `labelled`, files without labels will do, for ranking.
+    """
     if not _spec(corpus):
-        return own_questions.load(Path(corpus), part)
+        return own_questions.load(Path(corpus), part, columns, labelled)
+    if columns != USUAL_COLUMNS:
+        raise InputError(f"{corpus} is known by its name: columns are those of a file of yours")
     loaded = load(corpus, part, data_dir)
     if not isinstance(loaded, QuestionAnswers):
         raise InputError(f"{corpus} is a corpus of documents, not of questions and answers")
@@ -121,10 +134,10 @@ def question_parts(corpus: str | Path) -> tuple[str, ...]:
     return spec.parts if spec else own_questions.parts(Path(corpus))
 
 
-def holds_questions(corpus: str | Path) -> bool:
+def holds_questions(corpus: str | Path, columns: QuestionColumns = USUAL_COLUMNS) -> bool:
     """Whether it is a corpus of questions, by its name or by the columns of a file or folder; else one of documents."""
     spec = _spec(corpus)
-    return spec.name in _PROTOCOLS if spec else own_questions.holds_questions(Path(corpus))
+    return spec.name in _PROTOCOLS if spec else own_questions.holds_questions(Path(corpus), columns)
 
 
 def default_protocol(corpus: str) -> str:

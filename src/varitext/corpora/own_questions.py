@@ -1,27 +1,30 @@
-"""The user's own questions: .jsonl or .csv with question, answer and label a row, or a folder of train, dev and test.
+"""The user's own questions: a table with question, answer and label a row, or a folder of train, dev and test.
 
-Rows of the same question belong together, wherever they stand: by `question_id` if there is one, else by the question's
-text. `candidate_id` and `position`, the sentence's place in its document from 0, may be given too.
+Tables are .jsonl, .csv, .tsv and .parquet files, and pandas' DataFrames. Rows of the same question belong together,
+wherever they stand: by `question_id` if there is one, else by the question's text. `candidate_id` and `position`, the
+sentence's place in its document from 0, may be given too. `QuestionColumns` has other names for the columns.
 """
 
 import csv
 import io
+import itertools
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from varitext.corpora.columns import is_missing
 from varitext.corpora.encodings import decode
+from varitext.corpora.parquet_files import parquet_rows
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words
+from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.sources import read_bytes, source_file
-from varitext.corpora.text_files import suffix_of
+from varitext.corpora.text_files import separator_of, suffix_of
 from varitext.errors import InputError
 
-NEEDED = ("question", "answer", "label")
 PARTS = ("train", "dev", "test")
 WHOLE = "all"  # the part of a file that is not divided
-_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # as JSON, csv and pandas write them
 
 
 class Row(NamedTuple):
@@ -35,27 +38,39 @@ def parts(path: Path) -> tuple[str, ...]:
     return tuple(part for part in PARTS if _part_of_folder(path, part))
 
 
-def load(path: Path, part: str = "train") -> QuestionAnswers:
-    """The part of `path`; a file is loaded whole when asked for its training part."""
+def load(
+    path: Path, part: str = "train", columns: QuestionColumns = USUAL_COLUMNS, labelled: bool = True
+) -> QuestionAnswers:
+    """The part of `path`; a file is loaded whole when asked for its training part.
+
+    Unless it must be `labelled`, labels are not looked at, and all answers count as wrong.
+    """
     path = Path(path)
     if path.is_dir():
         file = _part_of_folder(path, part)
         if file is None:
             raise InputError(f"{path} has no part {part!r}: a file {part}.jsonl or {part}.csv is expected there")
-        return _load_file(file, part)
+        return _load_file(file, part, columns, labelled)
     if part not in ("train", WHOLE):
         raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
-    return _load_file(path, WHOLE)
+    return _load_file(path, WHOLE, columns, labelled)
 
 
-def holds_questions(path: Path) -> bool:
+def from_table(table: Any, columns: QuestionColumns = USUAL_COLUMNS, labelled: bool = True) -> QuestionAnswers:
+    """The rows of a DataFrame."""
+    named = table.to_dict("list")
+    values = (dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True))
+    rows = (Row(row, f"row {number}") for number, row in enumerate(values, start=1))
+    return QuestionAnswers("table", WHOLE, (), _questions(rows, "the table", columns, labelled))
+
+
+def holds_questions(path: Path, columns: QuestionColumns = USUAL_COLUMNS) -> bool:
     """Whether the first row has what a question needs; documents do not. Nothing else is checked here."""
     file = next((found for part in PARTS if (found := _part_of_folder(path, part))), None) if path.is_dir() else path
     if file is None or suffix_of(file) not in READERS:
         return False
-    rows = READERS[suffix_of(file)](decode(read_bytes(file), str(file)), str(file))
-    first = next(rows, None)
-    return first is not None and first.values.keys() >= set(NEEDED)
+    first = next(READERS[suffix_of(file)](read_bytes(file), str(file)), None)
+    return first is not None and first.values.keys() >= {columns.question, columns.answer, columns.label}
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:
@@ -65,19 +80,26 @@ def _part_of_folder(folder: Path, part: str) -> Path | None:
     return files[0] if files else None
 
 
-def _load_file(path: Path, part: str) -> QuestionAnswers:
+def _load_file(path: Path, part: str, columns: QuestionColumns, labelled: bool) -> QuestionAnswers:
     if suffix_of(path) not in READERS:
         raise InputError(f"{path} is not of a known kind; questions are read from {', '.join(READERS)}")
     content = read_bytes(path)
-    rows = READERS[suffix_of(path)](decode(content, str(path)), str(path))
-    questions = group_pairs(_pair(row, number) for number, row in enumerate(rows))
-    if not questions:
-        raise InputError(f"{path} has no questions")
+    questions = _questions(READERS[suffix_of(path)](content, str(path)), str(path), columns, labelled)
     return QuestionAnswers(str(path), part, (source_file(path.name, content),), questions)
 
 
-def _read_jsonl(text: str, path: str) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), start=1):
+def _questions(rows: Iterable[Row], where: str, columns: QuestionColumns, labelled: bool) -> tuple[Any, ...]:
+    questions = group_pairs(_pair(row, number, columns, labelled) for number, row in enumerate(rows))
+    if not questions:
+        raise InputError(f"{where} has no questions")
+    return questions
+
+
+# Readers of files
+
+
+def _read_jsonl(content: bytes, path: str) -> Iterator[Row]:
+    for number, line in enumerate(decode(content, path).split("\n"), start=1):
         if line.strip():
             where = f"{path}, line {number}"
             try:
@@ -89,9 +111,11 @@ def _read_jsonl(text: str, path: str) -> Iterator[Row]:
             yield Row(values, where)
 
 
-def _read_csv(text: str, path: str) -> Iterator[Row]:
+def _read_csv(content: bytes, path: str) -> Iterator[Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a sentence may be longer than the 131,072 of the default
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    text = decode(content, path)
+    separator = separator_of(text.partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     header: list[str] = []
     try:
         for values in filter(None, lines):
@@ -105,48 +129,63 @@ def _read_csv(text: str, path: str) -> Iterator[Row]:
         raise InputError(f"{path}, line {lines.line_num}: {error}") from None
 
 
-READERS = {".jsonl": _read_jsonl, ".csv": _read_csv}
+def _read_parquet(content: bytes, path: str) -> Iterator[Row]:
+    rows = parquet_rows(io.BytesIO(content), path)
+    return (Row(values, f"{path}, row {number}") for values, number in zip(rows, itertools.count(1)))
 
 
-def _pair(row: Row, number: int) -> Pair:
-    for name in NEEDED:
+READERS = {".jsonl": _read_jsonl, ".csv": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
+
+
+# A row
+
+
+def _pair(row: Row, number: int, columns: QuestionColumns, labelled: bool) -> Pair:
+    needed = [columns.question, columns.answer] + [columns.label] * labelled
+    for name in needed:
         if name not in row.values:
             listed = ", ".join(map(repr, list(row.values)[:20]))
             raise InputError(f"{row.where}: has no {name!r}; its fields are {listed[:400]}")
-    question, answer = (_text(row, name) for name in ("question", "answer"))
-    candidate_id = row.values.get("candidate_id")
+    question, answer = _text(row, columns.question, "question"), _text(row, columns.answer, "answer")
     candidate = Candidate(
-        id=str(number) if candidate_id in (None, "") else str(candidate_id),
+        id=_named(row, "candidate_id") or str(number),
         words=sentence_words(answer),
         text=answer,
-        label=_label(row),
+        label=_label(row, columns) if labelled else 0,
         position=_position(row),
     )
-    question_id = row.values.get("question_id")
-    question_id = question if question_id in (None, "") else str(question_id)
-    return Pair(question_id, question, sentence_words(question), candidate, row.where)
+    return Pair(_named(row, columns.question_id) or question, question, sentence_words(question), candidate, row.where)
 
 
-def _text(row: Row, name: str) -> str:
-    text = row.values[name]
+def _named(row: Row, column: str) -> str:
+    value = row.values.get(column)
+    return "" if is_missing(value) else str(value)
+
+
+def _text(row: Row, column: str, what: str) -> str:
+    text = row.values[column]
     if not isinstance(text, str):
-        raise InputError(f"{row.where}: the {name} is not text but {type(text).__name__}")
+        raise InputError(f"{row.where}: the {what} is not text but {type(text).__name__}")
     if not text.strip():
-        raise InputError(f"{row.where}: the {name} is empty")
+        raise InputError(f"{row.where}: the {what} is empty")
     return text.strip()
 
 
-def _label(row: Row) -> int:
-    label = row.values["label"]
-    if str(label).strip().lower() not in _LABELS:
-        raise InputError(f"{row.where}: the label is {str(label)[:40]!r}; it must be 1 (right) or 0 (wrong)")
-    return _LABELS[str(label).strip().lower()]
+def _label(row: Row, columns: QuestionColumns) -> int:
+    value = row.values[columns.label]
+    label = columns.is_right(value)
+    if label is None:
+        grade = columns.right_from is not None
+        kind = "a grade, a number" if grade else "1 (right) or 0 (wrong), or a grade, with right_from (--right-from)"
+        raise InputError(f"{row.where}: the label is {str(value)[:40]!r}; it must be {kind}")
+    return label
 
 
 def _position(row: Row) -> int | None:
     position = row.values.get("position")
-    if position in (None, ""):
+    if is_missing(position) or position == "":
         return None
-    if not str(position).isascii() or not str(position).isdigit():
+    plain = str(int(position)) if isinstance(position, float) and position.is_integer() else str(position)
+    if not plain.isascii() or not plain.isdigit():
         raise InputError(f"{row.where}: the position is {str(position)[:40]!r}; it must be a whole number from 0")
-    return int(position)
+    return int(plain)

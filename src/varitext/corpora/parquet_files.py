@@ -61,6 +61,14 @@ def parquet_batches(
             yield Batch(column, table)
 
 
+def parquet_rows(source: Any, where: str) -> Iterator[dict[str, Any]]:
+    """Every row with all its columns that hold one value."""
+    names = parquet_columns(source, where)
+    with _opened(source, where) as file:
+        for batch in file.iter_batches(ROWS, columns=names):
+            yield from batch.to_pylist()
+
+
 def parquet_row_groups(source: Any, where: str) -> list[int]:
     """How many rows each row group has."""
     with _opened(source, where) as file:

@@ -25,6 +25,7 @@ from scipy.stats import rankdata
 from varitext.evaluation.ties import merge_ties
 
 DRAWS = 1000  # of labels, over all samples of h
+FEWEST_DRAWS, MOST_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates
 INTERVAL = 0.9
 SMALLEST = 1e-12
 
@@ -39,9 +40,13 @@ def best_probability(sampled: np.ndarray) -> np.ndarray:
     return mean
 
 
+def draws_for(n_candidates: int) -> int:
+    return max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // n_candidates))
+
+
 def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Ranks of all candidates under drawn labels, [draws, P]; 1 is the best."""
-    sampled, per_sample = merge_ties(sampled), max(1, DRAWS // len(sampled))
+    sampled, per_sample = merge_ties(sampled), max(1, draws_for(sampled.shape[1]) // len(sampled))
     return np.concatenate([_ranks_of_one(one, per_sample, generator) for one in sampled])
 
 

@@ -29,9 +29,9 @@ DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clea
 
 
 def titles() -> dict[str, str]:
-    """Every ranker that there is, as tables call it: those of the paper in its order, then the others."""
+    """Every ranker that needs no extra, as tables call it: those of the paper in its order, then the others."""
     in_order = dict.fromkeys((*ANSWER_SYSTEMS, *ANSWER_MODELS))
-    return {model: ANSWER_MODELS[model].title for model in in_order}
+    return {model: ANSWER_MODELS[model].title for model in in_order if not ANSWER_MODELS[model].extra}
 
 
 def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:

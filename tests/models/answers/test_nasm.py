@@ -28,7 +28,7 @@ from varitext.training.trainer import Trainer
 
 SMALL = {"embedding_dim": 8, "hidden_dim": 6, "layers": 2}
 
-NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
+NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient and not entry.extra]
 for_every_model = pytest.mark.parametrize("name", NETWORKS)
 with_attention = pytest.mark.parametrize("name", ["lstm_attention", "nasm"])
 

@@ -21,6 +21,8 @@ class AnswerEntry(ModelEntry):
     """An `AnswerNetwork`, or else an `AnswerScorer`."""
     has_features: bool = False
     """Whether a user may choose of its features (`feature_names`)."""
+    extra: str = ""
+    """What `pip install 'varitext[...]'` must have, if anything."""
 
     def load(self) -> "type[AnswerNetwork] | type[AnswerScorer]":
         kind: type[AnswerNetwork] | type[AnswerScorer] = self.imported()
@@ -42,6 +44,7 @@ ANSWER_MODELS = {
         "WA", f"{ROOM}.word_alignment:WordAlignment", trained_by_gradient=False, has_features=True
     ),
     "lclr": AnswerEntry("LCLR", f"{ROOM}.lclr:LCLR", trained_by_gradient=False, has_features=True),
+    "minilm": AnswerEntry("MiniLM, compare-aggregate", f"{ROOM}.minilm:MiniLM", has_features=True, extra="minilm"),
 }
 
 

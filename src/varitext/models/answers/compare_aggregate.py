@@ -83,10 +83,9 @@ class CompareAggregate(AnswerNetwork):
         return self.reads_word_features or COUNTS[0] in self.pair_columns
 
     def encode(self, batch: PairBatch) -> Encoding:
-        read = self._projected(batch.questions)
+        read, answer = self._read(batch)
         asked = batch.questions.mask[batch.question_of]  # [P, Tq]
         question = Words(read.padded()[batch.question_of][asked], asked)  # once for every candidate
-        answer = self._projected(batch.answers)
         for_question, for_answer = soft_alignment(question, answer)
         asked_windows = self.question_side(question, for_question, batch.question_words)
         windows = self.answer_side(answer, for_answer, batch.answer_words)
@@ -104,6 +103,10 @@ class CompareAggregate(AnswerNetwork):
         answers = encoding.answers
         weights = self.answer_side.pooling.weights(Words(answers.states[answers.mask], answers.mask))
         return weights.expand(len(h), -1, -1)  # [S, P, T]
+
+    def _read(self, batch: PairBatch) -> tuple[Words, Words]:
+        """The words of questions and of answers, as they begin."""
+        return self._projected(batch.questions), self._projected(batch.answers)
 
     def _projected(self, sentences: TokenBatch) -> Words:
         vectors = self.dropout(self.word_vectors(sentences.tokens[sentences.mask]))

@@ -1,12 +1,15 @@
 """What every network of answers has: word vectors, and the framework's methods around `encode` and `logits`."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
 from varitext.latent import DiagonalGaussian
 from varitext.layers.words import Sentences, WordEmbedding
+
+if TYPE_CHECKING:
+    from varitext.models.answers.scorer import AnswerScorer
 
 
 class Encoding(NamedTuple):
@@ -37,6 +40,8 @@ class AnswerNetwork(nn.Module):
     feature_names: tuple[str, ...] = ()  # what a user may choose of
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
     reads_word_features = False  # whether it reads those of `word_features.py`
+    untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
+    reads_states = False  # whether words begin as states of a pretrained encoder, and word vectors are not looked at
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
     cross_entropy = 1.0  # that of the bound
 

@@ -35,6 +35,8 @@ class AnswerScorer(nn.Module):
     reads_positions = False  # whether the place of a candidate in its document counts inside
     counts_shared_words = True  # whether a word counts that the question has too, though the vocabulary has it not
     feature_names: tuple[str, ...] = ()  # what a user may choose of
+    untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
+    reads_states = False  # whether words are looked at as states of a pretrained encoder
     named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
 
     mean: Tensor  # [F]

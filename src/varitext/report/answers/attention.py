@@ -8,6 +8,7 @@ import numpy as np
 from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import Question
 from varitext.errors import InputError
+from varitext.evaluation.attention import strength
 from varitext.evaluation.ties import merge_ties
 from varitext.report.answers.evaluated import EvaluatedAnswers
 
@@ -23,13 +24,14 @@ class WordHeat(NamedTuple):
     word: str
     mean: float  # attention weight, over samples of h
     std: float
-    heat: float  # the mean as a share of the answer's highest
+    heat: float  # how far the mean is above equal weights: 0 where it is not, 1 at eight times as much
     spread: float  # the standard deviation as a share of the mean, at most 1
 
 
 class AnswerHeat(NamedTuple):
     candidate: RankedCandidate
     right: bool
+    with_spread: bool = True  # over samples of h: only where h carries something
 
     @property
     def about(self) -> str:
@@ -43,7 +45,8 @@ class AnswerHeat(NamedTuple):
 
     @property
     def words(self) -> list[WordHeat]:
-        return word_heats(self.candidate.words, self.candidate.attention_mean or (), self.candidate.attention_std or ())
+        mean, std = self.candidate.attention_mean or (), self.candidate.attention_std or ()
+        return word_heats(self.candidate.words, mean, std if self.with_spread else (0.0,) * len(std))
 
 
 class QuestionHeat(NamedTuple):
@@ -60,10 +63,9 @@ def attention_heat(evaluated: EvaluatedAnswers, number: int = QUESTIONS) -> list
 
 
 def word_heats(words: Sequence[str], mean: Sequence[float], std: Sequence[float]) -> list[WordHeat]:
-    highest = max(mean, default=1.0)
     return [
-        WordHeat(word, weight, spread, weight / highest, min(1.0, spread / max(weight, 1e-9)))
-        for word, weight, spread in zip(words, mean, std, strict=True)
+        WordHeat(word, weight, spread, heat, min(1.0, spread / max(weight, 1e-9)))
+        for word, weight, spread, heat in zip(words, mean, std, strength(mean), strict=True)
     ]
 
 
@@ -75,7 +77,8 @@ def _heats(evaluated: EvaluatedAnswers, questions: Sequence[Question]) -> Iterat
             ranking = evaluated.ranker.rank(question.text, texts, positions=positions)
         except InputError:  # no word that the model knows: there is nothing to look at
             continue
-        answers = [AnswerHeat(one, bool(question.candidates[one.place].label)) for one in ranking.candidates]
+        said = evaluated.ranker.latent_carries_ or not evaluated.has_latent
+        answers = [AnswerHeat(one, bool(question.candidates[one.place].label), said) for one in ranking.candidates]
         attended = [answer for answer in _first_ones(answers) if answer.candidate.attention_mean]
         if attended:
             yield QuestionHeat(question.text, tuple(attended))

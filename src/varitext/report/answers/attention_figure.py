@@ -22,7 +22,7 @@ def heat_figure(heats: Sequence[QuestionHeat]) -> Figure:
     with drawing_style():
         figure, axes = canvas(WIDTH, height, "Attention on the words of answers")
         top = 54.0
-        reading = "The darker a word, the more attention; the bar below it is the spread over samples of h"
+        reading = "The darker a word, the more attention above equal weights; the bar below is its spread over samples"
         axes.text(LEFT, 24, reading, color=MIDDLE_INK)
         for heat in heats:
             question = shortened(printable(heat.question), 15, 0.9 * WIDTH)  # bold type is wider

@@ -40,7 +40,7 @@ def _attention(evaluated: EvaluatedAnswers) -> Figure | None:
 
 
 def _hinton(evaluated: EvaluatedAnswers) -> Figure | None:
-    values = first_log_std(evaluated.ranker, evaluated.questions) if evaluated.has_latent else {}
+    values = first_log_std(evaluated.ranker, evaluated.questions) if evaluated.ranker.latent_carries_ else {}
     return hinton_figure(values) if values else None
 
 

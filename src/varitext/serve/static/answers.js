@@ -98,12 +98,13 @@ function interval(candidate, of) {
 function sentence(candidate) {
   const { words, attention_mean: mean, attention_std: std } = candidate;
   if (!mean) return element("p", { class: "sentence", dir: "auto" }, candidate.text);
-  const most = Math.max(...mean, 1e-9);
-  const widest = Math.max(...std, 1e-9, 0.25 * most);
+  // Against equal weights, in logarithms: none at the equal weight or less, full at eight times as much.
+  const strength = (weight) => Math.min(1, Math.max(0, Math.log2(Math.max(weight * mean.length, 1e-9)) / 3));
+  const widest = Math.max(...std, 1e-9, 0.25 * Math.max(...mean, 1e-9));
   return element("p", { class: "sentence", dir: "auto" }, ...words.flatMap((word, place) => [
     element("span", {
       class: "word",
-      title: `attention ${mean[place].toFixed(3)} ± ${std[place].toFixed(3)}`,
-      style: { "--attention": mean[place] / most, "--spread": std[place] / widest },
+      title: `attention ${mean[place].toFixed(3)} ± ${std[place].toFixed(3)}, ${(mean[place] * mean.length).toFixed(1)} times an equal share`,
+      style: { "--attention": strength(mean[place]), "--spread": std[place] / widest },
     }, word), " "]));
 }

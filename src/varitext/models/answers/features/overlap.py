@@ -15,6 +15,7 @@ a word can be: nothing of a test part is needed. The ranker's second stage joins
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -83,4 +84,10 @@ class Overlap:
 
 
 def _distinct_words(words: Sequence[str]) -> set[str]:
-    return {word.lower() for word in words if any(map(str.isalnum, word))}
+    return {word.lower() for word in words if is_word(word)}
+
+
+@lru_cache(200_000)
+def is_word(word: str) -> bool:
+    """Whether it has a letter or a digit; punctuation has none."""
+    return any(map(str.isalnum, word))

@@ -11,7 +11,8 @@ Training has no vector for most names, and names are what questions are about: t
 all the same. The first four depend on both sentences, so a question has other features for every candidate.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ WORD_FEATURES = ("same_word", "same_stem", "idf", "same_idf", "stop_word", "numb
 
 
 N_KINDS = 4  # the last columns, those of the word alone
+MOST_REMEMBERED = 200_000  # words
 
 
 class _Words(NamedTuple):
@@ -35,6 +37,9 @@ class _Words(NamedTuple):
     idf: np.ndarray  # [n]
     kind: np.ndarray  # [n, 4]
 
+    def at(self, places: np.ndarray) -> "_Words":
+        return _Words(*(values[places] for values in self))
+
     @property
     def is_punctuation(self) -> np.ndarray:
         return np.asarray(self.kind[:, -1] == 1)
@@ -42,12 +47,15 @@ class _Words(NamedTuple):
 
 def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[PairWordFeatures]:
     """Of every pair, in the order of the corpus."""
-    table, found = _WordTable(overlap), []
+    table, read = _WordTable(overlap), []
     for question in question_answers.questions:
         lengths = np.array([len(one.words) for one in question.candidates])
-        asked = table.read(question.words)
-        answers = table.read([word for one in question.candidates for word in one.words])
-        found += _of_question(asked, answers, lengths)
+        asked = table.places_of(question.words)
+        answers = table.places_of([word for one in question.candidates for word in one.words])
+        read.append((asked, answers, lengths))
+    words, found = table.words(), []
+    for asked, answers, lengths in read:
+        found += _of_question(words.at(asked), words.at(answers), lengths)
     return found
 
 
@@ -82,29 +90,34 @@ class _WordTable:
 
     def __init__(self, overlap: Overlap):
         self.overlap, self.most = overlap, float(np.log(1 + overlap.n_answers)) or 1.0
-        self.numbers: dict[str, int] = {}
-        self.places: dict[str, int] = {}  # in `rows`
-        self.rows: list[tuple[float, ...]] = []
+        self.numbers: dict[str, int] = {}  # of words in lower case, and of stems
+        self.places: dict[str, int] = {}  # of words as they are written
 
-    def read(self, words: Sequence[str]) -> _Words:
-        places = [self._place(word) for word in words]
-        different, back = np.unique(np.array(places, np.int64), return_inverse=True)
-        rows = np.array([self.rows[place] for place in different], np.float64).reshape(-1, 3 + N_KINDS)[back]
-        return _Words(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:])
+    def places_of(self, words: Sequence[str]) -> np.ndarray:
+        places = self.places
+        return np.array([places.setdefault(word, len(places)) for word in words], np.int64)
 
-    def _place(self, word: str) -> int:
-        place = self.places.get(word)
-        if place is None:
-            place = self.places[word] = len(self.rows)
-            self.rows.append(tuple(self._new_row(word)))
-        return place
+    def words(self) -> _Words:
+        """All of them, in the order of their places."""
+        seen = [_look_of(word) for word in self.places]
+        numbers = [self.numbers.setdefault(one.lower, len(self.numbers)) for one in seen]
+        stems = [self.numbers.setdefault(one.stem, len(self.numbers)) for one in seen]
+        idf = np.array([self.overlap.idf(one.lower) for one in seen]) / self.most
+        kinds = np.array([one.kind for one in seen], np.float64).reshape(-1, N_KINDS)
+        return _Words(np.array(numbers, np.int64), np.array(stems, np.int64), idf, kinds)
 
-    def _new_row(self, word: str) -> Iterator[float]:
-        lower = word.lower()
-        yield self.numbers.setdefault(lower, len(self.numbers))
-        yield self.numbers.setdefault(f"{stem(lower)}*", len(self.numbers))  # no word: a stem may look like one
-        yield self.overlap.idf(lower) / self.most
-        yield lower in STOP_WORDS
-        yield any(map(str.isdigit, word))
-        yield word[:1].isupper()
-        yield not any(map(str.isalnum, word))
+
+class _Look(NamedTuple):
+    lower: str
+    stem: str
+    kind: tuple[bool, ...]
+
+
+@lru_cache(MOST_REMEMBERED)
+def _look_of(word: str) -> _Look:
+    """What is the same in every corpus."""
+    lower = word.lower()
+    number, capital, sign = any(map(str.isdigit, word)), word[:1].isupper(), not any(map(str.isalnum, word))
+    return _Look(
+        lower, f"{stem(lower)}*", (lower in STOP_WORDS, number, capital, sign)
+    )  # *: a stem may look like a word

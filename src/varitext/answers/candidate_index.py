@@ -1,0 +1,62 @@
+"""A corpus of sentences that questions are asked of: BM25 finds the few that a ranker then ranks.
+
+Indexed once, in memory: for every word the sentences that have it. The formula is that of `features/bm25.py`, with how
+rare words are in this very corpus.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from varitext.corpora.question_answers import sentence_words
+from varitext.errors import InputError
+from varitext.models.answers.features.bm25 import LENGTH_SHARE, SATURATION
+
+MOST_SENTENCES = 5_000_000
+
+
+class CandidateIndex:
+    """`texts` are the candidates for every question, one each."""
+
+    def __init__(self, texts: Sequence[str]):
+        if not 0 < len(texts) <= MOST_SENTENCES:
+            raise InputError(f"an index holds from 1 to {MOST_SENTENCES:,} sentences, not {len(texts):,}")
+        self.texts = texts
+        self.columns: dict[str, int] = {}
+        self.weights = self._saturated(*self._counted(texts))  # [V, N] what a word adds to a sentence, without its idf
+        with_word = np.diff(self.weights.indptr)  # [V]
+        self.idf = np.log1p((len(texts) - with_word + 0.5) / (with_word + 0.5))
+
+    def search(self, question: str, n: int) -> np.ndarray:
+        """The places of the `n` sentences with the highest BM25, best first; those that share no word are left out."""
+        asked = sorted({self.columns[word] for word in _words(question) if word in self.columns})
+        scores = self.idf[asked] @ self.weights[asked] if asked else np.zeros(len(self.texts))  # [N]
+        found = np.flatnonzero(scores)
+        if len(found) > n:
+            found = found[np.argpartition(-scores[found], n)[:n]]
+        return np.asarray(found[np.lexsort((found, -scores[found]))])
+
+    def _counted(self, texts: Sequence[str]) -> tuple[sparse.csr_array, np.ndarray]:
+        """Counts of words, [V, N], and the number of words of every sentence, [N]."""
+        rows, places, counts, lengths = [], [], [], np.empty(len(texts))
+        for place, text in enumerate(texts):
+            words = _words(text)
+            lengths[place] = len(words)
+            for word, count in Counter(words).items():
+                rows.append(self.columns.setdefault(word, len(self.columns)))
+                places.append(place)
+                counts.append(count)
+        shape = (len(self.columns), len(texts))
+        return sparse.csr_array((np.array(counts, np.float64), (rows, places)), shape=shape), lengths
+
+    def _saturated(self, counts: sparse.csr_array, lengths: np.ndarray) -> sparse.csr_array:
+        norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths / max(1.0, lengths.mean()))  # [N]
+        counts.data = counts.data * (SATURATION + 1) / (counts.data + norm[counts.indices])
+        return counts
+
+
+def _words(text: str) -> list[str]:
+    """In lower case; punctuation is no word."""
+    return [word.lower() for word in sentence_words(text) if any(map(str.isalnum, word))]

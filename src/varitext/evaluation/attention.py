@@ -1,0 +1,16 @@
+"""Attention held against equal weights, so that attention to everything looks like attention to nothing."""
+
+import math
+from collections.abc import Sequence
+
+STRONGEST = 8.0  # times the equal weight: what is drawn as dark as it gets
+
+
+def times_equal(weights: Sequence[float]) -> list[float]:
+    """Each weight over what it would be if all were the same; the weights sum to one."""
+    return [weight * len(weights) for weight in weights]
+
+
+def strength(weights: Sequence[float]) -> list[float]:
+    """From 0, for a weight that is equal or less, to 1, for one that is `STRONGEST` times as large; in logarithms."""
+    return [min(1.0, max(0.0, math.log(max(one, 1e-9)) / math.log(STRONGEST))) for one in times_equal(weights)]

