@@ -14,6 +14,7 @@ from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import experiment_sections
 from faults_page import fault_tables
+from polya_page import polya_parts
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
@@ -178,6 +179,13 @@ def benchmark_page() -> str:
     return page
 
 
+def polya_page() -> str:
+    page = (ROOT / "docs" / "polya.md").read_text()
+    for name, text in polya_parts(ROOT).items():
+        page = between(page, name, text)
+    return page
+
+
 def serve_page() -> str:
     return between((ROOT / "docs" / "serve.md").read_text(), "load", load_block(ROOT))
 
@@ -207,6 +215,7 @@ def main() -> None:
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
         ROOT / "docs" / "benchmark.md": benchmark_page(),
         ROOT / "docs" / "faults.md": faults_page(),
+        ROOT / "docs" / "polya.md": polya_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "docs" / "serve.md": serve_page(),
         ROOT / "README.md": readme(),
