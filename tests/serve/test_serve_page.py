@@ -125,6 +125,7 @@ def test_a_question_is_ranked_and_attention_shown(opened):
     page.click("#rank")
     page.wait_for_selector("#ranking .rank")
     assert page.locator("#ranking > li").count() == 3
+    assert "none of these is right" in page.inner_text("#none")
     assert page.locator("#ranking .sentence .word").count() > 6
     attention = page.locator("#ranking .sentence .word").first.evaluate("e => e.style.getPropertyValue('--attention')")
     assert 0 <= float(attention) <= 1
