@@ -52,14 +52,15 @@ async function rank() {
   try {
     const ranking = await ask(address("rank"), { question, candidates, ordered: byId("ordered").checked, samples: 100 });
     if (mine !== round) return;
-    const rows = ranking.candidates.map((one) => row(one, ranking.candidates.length));
-    show("ranking", ranking.joint ? [none(ranking.probability_none), ...rows] : rows, "No candidates.");
+    show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
+    showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
     status("rank-status", `${plural(candidates.length, "candidate")}, ${plural(ranking.n_samples, "sampled ranking")}. ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
     status("rank-status", error.message, true);
     show("ranking", [], "Nothing was ranked.");
+    showNone(null);
   } finally {
     if (mine === round) waiting(["ranking"], false);
   }
@@ -75,8 +76,11 @@ function row(candidate, of) {
   return element("li", {}, head, sentence(candidate));
 }
 
-function none(probability) {
-  return element("li", { class: "none" }, element("div", { class: "head" }, share("none of these is right", probability)));
+// Models of version 0.1 do not say.
+function showNone(probability) {
+  const none = byId("none");
+  none.hidden = probability === null;
+  none.replaceChildren(...(none.hidden ? [] : [share("none of these is right", probability)]));
 }
 
 function share(name, value) {
