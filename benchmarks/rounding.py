@@ -5,8 +5,14 @@
 Rankers are fitted on WikiQA and predict its dev part twice, the second time with the last bits of every matrix product
 moved on purpose (`tests/jitter.py`). The tolerance of ties must lie well above the first figure and well below the
 distances that mean something.
+
+And what MKL's conditional reproducibility costs: CPU seconds of the same fit of documents under each setting, in turn,
+and in how many batches of 2 to 64 rows the first row of a product has other bits than it has alone.
 """
 
+import os
+import statistics
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,14 +25,35 @@ from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ties import TOLERANCE
 from varitext.files import write_json
+from varitext.runtime.provenance import provenance
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from jitter import Jitter
 
-MODELS = ("nasm", "lstm_attention", "bigram_cnn", "overlap")
+MODELS = ("compare", "nasm", "lstm_attention", "bigram_cnn", "overlap")
+
+KERNELS = ("", "AUTO,STRICT", "AVX2,STRICT", "COMPATIBLE")  # values of MKL_CBWR
+TIMES = 3
+FIT = """
+import time
+import torch
+from varitext import DocumentModel
+from varitext.corpora import load
+torch.manual_seed(0)
+rows, weights = torch.randn(64, 2000), torch.randn(2000, 500)
+alone = rows[:1] @ weights
+other = sum(not torch.equal((rows[:size] @ weights)[:1], alone) for size in range(2, 65))
+documents = load("20newsgroups-nvdm", "train")
+model = DocumentModel(latent_dim=50, epochs=4, threads=1)
+started = time.process_time()
+model.fit(documents)
+print(time.process_time() - started, other)
+"""
 
 
 def main(json: Path | None = None, epochs: int = 4) -> None:
+    kernels = cost_of_kernels()
+    print(kernels, flush=True)
     train, dev = load_questions("wikiqa", "train"), load_questions("wikiqa", "dev")
     rows = []
     for model in MODELS:
@@ -37,7 +64,24 @@ def main(json: Path | None = None, epochs: int = 4) -> None:
             rows.append({"model": model, "counts and position": variant} | measure(one, dev))
             print(rows[-1], flush=True)
     if json:
-        write_json(json, {"tolerance": TOLERANCE, "epochs": epochs, "rows": rows})
+        write_json(json, {"tolerance": TOLERANCE, "epochs": epochs, "rows": rows, "kernels": kernels} | provenance())
+
+
+def cost_of_kernels() -> dict[str, dict[str, float]]:
+    """By value of MKL_CBWR: CPU time over that without it, and batches in which a row has other bits."""
+    measured: dict[str, list[list[str]]] = {}
+    for _ in range(TIMES):
+        for kernel in KERNELS:
+            environment = os.environ | ({"MKL_CBWR": kernel} if kernel else {})
+            done = subprocess.run(
+                [sys.executable, "-c", FIT], env=environment, capture_output=True, check=True, text=True
+            )
+            measured.setdefault(kernel or "unset", []).append(done.stdout.split())
+    seconds = {kernel: statistics.median(float(run[0]) for run in runs) for kernel, runs in measured.items()}
+    return {
+        kernel: {"time": seconds[kernel] / seconds["unset"], "batches_with_other_bits": int(runs[0][1])}
+        for kernel, runs in measured.items()
+    }
 
 
 def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
