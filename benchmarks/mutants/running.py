@@ -6,19 +6,20 @@ that nothing is imported twice: a mutant costs what its tests cost.
 
 import gc
 import importlib
+import itertools
 import math
 import os
 import resource
 import signal
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 import pytest
+import torch
 from _pytest.runner import runtestprotocol
 
 from mutants.tracing import Trace, trace_of
@@ -26,7 +27,7 @@ from mutants.tracing import Trace, trace_of
 KILLED, SURVIVED, IMPOSSIBLE = 1, 0, 3
 TIME_IS_UP = (-signal.SIGXCPU, -signal.SIGALRM)
 OUTCOMES = {SURVIVED: "survived", IMPOSSIBLE: "impossible"} | dict.fromkeys(TIME_IS_UP, "timeout")
-SLOW = 5.0  # seconds of a test under the tracer: those that take longer are not asked
+MOST_SECONDS = 8.0  # of tests under the tracer, for one mutant
 MEMORY = 4 * 2**30  # more than this on top of what there is: the mutant has gone mad
 
 
@@ -60,24 +61,17 @@ class Session:
         assert not session.testsfailed, "not all tests can be collected"
         self.items = {item.nodeid: item for item in session.items}
         self.trace = trace_of(session.items, self.package)
+        _warm_up()
         self.work(self)
         return True
 
     def concerned(self, path: str, lines: tuple[int, int]) -> list[str]:
-        """Tests that run a line of these; those of the room first, then the cheaper modules."""
+        """Tests that run a line of these: the most specific, which run least of the package, come first."""
         wanted = set(range(lines[0], lines[1] + 1))
-        quick = [name for name, seconds in self.trace.seconds.items() if seconds < SLOW]
-        found = [name for name in quick if wanted & self.trace.lines[name].get(path, set())]
-        cost: dict[str, float] = defaultdict(float)
-        for name in found:
-            cost[name.split("::")[0]] += self.trace.seconds[name]
-        room = path.split("/")[0]
-
-        def order(name: str) -> tuple[bool, float, str]:
-            module = name.split("::")[0]
-            return not module.startswith(f"tests/{room}/"), cost[module], module
-
-        return sorted(found, key=order)
+        found = [name for name, ran in self.trace.lines.items() if wanted & ran.get(path, set())]
+        found.sort(key=lambda name: (sum(map(len, self.trace.lines[name].values())), name))
+        costs = itertools.accumulate(self.trace.seconds[name] for name in found)
+        return [name for name, cost in zip(found, costs, strict=True) if cost < MOST_SECONDS or name == found[0]]
 
     def run(self, path: str, code: CodeType, lines: tuple[int, int]) -> Outcome:
         names, started = self.concerned(path, lines), time.monotonic()
@@ -148,6 +142,14 @@ def _functions(code: CodeType) -> list[CodeType]:
     inner = [one for one in code.co_consts if isinstance(one, CodeType)]
     found = [one for one in inner if one.co_flags & 0x1]  # optimised: a function, not the body of a class
     return found + [deep for one in inner if not one.co_flags & 0x1 for deep in _functions(one)]
+
+
+def _warm_up() -> None:
+    """What torch imports at its first comparison and its first update, once for all children."""
+    torch.testing.assert_close(torch.ones(1), torch.ones(1))
+    weight = torch.nn.Parameter(torch.ones(1))
+    weight.grad = torch.ones(1)
+    torch.optim.AdamW([weight], fused=True).step()
 
 
 def _limit(seconds: float) -> None:
