@@ -14,10 +14,10 @@ from command_line import MODEL_FILES, contents, files_no_larger_than, refused, v
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.cli.printing import NOTEWORTHY
-from varitext.cli.progress import BarProgress, LineProgress
 from varitext.corpora import load_questions
 from varitext.evaluation.ranking import ranking_record
 from varitext.evaluation.trec_files import judged_run, read_qrels, read_run
+from varitext.training.progress import BarProgress, LineProgress
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
 SMALL = ("--threads", 1, "--embedding-dim", 8, "--batch-size", 40, "--learning-rate", 0.01, "--vectors", "random")
@@ -164,7 +164,7 @@ def stop_at(share: float, folds: bool = False):
             if folds and message.startswith("fold 2"):
                 raise OSError(28, "No space left on device", "checkpoint-fold-2.safetensors")
 
-    return mock.patch("varitext.cli.progress.show_progress", lambda *_: Impatient("pair", True))
+    return mock.patch("varitext.training.progress.show_progress", lambda *_: Impatient("pair", True))
 
 
 def test_control_c_keeps_the_best_model_and_resume_gives_the_same_bytes(divided, fitted, tmp_path):

@@ -816,6 +816,20 @@ def test_topics_are_found_anew_with_words_to_start_from(own_model, tmp_path):
     assert "none of the seed words of 'first'" in refused(own_model, "topics", own_model, "--seed-topics", seeds)
 
 
+def test_a_fit_takes_seed_words(divided, tmp_path):
+    seeds = tmp_path / "seeds.json"
+    seeds.write_text(json.dumps({"first": ["ban", "dar", "zyzzyva"]}))
+    typed = ("fit", divided, "--epochs", 1, "--topics", 3, "--threads", 1)
+    outcome = varitext(*typed, "--seed-topics", seeds, "--out", tmp_path / "model")
+    assert outcome.code == 0 and "unknown: zyzzyva" in outcome.err and "3 topics" in outcome.err
+    found = json.loads(varitext("topics", tmp_path / "model", "--json").out)["topics"]
+    assert len(found) == 3 and found[0]["name"] == "first"
+    seeds.write_text("[1]")
+    assert "names with lists of words" in refused(tmp_path, *typed, "--seed-topics", seeds, "--out", tmp_path / "none")
+    missing = refused(tmp_path, *typed, "--seed-topics", tmp_path / "no.json", "--out", tmp_path / "none")
+    assert "no.json" in missing
+
+
 def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     found = json.loads(varitext("topics", own_model, "--by", "kind", "--from", table, "--json").out)["shares"]
     assert {one["value"] for one in found} == {f"topic{number}" for number in range(4)}
@@ -855,6 +869,44 @@ def test_documents_are_assigned_beside_their_columns(ending, own_model, table, t
     assert list(frame["id"]) == [f"d{number}" for number in range(len(UNSEEN))] and set(frame["topic_of_file"]) == {"x"}
     assert list(frame["topic"]) == [record.topic for record in expected]
     np.testing.assert_allclose(frame["surprise"], [record.surprise for record in expected], rtol=1e-4, atol=1e-5)
+
+
+ODD_TABLES = {  # id, text, date, label of each row
+    "repeated ids": [(n // 2, text, "2026-01-01", "x") for n, text in enumerate(UNSEEN)],
+    "one label": [(n, text, f"2026-01-0{1 + n % 9}", "same") for n, text in enumerate(UNSEEN)],
+    "some dates": [(n, text, "2026-01-01" if n % 2 else "soon", n % 3) for n, text in enumerate(UNSEEN)],
+    "some labels": [(n, text, "2026-01-01", "a" if n % 2 else "") for n, text in enumerate(UNSEEN)],
+    "two documents": [(n, text, "2026-01-01", "a") for n, text in enumerate(UNSEEN[:2])],
+    "all alike": [(n, UNSEEN[0], "2026-01-01", "a") for n in range(30)],
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TABLES)
+def test_odd_tables_have_sensible_topics(kind, tmp_path):
+    """Fit, topics, assign and figures as a new user would; 50 topics of whatever is there."""
+    pytest.importorskip("matplotlib")
+    rows, table, folder = ODD_TABLES[kind], tmp_path / "table.csv", tmp_path / "model"
+    table.write_text("id,text,when,label\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    columns = ("--id-column", "id", "--date-column", "when", "--label-column", "label")
+    typed = ("--latent-dim", 2, "--epochs", 1, "--threads", 1, "--topics", 50, "--max-share", 1, "--min-documents", 1)
+    fitted = varitext("fit", table, *columns, *typed, "--out", folder)
+    assert fitted.code == 0 and "Traceback" not in fitted.err, fitted.err
+    topics = json.loads(varitext("topics", folder, "--json").out)["topics"]
+    assert 1 <= len(topics) <= 50 and sum(topic["documents"] for topic in topics) == len(rows)
+    assert varitext("assign", folder, table, "--out", tmp_path / "documents.json").code == 0
+    assert len(json.loads((tmp_path / "documents.json").read_text())) == len(rows)
+    assert varitext("topics", folder, "--by", "label").code == 0
+    assert varitext("topics", folder, "--over-time", "when").code == 0
+    assert varitext("figures", folder, "topics", "map", "--out", tmp_path / "figures").code == 0
+
+
+def test_nonsense_for_dates_and_unknown_seed_words_are_one_line(tmp_path):
+    table, seeds = tmp_path / "table.csv", tmp_path / "seeds.json"
+    table.write_text("text,when\n" + "".join(f"{text},soon\n" for text in UNSEEN))
+    seeds.write_text('{"odd": ["zyzzyva"]}')
+    out = ("--latent-dim", 2, "--out", tmp_path / "model")
+    assert "no date that can be read" in refused(tmp_path, "fit", table, "--date-column", "when", *out)
+    assert "none of the seed words of 'odd'" in refused(tmp_path, "fit", table, "--seed-topics", seeds, *out)
 
 
 def test_tables_of_unknown_kinds_are_refused(own_model, table, tmp_path):

@@ -118,6 +118,45 @@ def test_matrices_for_other_tools_are_distributions(texts_model):
     assert matrices.doc_lengths.sum() == matrices.term_frequency.sum() == COUNTS[:20].sum()
 
 
+def test_transform_gives_topics_with_their_names(model):
+    pandas = pytest.importorskip("pandas")
+    names = [f"topic{topic.number}: {topic.name}" for topic in model.topics()]
+    assert list(model.get_feature_names_out())[:2] == ["documentmodel0", "documentmodel1"]
+    model.set_params(transform_to="topics")
+    assert list(model.get_feature_names_out()) == names
+    np.testing.assert_array_equal(model.transform(TEXTS[:5]), model.topic_memberships(TEXTS[:5]))
+    frame = model.set_output(transform="pandas").transform(TEXTS[:5])
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == names
+    with pytest.raises(InputError, match="transform_to must be one of vectors, topics"):
+        DocumentModel(transform_to="colours").fit(TEXTS)
+
+
+def test_notebooks_show_the_topics(model):
+    model.rename_topic(1, "<b>bold</b>")
+    shown = model._repr_mimebundle_()["text/html"]
+    assert all(topic.name in shown for topic in model.topics() if topic.number != 1)
+    assert "&lt;b&gt;bold&lt;/b&gt;" in shown and "<b>bold" not in shown
+    assert model._repr_html_().endswith(shown[shown.rindex("<table>") :])
+    assert "documents</th>" not in DocumentModel()._repr_mimebundle_()["text/html"]  # not fitted
+
+
+def test_a_fit_starts_from_seed_words_and_shows_its_progress(capsys, tmp_path):
+    seeds = {"money": ["tradea", "tradeb"], "belief": ["faitha", "faithb"]}
+    fitted = DocumentModel(latent_dim=4, epochs=6, threads=1, n_topics=4, seed_topics=seeds, verbose=True).fit(TEXTS)
+    assert [topic.name for topic in fitted.topics()[:2]] == ["money", "belief"]
+    assert "100%  epoch 6" in capsys.readouterr().err
+    fitted.save(tmp_path / "model")
+    assert DocumentModel.load(tmp_path / "model").seed_topics == seeds
+    fitted.set_params(verbose=False).fit(TEXTS)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(InputError, match="'money' needs a list of words"):
+        DocumentModel(seed_topics={"money": "trade"}).fit(TEXTS)
+    unknown = DocumentModel(latent_dim=4, seed_topics={"odd": ["zyzzyva"]}, verbose=True)
+    with pytest.raises(InputError, match="none of the seed words of 'odd'"):
+        unknown.fit(TEXTS)
+    assert capsys.readouterr().err == ""  # it was said before training
+
+
 def test_groups_are_compared_with_labels():
     found = clustering_record([0, 0, 1, 1, 1, 2], ["a", "a", "b", "b", "a", "c"])
     assert found.purity == pytest.approx(5 / 6) and 0 < found.nmi < 1

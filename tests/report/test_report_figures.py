@@ -89,12 +89,12 @@ def test_topics_by_class_and_over_time_with_hostile_values(model, tmp_path):
     documents = test_report.corpus(60, model.vocabulary_.words)
     columns = [
         ColumnValues("kind", [HOSTILE[row % 3] for row in range(60)]),
-        ColumnValues("when", [f"2026-0{1 + row % 4}" for row in range(60)], over_time=True),
+        ColumnValues("when", [None, *(f"2026-0{1 + row % 4}" for row in range(59))], over_time=True),
     ]
     paths = save_document_figures(model, documents, tmp_path, ["by-class", "over-time"], columns=columns)
     by_class, over_time = map(read, paths)
     assert set(HOSTILE[:3]) <= set(texts(by_class))
-    assert {"2026-01", "2026-04"} <= set(texts(over_time))
+    assert {"2026-01", "2026-04"} <= set(texts(over_time)) and "none" not in texts(over_time)
     nothing = [ColumnValues("kind", ["only"] * 60)]
     with pytest.raises(InputError, match="nothing to show in the figure 'by-class'"):
         save_document_figures(model, documents, tmp_path / "other", ["by-class"], columns=nothing)

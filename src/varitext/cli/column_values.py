@@ -1,16 +1,13 @@
 """Values of documents by which topics are broken down: a column of their table, or the bins of its dates."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from varitext.corpora import Documents
 
-NO_DATE = "no date"
+NO_VALUE = "none"
 
 
 def values_of(documents: "Documents", column: str) -> list[Any]:
@@ -23,16 +20,14 @@ def values_of(documents: "Documents", column: str) -> list[Any]:
     return list(documents.columns[column])
 
 
-def binned_values(documents: "Documents", column: str, bins: str | None) -> list[str]:
-    """Names of bins that sort in the order of time; without `bins` those that suit how long the dates reach."""
-    from varitext.corpora.date_bins import binned
+def binned_values(documents: "Documents", column: str | None, bins: str | None) -> list[str | None]:
+    """Names of bins that sort in the order of time; None where there is no date.
 
-    found = binned(values_of(documents, column), bins, column, documents.name)
-    return [name or NO_DATE for name in found]
+    Without a column these are the dates that the documents came with; without `bins`, those that suit how far they
+    reach.
+    """
+    from varitext.corpora.date_bins import binned, bins_of
 
-
-def dated(dates: "Sequence[datetime | None]", bins: str | None) -> list[str]:
-    """The same for dates that are known."""
-    from varitext.corpora.date_bins import bins_of
-
-    return [name or NO_DATE for name in bins_of(dates, bins)]
+    if column is None:
+        return bins_of(documents.dates or (), bins)
+    return binned(values_of(documents, column), bins, column, documents.name)

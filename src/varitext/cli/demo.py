@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 from varitext.cli.inputs import load_documents
-from varitext.cli.progress import show_progress
 from varitext.corpora import Documents
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicInfo
@@ -14,6 +13,7 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import check_can_write
 from varitext.report import write_corpus_report
 from varitext.text import VocabularyRules
+from varitext.training.progress import show_progress
 
 WORDS = ("weapons", "medical", "companies", "define", "israel", "book")  # those of the paper's Table 1b
 VOCABULARY = VocabularyRules(size=5_000)  # the tour's size: names and jargon in, typing errors out

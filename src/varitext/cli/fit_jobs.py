@@ -34,8 +34,10 @@ def document_job(request: FitRequest) -> FitJob:
     from varitext.documents.model import DocumentModel
 
     data = record_from_options(DataSettings, request.typed)
+    settings = record_from_options(DocumentSettings, request.typed)
     settings = replace(
-        record_from_options(DocumentSettings, request.typed),
+        settings,
+        seed_topics=_seed_topics(request.typed.get("seed_topics")),
         model=request.model,
         token_rules=data.token_rules(),
         vocabulary_rules=data.vocabulary_rules(),
@@ -50,6 +52,12 @@ def document_job(request: FitRequest) -> FitJob:
         lambda: documents_learned(model),
         typed_corpus={} if request.corpus == "-" else {"name": request.corpus},
     )
+
+
+def _seed_topics(file: str | None) -> dict[str, tuple[str, ...]] | None:
+    from varitext.documents.seed_topics import read_seed_topics
+
+    return None if file is None else {topic.name: topic.words for topic in read_seed_topics(Path(file))}
 
 
 def answer_job(request: FitRequest) -> FitJob:

@@ -8,7 +8,7 @@ import typer
 
 from varitext.cli.answer_input import questions_for
 from varitext.cli.checks import refuse_options
-from varitext.cli.column_values import binned_values, dated, values_of
+from varitext.cli.column_values import binned_values, values_of
 from varitext.cli.inputs import documents_for
 from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
 from varitext.cli.printing import say
@@ -162,5 +162,5 @@ def _columns(documents: "Documents", by: str | None, over_time: str | None, bins
     if over_time is not None:
         found.append(ColumnValues(over_time, binned_values(documents, over_time, bins), over_time=True))
     elif documents.dates is not None:
-        found.append(ColumnValues("date", dated(documents.dates, bins), over_time=True))
+        found.append(ColumnValues("date", binned_values(documents, None, bins), over_time=True))
     return found

@@ -51,7 +51,7 @@ def fit_and_save(job: FitJob, out: Path, resume: bool) -> None:
 
 
 def _fit_and_save(job: FitJob, run: FitRun, out: Path) -> None:
-    from varitext.cli.progress import show_progress
+    from varitext.training.progress import show_progress
 
     try:
         with show_progress(job.unit, job.has_latent) as progress:
@@ -106,7 +106,19 @@ def documents_learned(model: "DocumentModel") -> str:
         f"{model.n_training_documents_} documents, {len(model.vocabulary_)} words, "
         f"{model.fit_seconds_:.0f} s ({_STOPPED[model.stopped_]}); "
         f"held-out perplexity {model.dev_perplexity_:.1f}"
+        + (f"; {topics_found(model)}" if model.regions_ is not None else "")
     )
+
+
+def topics_found(model: "DocumentModel") -> str:
+    """How many topics and why, and what came of seed words."""
+    assert model.regions_ is not None
+    said = [f"{len(model.regions_.groups)} topics: {model.regions_.choice.how}"]
+    for seed in model.regions_.seeds:
+        unknown = f", unknown: {' '.join(seed['unknown_words'])}" if seed["unknown_words"] else ""
+        shown = " ".join(seed["words_shown"]) or "none of its seed words among the first"
+        said.append(f"{seed['name']}: {shown}, cosine to its seed {seed['cosine_to_seed']:.2f}{unknown}")
+    return "; ".join(said)
 
 
 def update_learned(model: "DocumentModel") -> str:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varitext.cli.column_values import binned_values, values_of
+from varitext.cli.column_values import NO_VALUE, binned_values, values_of
 from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
 from varitext.cli.printing import print_json, say
+from varitext.cli.running_fit import topics_found
 from varitext.cli.table_files import check_table_file, write_table
 from varitext.cli.topic_options import (
     Bins,
@@ -170,7 +171,7 @@ def change_topics(folder: Path, changes: _Changes, place: _Place) -> None:
     if model.regions_ is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
         model.find_topics(place.documents(model), changes.number, wanted)
-        say(f"{len(model.topics())} topics: {_why(model)}")
+        say(topics_found(model))
     for numbers in changes.merge:
         model.merge_topics([_number(one) for one in numbers.split(",")])
     if changes.merge_to is not None:
@@ -188,16 +189,6 @@ def change_topics(folder: Path, changes: _Changes, place: _Place) -> None:
 
 def _groups(model: "DocumentModel") -> Any:
     return model.regions_.groups if model.regions_ else ()
-
-
-def _why(model: "DocumentModel") -> str:
-    assert model.regions_ is not None
-    said = [model.regions_.choice.how]
-    for seed in model.regions_.seeds:
-        unknown = f", unknown: {' '.join(seed['unknown_words'])}" if seed["unknown_words"] else ""
-        shown = " ".join(seed["words_shown"]) or "none of its seed words among the first"
-        said.append(f"{seed['name']}: {shown}, cosine to its seed {seed['cosine_to_seed']:.2f}{unknown}")
-    return "; ".join(said)
 
 
 def _number(text: str) -> int:
@@ -225,6 +216,7 @@ def _print_shares(folder: Path, place: _Place, column: str, bins: str | None, ou
     model = load_document_model(folder)
     documents = place.documents(model)
     values = values_of(documents, column) if bins is None else binned_values(documents, column, bins)
+    values = [NO_VALUE if value in (None, "") else value for value in values]
     found = model.topic_shares(documents, values)
     words = model.distinct_words(documents, values)
     if out is not None:

@@ -1,5 +1,7 @@
 """The inside of `DocumentModel`: its state, which comes and goes as one record, and scikit-learn's manners."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -19,6 +21,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.documents.updating import DocumentUpdate
 from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.training.settings import Progress
 
 
 class DocumentEstimator(
@@ -69,6 +72,17 @@ class DocumentEstimator(
         if self.stopped_ == "interrupted":
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
 
+    @contextmanager
+    def _watched(self, progress: Progress | None) -> Iterator[Progress | None]:
+        """Whoever watches a fit; with `verbose`, and nobody else, a bar or lines on standard error."""
+        if progress is not None or not self._settings().verbose:
+            yield progress
+            return
+        from varitext.training.progress import show_progress
+
+        with show_progress() as shown:
+            yield shown
+
     def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
         settings = self._settings()
         X = listed_documents(X, settings.text_column)
@@ -88,6 +102,7 @@ class DocumentEstimator(
 
     @property
     def _n_features_out(self) -> int:
+        """Of vectors; topics have names of their own."""
         return self.network_.vector_dim
 
     def __sklearn_tags__(self) -> Any:

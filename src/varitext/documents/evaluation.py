@@ -63,7 +63,7 @@ def evaluate_documents(
     frequencies = model.network_.word_log_frequencies.double().cpu().numpy()
     topics = model.latent_dimensions(words)
     npmi, c_v = _coherence(topics, train if reference is None else reference, model.token_rules_)
-    train_vectors, test_vectors = model.transform(train), model.transform(test)
+    train_vectors, test_vectors = model.posterior(train).mean, model.posterior(test).mean
     labelled = train.labels is not None and test.labels is not None
     parts = (train_vectors, train.labels, test_vectors, test.labels)
     fits = [model, *other_fits]

@@ -1,6 +1,6 @@
 """DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from varitext.documents.input import corpus_of, documents_to_learn, texts_of, wi
 from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
 from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
 from varitext.documents.regions import RegionDocuments, find_regions
+from varitext.documents.seed_topics import known_words, seed_topics_of
 from varitext.documents.surprise import fit_length_line
 from varitext.documents.topics import TopicsOfDocuments
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
@@ -22,6 +23,7 @@ from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.topic_alignment import TopicSpace
 from varitext.evaluation.topics import Neighbour, Topic, nearest, rank_topics
+from varitext.records import check_choice
 from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.threads import running_on
@@ -39,7 +41,8 @@ class DocumentModel(TopicsOfDocuments):
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
     on disk: memory then does not grow with the corpus. Settings left at None are chosen from the preset and the size of
-    the corpus.
+    the corpus. `seed_topics` has a name and a few words for each topic that is wanted; `transform_to="topics"` makes
+    `transform` give p(topic | document); `verbose` shows the progress of a fit on standard error.
 
     >>> model = DocumentModel(latent_dim=50).fit(texts)          # doctest: +SKIP
     >>> model.topics()[0].words, model.similar_words("space")    # doctest: +SKIP
@@ -71,6 +74,9 @@ class DocumentModel(TopicsOfDocuments):
         device: str = "cpu",
         seed: int = 0,
         n_topics: int | None = None,
+        seed_topics: Mapping[str, Sequence[str]] | None = None,
+        transform_to: str = "vectors",
+        verbose: bool = False,
     ):
         self.model = model
         self.latent_dim = latent_dim
@@ -94,6 +100,9 @@ class DocumentModel(TopicsOfDocuments):
         self.device = device
         self.seed = seed
         self.n_topics = n_topics
+        self.seed_topics = seed_topics
+        self.transform_to = transform_to
+        self.verbose = verbose
 
     # Learning
 
@@ -119,16 +128,20 @@ class DocumentModel(TopicsOfDocuments):
         Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
         """
         settings = self._settings()
+        check_choice("transform_to", self.transform_to, ("vectors", "topics"))
+        wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
         documents = documents_to_learn(X, settings, self._validated, vocabulary)
+        known_words(wanted, documents.vocabulary)  # or say so now, and not after training
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
-            run = DocumentFit(settings, documents, held_out, checkpoint, progress, world)
-            self._train(run, resume)
+            with self._watched(progress) as shown:
+                run = DocumentFit(settings, documents, held_out, checkpoint, shown, world)
+                self._train(run, resume)
             line = fit_length_line(self.network_, run.held_out, self.seed)
             given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
-            self.regions_ = find_regions(self.network_, self.vocabulary_, given, self.n_topics, self.seed, line)
+            self.regions_ = find_regions(self.network_, self.vocabulary_, given, self.n_topics, self.seed, line, wanted)
         return self
 
     def partial_fit(
@@ -160,9 +173,9 @@ class DocumentModel(TopicsOfDocuments):
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device)._fitted()
-        with running_on(self.threads):
+        with running_on(self.threads), self._watched(progress) as shown:
             update = DocumentUpdate(
-                self._settings(), chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, progress
+                self._settings(), chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, shown
             )
             self._train(update, resume)
         return self
@@ -182,8 +195,9 @@ class DocumentModel(TopicsOfDocuments):
         return self._count(X, self.vocabulary_, self.token_rules_)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
-        """One vector per document: the posterior mean."""
-        return self.posterior(X, refine=refine).mean
+        """One vector per document: the posterior mean; or p(topic | document), with `transform_to="topics"`."""
+        posterior = self.posterior(X, refine=refine)
+        return self.memberships_of(posterior) if self.transform_to == "topics" else posterior.mean
 
     def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
@@ -243,8 +257,8 @@ class DocumentModel(TopicsOfDocuments):
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
-        vectors = self.transform(among)
-        return [nearest(vectors, vector, n) for vector in self.transform(X)]
+        vectors = self.posterior(among).mean
+        return [nearest(vectors, vector, n) for vector in self.posterior(X).mean]
 
     @property
     def word_vectors_(self) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Guidance: words that a user wants to see in a topic of its own.
 
 The seed words, read as a document, have a posterior mean; its direction is where a component starts, and a prior counts
-it as many documents as half an average region has. Documents may still draw the component elsewhere: `seeds_used` says
-what came of it.
+it as a share of the documents. These may still draw the component elsewhere: `seeds_used` says what came of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,16 +41,23 @@ def seed_topics_of(given: Mapping[str, Sequence[str]], where: str = "seed_topics
     return [SeedTopic(name, tuple(words)) for name, words in given.items()]
 
 
+def known_words(topics: Sequence[SeedTopic], vocabulary: Vocabulary) -> list[list[int]]:
+    """The columns of each topic's seed words; at least one of them must be known."""
+    found = []
+    for topic in topics:
+        found.append([vocabulary.index[word] for word in topic.words if word in vocabulary.index])
+        if not found[-1]:
+            raise InputError(f"none of the seed words of {topic.name!r} is among the words of the model")
+    return found
+
+
 def seed_directions(
     network: DocumentNetwork, vocabulary: Vocabulary, topics: Sequence[SeedTopic], documents: int
 ) -> Seeds | None:
     if not topics:
         return None
     counts = np.zeros((len(topics), len(vocabulary)), np.float32)
-    for row, topic in enumerate(topics):
-        known = [vocabulary.index[word] for word in topic.words if word in vocabulary.index]
-        if not known:
-            raise InputError(f"none of the seed words of {topic.name!r} is among the words of the model")
+    for row, known in enumerate(known_words(topics, vocabulary)):
         counts[row, known] = REPEATS
     posterior = posterior_of(network, scipy.sparse.csr_matrix(counts))
     return Seeds(directions_of(posterior).unit, max(1.0, PRIOR_DOCUMENTS * documents))

@@ -7,6 +7,8 @@ from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
 from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
+    from collections.abc import Mapping, Sequence
+
     from varitext.corpora.document_input import Tokeniser
     from varitext.text import TokenRules, VocabularyRules
 
@@ -50,3 +52,8 @@ class DocumentSettings:
     n_topics: int | None = setting(
         None, Option("Topics; else as many as held-out documents ask for.", MODEL, "N", minimum=1, name="topics")
     )
+    seed_topics: "Mapping[str, Sequence[str]] | None" = setting(
+        None, Option('Words that some topics start from: a file {"space": ["orbit", "nasa"]}.', MODEL, "FILE")
+    )
+    transform_to: str = "vectors"
+    verbose: bool = False

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from varitext.corpora.document_input import DocumentInput
@@ -16,6 +17,7 @@ from varitext.documents.posterior import Posterior, posterior_of
 from varitext.documents.regions import RegionDocuments, Regions, find_regions
 from varitext.documents.seed_topics import seed_topics_of
 from varitext.documents.surprise import fit_length_line, surprises
+from varitext.documents.topic_html import topics_html
 from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
 from varitext.documents.topic_tree import TreeMerge, merges_to, topic_tree
 from varitext.errors import InputError
@@ -152,6 +154,19 @@ class TopicsOfDocuments(DocumentEstimator):
         given = None if X is None else self._given(X)
         with running_on(self.threads):
             return self._change(topic_editing.split(self._regions(), number, self.network_, given, self.seed))
+
+    # scikit-learn's and notebooks' manners
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Names of the columns of `transform`: of topics, or numbered ones of latent dimensions."""
+        if self._settings().transform_to != "topics":
+            return np.asarray(super().get_feature_names_out(input_features))
+        return np.array([f"topic{topic.number}: {topic.name}" for topic in self.topics()], dtype=object)
+
+    def _html_repr(self) -> str:
+        """In notebooks: the settings, as scikit-learn shows them, and the topics of a fitted model."""
+        shown = estimator_html_repr(self)
+        return shown if getattr(self, "regions_", None) is None else f"{shown}{topics_html(self.topics())}"
 
     # Inside
 

@@ -16,7 +16,7 @@ from varitext.report.escaping import for_plotly, one_line
 MOST_TOPICS = 12
 MOST_VALUES = 30  # classes, the most frequent; all others are one
 SHOWN_VALUES = 8  # of a topic, those in which it is most frequent
-OTHERS = "all others"
+OTHERS, NO_VALUE = "all others", "none"
 
 
 class ColumnValues(NamedTuple):
@@ -36,12 +36,14 @@ class Breakdown(NamedTuple):
 
 def breakdown(model: DocumentModel, documents: Any, column: ColumnValues) -> Breakdown | None:
     """None where there is nothing to compare: a single value."""
-    values = [one_line(value, 60) if value not in (None, "") else "none" for value in column.values]
+    values = [one_line(value, 60) if value not in (None, "") else NO_VALUE for value in column.values]
     if not column.over_time:
         values = _frequent(values)
     if len(set(values)) < 2:
         return None
-    shares = model.topic_shares(documents, values)
+    shares: Sequence[TopicShare] = model.topic_shares(documents, values)
+    if column.over_time:  # documents without a date have no place on the line
+        shares = [one for one in shares if one.value != NO_VALUE]
     words = [] if column.over_time else model.distinct_words(documents, values)
     return Breakdown(column.column, column.over_time, _charts(shares, column.over_time), words)
 
