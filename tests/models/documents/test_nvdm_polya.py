@@ -202,3 +202,9 @@ def test_new_words_join_the_group_whose_vectors_point_their_way():
 def test_fractions_of_words_are_refused():
     with pytest.raises(InputError, match="whole counts"):
         DocumentModel("nvdm_polya", fractional_counts=True, latent_dim=2).fit(COUNTS)
+
+
+def test_short_documents_get_more_passes():
+    titles, articles = (NVDMPolya.recipe("recommended", 10_000, words) for words in (3, 100))
+    assert titles.training.epochs > 1.5 * articles.training.epochs
+    assert NVDMPolya.recipe("recommended", 1000, 3).objective.word_dropout == 0  # three words have none to spare
