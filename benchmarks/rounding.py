@@ -57,7 +57,7 @@ def main(json: Path | None = None, epochs: int = 4) -> None:
     train, dev = load_questions("wikiqa", "train"), load_questions("wikiqa", "dev")
     rows = []
     for model in MODELS:
-        joined = model != "overlap"
+        joined = model not in ("compare", "overlap")  # these have counts inside
         ranker = AnswerRanker(model, epochs=epochs, threads=1, counts=joined, position=joined).fit(train, dev)
         for variant in (False, True) if joined else (False,):
             one = ranker.combined(variant, variant) if joined else ranker

@@ -15,6 +15,7 @@ from benchmark_page import benchmark_parts
 from document_page import experiment_sections
 from faults_page import fault_tables
 from polya_page import polya_parts
+from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 
@@ -202,6 +203,13 @@ def faults_page() -> str:
     return page
 
 
+def reproducibility_page() -> str:
+    page = (ROOT / "docs" / "reproducibility.md").read_text()
+    for name, table in rounding_blocks(ROOT).items():
+        page = between(page, name, table)
+    return page
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -216,6 +224,7 @@ def main() -> None:
         ROOT / "docs" / "benchmark.md": benchmark_page(),
         ROOT / "docs" / "faults.md": faults_page(),
         ROOT / "docs" / "polya.md": polya_page(),
+        ROOT / "docs" / "reproducibility.md": reproducibility_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "docs" / "serve.md": serve_page(),
         ROOT / "README.md": readme(),

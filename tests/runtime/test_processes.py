@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -251,6 +252,36 @@ def test_a_killed_process_is_started_again_and_nothing_is_lost(alone, tmp_path):
     assert_close(weights(alone / "alone"), weights(tmp_path / "model"))
     steps = [json.loads(line)["step"] for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
     assert steps == [json.loads(line)["step"] for line in (alone / "alone" / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_processes_end_with_a_launcher_that_dies_before_they_have_found_each_other():
+    """Two of three that are to come: the third never does."""
+    environment = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+    }
+    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "3", "RANK": "1"}
+    waiting = "from varitext.runtime.processes import joined\nprint(1, flush=True)\nwith joined('cpu'): pass"
+    launcher = (
+        "import subprocess, sys\n"
+        f"worker = subprocess.Popen([sys.executable, '-c', {waiting!r}], stdout=subprocess.PIPE)\n"
+        "worker.stdout.readline()\n"
+        "print(1, flush=True)\n"
+        "worker.wait()"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", launcher], env=environment, **pipes) as launched:
+        launched.stdout.readline()  # the worker waits for the others
+        launched.kill()
+        _, err = launched.communicate(timeout=60)  # until whoever holds the pipe is gone, the worker too
+    assert err == "varitext: the launcher went away before all processes had started\n"
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def test_a_launcher_that_is_asked_to_stop_leaves_a_run_that_goes_on(alone, tmp_path):

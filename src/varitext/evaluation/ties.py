@@ -6,8 +6,8 @@ than `TOLERANCE` times the larger of them (in magnitude), and ties chain, up to 
 become one number, the highest of them.
 
 When the last bits of every matrix product were moved on purpose, probabilities of networks fitted on WikiQA moved by at
-most 1.4e-6 of their size, and next to no two candidates of its dev questions were nearer to each other than 1e-5
-(`benchmarks/rounding.py`).
+most 4e-6 of their size, and next to no two candidates of its dev questions were nearer to each other than 1e-5
+(`benchmarks/rounding.py`, docs/reproducibility.md).
 """
 
 import numpy as np

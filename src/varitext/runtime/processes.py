@@ -21,6 +21,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from varitext.errors import InputError
+from varitext.runtime.launcher import ending_with_launcher
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,11 @@ def joined(device: str) -> Iterator[World]:
         return
     backend = "nccl" if device.startswith("cuda") else "gloo"
     use_own_gpu(device)
-    store, rank, size = next(rendezvous("env://"))
-    # the launcher keeps its store when it starts processes again: what the dead left there must not be found
-    own = PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
-    distributed.init_process_group(backend, store=own, rank=rank, world_size=size)
+    with ending_with_launcher():
+        store, rank, size = next(rendezvous("env://"))
+        # the launcher keeps its store when it starts processes again: what the dead left there must not be found
+        own = PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
+        distributed.init_process_group(backend, store=own, rank=rank, world_size=size)
     try:
         yield present_world(device)
     finally:
