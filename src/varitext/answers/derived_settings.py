@@ -73,7 +73,7 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
     training = TrainingSettings(
         epochs=epochs,
         batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate,
+        learning_rate=settings.learning_rate * model_class(settings.model).learning_rate_factor,
         kl_warm_up=recipe.kl_warm_up,
         samples=recipe.samples,
         weight_decay=recipe.weight_decay,

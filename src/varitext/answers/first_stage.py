@@ -20,6 +20,7 @@ from varitext.answers.task import AnswerTask
 from varitext.answers.training_data import TrainingData
 from varitext.answers.training_run import TrainingRun
 from varitext.batches.pairs import PairBatches, PairInputs
+from varitext.batches.pieces import PairPieces
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
@@ -94,7 +95,7 @@ class NetworkStage:
         self.architecture, self.overlap, self.device = architecture, overlap, device
 
     def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> Trainer:
-        if data.words.start is not None and not self.model.reads_states:
+        if data.words.start is not None and not self.model.pretrained:
             self.model.word_vectors.start_from(torch.from_numpy(data.words.start))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
@@ -132,7 +133,10 @@ class NetworkStage:
         names, overlap = self.model.pair_columns, self.overlap
         columns = overlap.features(question_answers).only(names).values if names else None
         words = word_features(question_answers, overlap) if self.model.reads_word_features else None
-        return PairInputs(columns, words, *(_states(question_answers) if self.model.reads_states else ()))
+        questions, answers = _states(question_answers) if self.model.reads_states else (None, None)
+        return PairInputs(
+            columns, words, questions, answers, _pieces(question_answers) if self.model.reads_pieces else None
+        )
 
 
 def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -143,6 +147,13 @@ def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[n
     said = [one.words for question in question_answers.questions for one in question.candidates]
     found = pretrained().states([*asked, *said])
     return found[: len(asked)], found[len(asked) :]
+
+
+def _pieces(question_answers: QuestionAnswers) -> list[PairPieces]:
+    from varitext.models.answers.pretrained import pretrained
+
+    together, questions = pretrained().together, question_answers.questions
+    return [together(question.words, one.words) for question in questions for one in question.candidates]
 
 
 class ScorerStage:

@@ -404,4 +404,4 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     @property
     def _known_words(self) -> Vocabulary | None:
         """None: a pretrained encoder knows every word."""
-        return None if self.network_.reads_states else self.vocabulary_
+        return None if self.network_.pretrained else self.vocabulary_

@@ -50,7 +50,7 @@ def training_data(
 def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
     """The same for questions that are divided and chosen already."""
     unseen = 0 if settings.tune_word_vectors else settings.unseen_words  # among tuned ones they would be out of place
-    if model_class(settings.model).reads_states:  # every word is known to the encoder
+    if model_class(settings.model).pretrained:  # every word is known to the encoder
         words = learn_words(train, RANDOM, None, settings.seed)
     else:
         words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
@@ -61,6 +61,8 @@ def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
     """Those asked for, or enough for the model's `updates`; the networks of folds, with fewer pairs, make as many."""
     if settings.epochs is not None:
         return settings.epochs
+    if passes := model_class(settings.model).passes:
+        return passes
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, settings.recipe.most_wrong or np.inf)))

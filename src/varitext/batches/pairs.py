@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from varitext.batches.pieces import PairPieces, PieceBatch
 from varitext.batches.tokens import TokenBatch
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
@@ -39,6 +40,7 @@ class PairInputs(NamedTuple):
     words: list[PairWordFeatures] | None = None  # of each pair
     question_states: list[np.ndarray] | None = None  # [T, H] of each question's words, by a pretrained encoder
     answer_states: list[np.ndarray] | None = None  # and of each pair's answer
+    pieces: list[PairPieces] | None = None  # of each pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class PairBatch:
     answer_words: Tensor | None = None  # [m, F] and of its answer
     question_states: Tensor | None = None  # [n, H] states of the questions' words, one after another
     answer_states: Tensor | None = None  # [m, H] and of the answers'
+    pieces: PieceBatch | None = None  # [P, T] of both together
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -71,6 +74,7 @@ class PairBatch:
             answer_words=_moved(self.answer_words, device),
             question_states=_moved(self.question_states, device),
             answer_states=_moved(self.answer_states, device),
+            pieces=None if self.pieces is None else self.pieces.to(device),
         )
 
 
@@ -131,14 +135,16 @@ class PairBatches:
         """The questions at these places, with all their candidates, or `fewer` of the wrong ones."""
         kept = [self._kept(place, fewer) for place in chosen]
         pairs = list(zip(chosen, kept, strict=True))
+        numbers = np.concatenate([self.first_pair[place] + rows for place, rows in pairs])
         batch = PairBatch(
             questions=padded([self.questions[place] for place in chosen]),
             answers=padded([self.answers[place][one] for place, rows in pairs for one in rows]),
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
-            **self._inputs(np.concatenate([self.first_pair[place] + rows for place, rows in pairs])),
-            **self._states(chosen, np.concatenate([self.first_pair[place] + rows for place, rows in pairs])),
+            pieces=None if self.inputs.pieces is None else PieceBatch.of([self.inputs.pieces[one] for one in numbers]),
+            **self._inputs(numbers),
+            **self._states(chosen, numbers),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 

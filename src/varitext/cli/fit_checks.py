@@ -22,6 +22,7 @@ ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
 ON_RAY = ("ray_workers", "ray_address")
 ONLY_DOCUMENTS = (OF_DOCUMENTS.keys() - OF_ANSWERS.keys()) | set(ON_RAY)
 OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
+OF_WORD_VECTORS = ("vectors", "embedding_dim", "tune_vectors", "unseen_words")
 OF_STEPS = ("epochs", "batch_size", "learning_rate")
 
 
@@ -73,6 +74,9 @@ def check_answer_options(request: FitRequest) -> None:
     if not entry.has_features:
         others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
         refuse_typed(typed, ["features"], f"{model} has no features to choose from; {others} have")
+    if kind.pretrained:
+        refuse_typed(typed, OF_WORD_VECTORS, f"{model} begins from a pretrained encoder, not from word vectors")
+        refuse_typed(typed, ["counts", "position"], f"{model} reads by itself what it needs")
     if not kind.joins_columns:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
     if "position" in typed and not kind.joins_columns and model == AnswerSettings.model:

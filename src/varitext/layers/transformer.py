@@ -55,7 +55,7 @@ class Encoder(nn.Module):
         self, vocabulary_size: int, hidden_dim: int, layers: int, heads: int, inner_dim: int, longest: int = 512
     ):
         super().__init__()
-        self.longest = longest
+        self.width = hidden_dim
         self.embeddings = Embeddings(vocabulary_size, hidden_dim, longest)
         self.layers = nn.ModuleList(Layer(hidden_dim, heads, inner_dim) for _ in range(layers))
 

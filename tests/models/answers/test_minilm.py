@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import torch
 from command_line import refused, varitext
-from made_up_questions import made_up
+from made_up_questions import WORDS, made_up
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.batches.pairs import PairBatches, PairInputs
+from varitext.batches.pieces import PairPieces, PieceBatch
 from varitext.errors import InputError
 from varitext.layers.transformer import Encoder
-from varitext.models.answers import pretrained
+from varitext.models.answers import cross_encoder, pretrained
+from varitext.models.answers.cross_encoder import CrossEncoder
 from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
 
 here = pytest.mark.skipif(
@@ -31,7 +34,13 @@ def cut(words):
 @pytest.fixture
 def tiny() -> PretrainedEncoder:
     torch.manual_seed(0)
-    return PretrainedEncoder(Encoder(40, 8, 2, 2, 12), cut)
+    return PretrainedEncoder(Encoder(40, 8, 2, 2, 12), cut, together)
+
+
+def together(question, answer):
+    first, second = cut(question)[0], cut(answer)[0][1:]
+    segments = [0] * len(first) + [1] * len(second)
+    return PairPieces(np.array(first + second, np.int32), np.array(segments, np.int8))
 
 
 def test_a_word_is_the_mean_of_its_pieces_whatever_the_batch(tiny, monkeypatch):
@@ -40,7 +49,7 @@ def test_a_word_is_the_mean_of_its_pieces_whatever_the_batch(tiny, monkeypatch):
     states = tiny.encoder(torch.tensor([cut(("the", "old", "lake"))[0]]))[0]
     np.testing.assert_allclose(found[1][0], states[1:3].mean(0), atol=2e-3)  # 16 bits
     monkeypatch.setattr(pretrained, "AT_ONCE", 1)  # each alone
-    for one, other in zip(PretrainedEncoder(tiny.encoder, cut).states(SENTENCES), found, strict=True):
+    for one, other in zip(PretrainedEncoder(tiny.encoder, cut, together).states(SENTENCES), found, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-3)
 
 
@@ -74,6 +83,52 @@ def test_other_models_must_be_fitted_before_they_rank(tmp_path):
     assert "say which model folder ranks" in refused(tmp_path, "rank", *typed)
 
 
+# The cross-encoder
+
+
+def pair_batch(corpus, places):
+    pieces = [together(one.words, other.words) for one in corpus.questions for other in one.candidates]
+    return PairBatches(corpus, WORDS, inputs=PairInputs(pieces=pieces)).batch(places)
+
+
+@pytest.fixture
+def tiny_cross_encoder(monkeypatch) -> CrossEncoder:
+    torch.manual_seed(0)
+    monkeypatch.setattr(cross_encoder, "new_encoder", lambda: Encoder(40, 8, 2, 2, 12))
+    return CrossEncoder(len(WORDS)).eval()
+
+
+@torch.no_grad()
+def test_pairs_are_read_alike_in_any_company(tiny_cross_encoder):
+    corpus, h = made_up(6, 0), torch.zeros(1, 30, 0)
+    together_read = tiny_cross_encoder.logits(h, tiny_cross_encoder.encode(pair_batch(corpus, range(6))))
+    for place in (0, 5):
+        alone = tiny_cross_encoder.logits(h[:, :5], tiny_cross_encoder.encode(pair_batch(corpus, [place])))
+        torch.testing.assert_close(alone[0], together_read[0, 5 * place : 5 * place + 5], rtol=1e-4, atol=1e-5)
+
+
+def test_vectors_of_pieces_are_neither_learned_nor_kept(tiny_cross_encoder):
+    assert not [name for name in tiny_cross_encoder.state_dict() if "embeddings" in name]
+    encoding = tiny_cross_encoder.train().encode(pair_batch(made_up(3, 0), range(3)))
+    tiny_cross_encoder.logits(torch.zeros(1, 15, 0), encoding).sum().backward()
+    assert all(weights.grad is None for weights in tiny_cross_encoder.fixed[0].parameters())
+    assert all(weights.grad is not None for weights in tiny_cross_encoder.layers.parameters())
+
+
+def test_a_batch_of_pieces_is_cut_to_what_it_needs():
+    pieces = PieceBatch.of([together(("a",), ("king", "was")), together(("a",), ())])
+    assert pieces.lengths.tolist() == [8, 4] and pieces.tokens.shape == (2, 8)
+    assert pieces.rows(torch.tensor([1])).tokens.shape == (1, int(pieces.lengths[1]))
+    assert pieces.segments[0].tolist()[:3] == [0, 0, 0] and pieces.segments[0].max() == 1
+
+
+def test_options_of_word_vectors_are_refused(tmp_path):
+    (tmp_path / "pairs.csv").write_text("question,answer,label\nwho?,me,1\nwho?,you,0\n")
+    for option, said in (("--tune-vectors", "not from word vectors"), ("--counts", "reads by itself what it needs")):
+        typed = ("fit", tmp_path / "pairs.csv", "--model", "minilm", option, "--out", tmp_path / "model")
+        assert said in refused(tmp_path, *typed)
+
+
 QUESTION = "who is the author of Ulysses?"
 TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", "..."]
 
@@ -102,3 +157,16 @@ def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
     assert (tmp_path / "model" / "weights.safetensors").stat().st_size < 1_000_000
     loaded = AnswerRanker.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(test), ranker.predict_proba(test))
+
+
+@here
+def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path):
+    test = made_up(12, 2)
+    ranker = AnswerRanker("minilm_tuned", epochs=4, batch_size=30, learning_rate=2e-2, threads=1)
+    ranker.fit(made_up(60, 0), made_up(8, 1))
+    assert ranker.evaluate(test).ranking.map > 0.7  # by chance .46
+    assert ranker.training_["learning_rate"] == pytest.approx(2e-2 / 60)
+    ranker.save(tmp_path / "model")
+    loaded = AnswerRanker.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(test), ranker.predict_proba(test), rtol=1e-5)
+    assert loaded.rank(QUESTION, TEXTS).candidates[2].text == "..."

@@ -11,7 +11,7 @@ import numpy as np
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.overlap import is_word
-from varitext.models.answers.pretrained import pretrained
+from varitext.models.answers.pretrained import pretrained as shared_encoder
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.text import Vocabulary
 
@@ -19,6 +19,7 @@ SCALE, SHIFT = 4.20, -7.26  # of the score, to log odds: logistic regression on 
 
 
 class Likeness(AnswerScorer):
+    pretrained = True
     reads_states = True
 
     def __init__(self, vocabulary: Vocabulary):
@@ -29,8 +30,8 @@ class Likeness(AnswerScorer):
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         questions = question_answers.questions
-        asked = pretrained().states([question.words for question in questions])
-        said = iter(pretrained().states([one.words for question in questions for one in question.candidates]))
+        asked = shared_encoder().states([question.words for question in questions])
+        said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
         return np.array(
             [
                 [_likeness(states, next(said), _counts(question.words))]

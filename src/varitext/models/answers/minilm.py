@@ -15,11 +15,12 @@ from varitext.batches.pairs import PairBatch
 from varitext.layers.alignment import Words
 from varitext.models.answers.compare_aggregate import CompareAggregate
 from varitext.models.answers.likeness import Likeness
-from varitext.models.answers.pretrained import pretrained
+from varitext.models.answers.pretrained import pretrained as shared_encoder
 
 
 class MiniLM(CompareAggregate):
-    updates = 500
+    passes = 3  # on WikiQA's dev questions it was best after two, and worse from the fourth on
+    pretrained = True
     reads_states = True
     untrained = Likeness
 
@@ -33,7 +34,7 @@ class MiniLM(CompareAggregate):
         features: Sequence[str] | str | None = None,
     ):
         super().__init__(vocabulary_size, 1, hidden_dim, maps, widths, dropout, features)
-        self.project = nn.Linear(pretrained().width, hidden_dim)
+        self.project = nn.Linear(shared_encoder().width, hidden_dim)
 
     def _read(self, batch: PairBatch) -> tuple[Words, Words]:
         questions, answers = batch.question_states, batch.answer_states

@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from varitext.batches.pieces import PairPieces
 from varitext.errors import InputError
 from varitext.layers.transformer import Encoder
 
@@ -27,17 +28,23 @@ AT_ONCE = 4096  # pieces in a batch
 MOST_REMEMBERED = 1_500_000_000  # bytes of states
 
 
-class PretrainedEncoder:
-    """`cut` gives the pieces of words: numbers of a sentence's pieces, and the word that each belongs to, or None."""
+Cut = Callable[[Sequence[str]], tuple[list[int], list[int | None]]]
 
-    def __init__(self, encoder: Encoder, cut: Callable[[Sequence[str]], tuple[list[int], list[int | None]]]):
-        self.encoder, self.cut = encoder.eval().requires_grad_(False), cut
+
+class PretrainedEncoder:
+    """`cut` gives the pieces of words: numbers of a sentence's pieces, and the word that each belongs to, or None.
+
+    `together` gives those of two sentences in one sequence.
+    """
+
+    def __init__(self, encoder: Encoder, cut: Cut, together: Callable[[Sequence[str], Sequence[str]], PairPieces]):
+        self.encoder, self.cut, self.together = encoder.eval().requires_grad_(False), cut, together
         self.remembered: dict[tuple[str, ...], np.ndarray] = {}
         self.bytes = 0
 
     @property
     def width(self) -> int:
-        return self.encoder.embeddings.word_embeddings.embedding_dim
+        return self.encoder.width
 
     def states(self, sentences: Sequence[tuple[str, ...]]) -> list[np.ndarray]:
         """The states of each sentence's words, [T, H] in 16 bits."""
@@ -92,11 +99,8 @@ def package_folder() -> Path:
     return Path(found.origin).parent / "model"
 
 
-@lru_cache(1)
-def pretrained() -> PretrainedEncoder:
-    """Read once; all rankers of a process share it."""
-    from tokenizers import Tokenizer
-
+def new_encoder() -> Encoder:
+    """With the weights of the package; its own, to be learned further."""
     folder = package_folder()
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     with torch.random.fork_rng(devices=[]):  # its first weights do not count: no seed of others may feel them
@@ -109,7 +113,16 @@ def pretrained() -> PretrainedEncoder:
             config["max_position_embeddings"],
         )
     encoder.load_bert(load_file(folder / "model.safetensors"))
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return encoder
+
+
+@lru_cache(1)
+def pretrained() -> PretrainedEncoder:
+    """Read once; all rankers of a process share it."""
+    encoder = new_encoder()  # before the next line: it says what is missing
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MOST_PIECES)
 
@@ -117,4 +130,8 @@ def pretrained() -> PretrainedEncoder:
         pieces = tokenizer.encode(list(words), is_pretokenized=True)
         return pieces.ids, pieces.word_ids
 
-    return PretrainedEncoder(encoder, cut)
+    def together(question: Sequence[str], answer: Sequence[str]) -> PairPieces:
+        pieces = tokenizer.encode(list(question), list(answer), is_pretokenized=True)
+        return PairPieces(np.array(pieces.ids, np.int32), np.array(pieces.type_ids, np.int8))
+
+    return PretrainedEncoder(encoder, cut, together)
