@@ -21,12 +21,15 @@ with warnings.catch_warnings(action="ignore"):  # starlette would rather have an
 
 FIELDS = {
     "transform": ("texts",),
+    "assign": ("texts",),
     "perplexity": ("texts", "samples"),
     "explain": ("text", "topics", "words"),
     "similar-documents": ("text", "among", "n"),
     "place": ("text",),
     "rank": ("question", "candidates", "samples", "ordered"),
     "topics": (),
+    "topic-shares": (),
+    "latent-dimensions": (),
     "similar-words": (),
     "map": (),
 }

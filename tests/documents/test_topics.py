@@ -88,6 +88,18 @@ def test_tables_become_data_frames(texts_model):
     assert list(documents["row"]) == [0, 1, 2] and {"topic", "probability", "surprise"} <= set(documents.columns)
 
 
+def test_frames_can_have_the_names_of_bertopic(texts_model):
+    pytest.importorskip("pandas")
+    topics = texts_model.topic_info().to_frame("bertopic")
+    assert {"Topic", "Count", "Name", "Representation", "Representative_Docs"} <= set(topics.columns)
+    assert list(topics["Count"]) == [topic.documents for topic in texts_model.topics()]
+    assert topics["Representative_Docs"][0] == [one.text for one in texts_model.topics()[0].typical]
+    documents = texts_model.document_info([TEXTS[0], "nothing that it knows"]).to_frame("bertopic")
+    assert documents["Topic"][1] == -1 and documents["Topic"][0] >= 0 and "Probability" in documents.columns
+    with pytest.raises(InputError, match="names must be one of varitext, bertopic"):
+        texts_model.topic_info().to_frame("gensim")
+
+
 def test_shares_by_class_have_intervals(texts_model):
     shares = texts_model.topic_shares(TEXTS, KINDS)
     names = {topic.number: kind_of(topic) for topic in texts_model.topics()}

@@ -15,7 +15,7 @@ from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
 from varitext.documents.completion import completion_log_likelihoods
 from varitext.evaluation.completion import split_words
-from varitext.experiments import document_fits, experiment_named, likelihoods, table1a, table1b, table2, tsne
+from varitext.experiments import document_fits, experiment_named, likelihoods, table1a, table1b, table2, topics, tsne
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.experiments.runs import Plan, reproduce
 from varitext.layers.polya import Entries
@@ -209,3 +209,20 @@ def test_rsm_completes_as_enumeration_says():
     hidden = scipy.sparse.csr_matrix(np.array([[1.0, 0, 2, 1]], np.float32))
     batches = (CountBatch.from_rows(rows) for rows in (observed, hidden))
     assert network.completion_log_likelihood(*batches, 1).item() == pytest.approx(hidden.toarray()[0] @ exact, rel=1e-5)
+
+
+def test_topics_are_measured_on_counts_and_on_articles(monkeypatch):
+    records = [
+        {
+            "settings": {"corpus": corpus, "system": "regions", "topics": number, "seed": seed},
+            "result": {"topics": [["a", "b"], ["c", "d"]], "npmi": 0.1 * (1 + seed), "c_v": None, "unique_words": 1.0},
+        }
+        for corpus, number in (("20newsgroups-nvdm", 50), ("20newsgroups", 20))
+        for seed in (0, 1)
+    ]
+    *_, articles, counts = topics.table(records).splitlines()
+    assert articles.split(" | ")[:4] == ["| 20newsgroups", "NVDM, regions", "20", "0.150"]
+    assert counts.split(" | ")[:3] == ["| 20newsgroups-nvdm", "NVDM, regions", "50"]
+    for here, numbers in ((True, {50, 20}), (False, {50})):
+        monkeypatch.setattr(topics, "is_here", lambda corpus, plan, here=here: here)
+        assert {run.settings["topics"] for run in topics.runs(Plan(quick=True))} == numbers

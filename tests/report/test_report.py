@@ -135,7 +135,7 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert "the paper" not in [tile.name for tile in document_tiles(model, record, documents)]
 
 
-def test_a_perplexity_of_training_documents_is_never_the_large_one(model):
+def test_a_perplexity_of_training_documents_is_never_the_large_one(model, tmp_path):
     documents = corpus(12, model.vocabulary_.words)
     record = model.perplexity_record(documents, samples=2)
     own = copy.copy(model)
@@ -143,6 +143,8 @@ def test_a_perplexity_of_training_documents_is_never_the_large_one(model):
     held_out, trained, *_ = document_tiles(own, record, documents)
     assert (held_out.name, held_out.value) == ("held-out perplexity", f"{model.dev_perplexity_:,.1f}")
     assert (trained.name, trained.value) == ("fitted on these", f"{record.per_document_perplexity:,.1f}")
+    page = write_small(own, documents, tmp_path / "report.html")
+    assert "would be worse on new ones" in page.text
     own.corpus_ = documents.recorded() | {"part": "train"}
     assert document_tiles(own, record, documents)[0].name == "perplexity per document"
 

@@ -254,7 +254,7 @@ def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
 @pytest.mark.parametrize(
     "model, said, figures",
     [
-        ("lstm_attention", ["Where it looks"], 8),
+        ("lstm_attention", ["Darker words get more attention"], 8),
         ("lstm", ["lstm has no attention"], 8),
         ("overlap", ["overlap has no attention", "is fitted without epochs"], 6),
     ],
@@ -262,7 +262,7 @@ def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
 def test_models_without_a_latent_show_what_they_have(model, said, figures, tmp_path):
     write_answer_report(fit(model), questions(12, 3, "test"), tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert all(text in page.text for text in said) and "leaves open" not in page.text
+    assert all(text in page.text for text in said) and "Uncertainty given the question" not in page.text
     assert len(page.figures) == figures
 
 

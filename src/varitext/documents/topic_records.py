@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from varitext.errors import InputError
 from varitext.files import check_sha256, read_json
+from varitext.records import check_choice
 
 if TYPE_CHECKING:
     import pandas
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 TABLE_FILE, TENSOR_FILE = "topics.json", "topics.safetensors"
 TYPICAL = 3  # documents that are shown for a topic
 WORDS = 10
+IN_BERTOPIC = {
+    "number": "Topic",
+    "topic": "Topic",
+    "name": "Name",
+    "documents": "Count",
+    "words": "Representation",
+    "typical": "Representative_Docs",
+    "probability": "Probability",
+}
 Made = TypeVar("Made", bound="TopicInfo | DocumentInfo | TopicShare")
 
 
@@ -85,12 +95,25 @@ class Records(list[Made]):
     def as_dicts(self) -> list[dict[str, Any]]:
         return [record.as_dict() for record in self]
 
-    def to_frame(self) -> "pandas.DataFrame":
+    def to_frame(self, names: str = "varitext") -> "pandas.DataFrame":
+        """A row for each record; with names="bertopic" under the names that BERTopic has for the same columns."""
+        check_choice("names", names, ("varitext", "bertopic"))
         try:
             import pandas
         except ImportError:
             raise InputError("a DataFrame needs pandas: pip install pandas") from None
-        return pandas.DataFrame([record.as_dict() for record in self])
+        rows = self.as_dicts()
+        return pandas.DataFrame([_as_in_bertopic(row) for row in rows] if names == "bertopic" else rows)
+
+
+def _as_in_bertopic(row: dict[str, Any]) -> dict[str, Any]:
+    """Columns that BERTopic has too, under its names; a document without a topic has -1, a typical one is its text."""
+    shown = dict(row)
+    if "typical" in shown:
+        shown["typical"] = [one["text"] for one in shown["typical"]]
+    if shown.get("topic", 0) is None:
+        shown["topic"] = -1
+    return {IN_BERTOPIC.get(name, name): value for name, value in shown.items()}
 
 
 def topic_from_dict(values: dict[str, Any]) -> TopicInfo:

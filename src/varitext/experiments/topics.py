@@ -1,7 +1,8 @@
 """Topics as regions of NVDM's latent space beside its axes and beside LDA: coherence, diversity, agreement over seeds.
 
 Not a table of the paper. Ten words a topic; the raw training articles say which words belong together. Documents are
-those that the models were fitted on, labels the newsgroups. All numbers of topics are given, not chosen.
+those that the models were fitted on, labels the newsgroups: the counts of the paper, and the raw articles over 10,000
+words, if they are here. All numbers of topics are given, not chosen.
 """
 
 from collections.abc import Iterator
@@ -15,11 +16,13 @@ from varitext.documents.model import DocumentModel
 from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
 from varitext.evaluation.clustering import clustering_record
 from varitext.experiments.document_fits import (
+    ARTICLES,
     NEWSGROUPS,
     Setting,
     coherence_reference,
     fitted_model,
     hashes,
+    is_here,
     load_part,
     short,
 )
@@ -33,10 +36,13 @@ MEASURES = {"npmi": "NPMI", "c_v": "C_V", "unique_words": "unique words", "purit
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    for system in SYSTEMS:
+    kinds = [(NEWSGROUPS, system, 50) for system in SYSTEMS]
+    if is_here(ARTICLES, plan):
+        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in ("regions", "lda")]
+    for corpus, system, number in kinds:
         for seed in plan.seeds_or(SEEDS):
-            settings = {"corpus": NEWSGROUPS, "system": system, "topics": 50, "seed": seed}
-            yield Run(settings, partial(measure, NEWSGROUPS, system, 50, seed, plan))
+            settings = {"corpus": corpus, "system": system, "topics": number, "seed": seed}
+            yield Run(settings, partial(measure, corpus, system, number, seed, plan))
 
 
 def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dict[str, Any]:
@@ -74,22 +80,26 @@ def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     """Means over seeds; alike is the rank-biased overlap of matched topics, the mean over pairs of seeds."""
-    head = ["", "topics", *MEASURES.values(), "alike over seeds", "seeds"]
-    kinds = sorted({_kind(record) for record in records}, key=lambda kind: (kind[1], list(SYSTEMS).index(kind[0])))
+    head = ["corpus", "", "topics", *MEASURES.values(), "alike over seeds", "seeds"]
+    kinds = sorted(
+        {_kind(record) for record in records}, key=lambda kind: (kind[0], kind[2], [*SYSTEMS].index(kind[1]))
+    )
     return markdown_table(head, [_row(kind, [one for one in records if _kind(one) == kind]) for kind in kinds])
 
 
-def _kind(record: Record) -> tuple[str, int]:
-    return record["settings"]["system"], record["settings"]["topics"]
+def _kind(record: Record) -> tuple[str, str, int]:
+    settings = record["settings"]
+    return settings["corpus"], settings["system"], settings["topics"]
 
 
-def _row(kind: tuple[str, int], records: list[Record]) -> list[str]:
+def _row(kind: tuple[str, str, int], records: list[Record]) -> list[str]:
     found = [record["result"] for record in records]
     values = [[one[name] for one in found if one.get(name) is not None] for name in MEASURES]
     alike = f"{topic_stability_record([one['topics'] for one in found]).rbo:.3f}" if len(found) > 1 else ""
     return [
-        SYSTEMS[kind[0]],
-        str(kind[1]),
+        kind[0],
+        SYSTEMS[kind[1]],
+        str(kind[2]),
         *(f"{mean(several):.3f}" if several else "" for several in values),
         alike,
         str(len(found)),

@@ -16,7 +16,7 @@ def answer_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]
 
     @routes.post("/rank", response_model=bodies.RankingShown)
     async def rank(model: str, asked: bodies.RankAsked) -> Any:
-        """The candidates, best first, with how sure that is and what the model looked at."""
+        """The candidates, best first, with probabilities, rank intervals and attention."""
         served = models.of_answers(model)
         return await served.queue.ask(AloneJob(partial(_rank, served.model, asked)))
 

@@ -26,20 +26,20 @@ from varitext.serve.served_models import ServedModels
 from varitext.serve.service_routes import service_routes
 from varitext.serve.topic_routes import topic_routes
 
-ABOUT = """Models of text behind an API: topics and vectors with their uncertainty, and rankings that know how sure
-they are. Requests and answers are JSON; every error is an object with one line, `error`."""
+ABOUT = """Models of text behind an API: topics and vectors with their uncertainty, and rankings with
+probabilities. Requests and answers are JSON; every error is an object with one line, `error`."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "The body is not JSON."},
     401: {"model": Problem, "description": "The token is missing or wrong."},
-    403: {"model": Problem, "description": "A page from elsewhere asked."},
-    404: {"model": Problem, "description": "No such model, or not of that kind."},
+    403: {"model": Problem, "description": "The request came from a page of another site."},
+    404: {"model": Problem, "description": "There is no such model, or it is of the other kind."},
     408: {"model": Problem, "description": "The request did not arrive in time."},
     413: {"model": Problem, "description": "The body is too large."},
-    421: {"model": Problem, "description": "The server does not go by that name."},
-    422: {"model": Problem, "description": "Too long, too many, or nothing that the model knows."},
+    421: {"model": Problem, "description": "The host name is not one of this server."},
+    422: {"model": Problem, "description": "The request is invalid, too large, or has no word that the model knows."},
     500: {"model": Problem, "description": "Something went wrong; the server's log says what."},
-    503: {"model": Problem, "description": "Too many wait, or it is stopping; Retry-After says when to come again."},
-    504: {"model": Problem, "description": "It took too long."},
+    503: {"model": Problem, "description": "The server is too busy or stopping; Retry-After says when to try again."},
+    504: {"model": Problem, "description": "The answer took too long."},
 }
 
 

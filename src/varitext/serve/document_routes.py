@@ -28,7 +28,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
     @routes.post("/transform", response_model=bodies.Vectors)
     async def transform(model: str, asked: bodies.TransformAsked) -> Any:
-        """One vector per text, with how unsure it is: mean and standard deviation of q(h | X)."""
+        """One vector per text with its uncertainty: mean and standard deviation of q(h | X)."""
         return await models.of_documents(model).queue.ask(Transform(asked.texts))
 
     @routes.post("/perplexity", response_model=bodies.Perplexity)

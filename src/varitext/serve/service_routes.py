@@ -36,12 +36,12 @@ def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | 
 
     @routes.get("/api/models/{model}/example", responses=of_models)
     async def example(model: str) -> bodies.Example:
-        """Something to try the model with."""
+        """An example to try the model with."""
         return _example(models.named(model))
 
     @routes.get("/health", responses=of_guards)
     async def health() -> bodies.Health:
-        """Whether the service answers."""
+        """Whether the service is up."""
         return bodies.Health(status="ok", models=len(models), version=varitext.__version__)
 
     @routes.get("/metrics", response_class=PlainTextResponse, responses=of_guards)

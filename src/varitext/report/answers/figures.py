@@ -48,7 +48,7 @@ def _training(evaluated: EvaluatedAnswers) -> Figure | None:
     curves = training_curves(
         evaluated.ranker.history_, answer_measures(evaluated.has_latent), evaluated.ranker.dev_map_
     )
-    return chart_figure("How the fit went", curves) if curves else None
+    return chart_figure("Training", curves) if curves else None
 
 
 def _questions(evaluated: EvaluatedAnswers) -> str:

@@ -65,7 +65,7 @@ def _posteriors(evaluated: EvaluatedDocuments) -> Figure | None:
 
 def _training(evaluated: EvaluatedDocuments) -> Figure | None:
     curves = training_curves(evaluated.model.history_, OF_DOCUMENTS)
-    return chart_figure("How the fit went", curves) if curves else None
+    return chart_figure("Training", curves) if curves else None
 
 
 def _units(evaluated: EvaluatedDocuments) -> Figure:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from varitext.corpora.documents import Documents
+from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicInfo
 from varitext.evaluation.map_layout import FEWEST_FOR_NEIGHBOURS
@@ -49,6 +50,7 @@ def document_page(
         labels=label_map(sample, topics, documents.places),
         cards=topic_cards(topics),
         breakdowns=breakdowns,
+        fitted_on=source is not None and is_fitted_on(model.corpus_, source),
         how_many=model.regions_.choice.how if model.regions_ else "",
         nearest_words=nearest_words(model, topics),
         examples=[(example, posterior_spread(example, sample, dimensions, axis)) for example in examples],

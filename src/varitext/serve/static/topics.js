@@ -58,13 +58,13 @@ export async function openShares(address, current) {
   for (const by of ["label", "date"]) {
     const found = (await ask(address(`topic-shares?by=${by}`))).shares;
     if (!current()) return;
-    shares[by] = Map.groupBy ? Map.groupBy(found, (one) => one.topic) : grouped(found);
+    shares[by] = byTopic(found);
   }
   const opened = byId("all-topics").querySelector("details[open]");
   if (opened) drawShares(opened.querySelector(".shares"), Number(opened.dataset.topic));
 }
 
-function grouped(found) {
+function byTopic(found) {
   const groups = new Map();
   for (const one of found) groups.set(one.topic, [...(groups.get(one.topic) ?? []), one]);
   return groups;
