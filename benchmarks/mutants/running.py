@@ -13,6 +13,7 @@ import resource
 import signal
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -27,7 +28,6 @@ from mutants.tracing import Trace, trace_of
 KILLED, SURVIVED, IMPOSSIBLE = 1, 0, 3
 TIME_IS_UP = (-signal.SIGXCPU, -signal.SIGALRM)
 OUTCOMES = {SURVIVED: "survived", IMPOSSIBLE: "impossible"} | dict.fromkeys(TIME_IS_UP, "timeout")
-MOST_SECONDS = 8.0  # of tests under the tracer, for one mutant
 MEMORY = 4 * 2**30  # more than this on top of what there is: the mutant has gone mad
 
 
@@ -41,8 +41,8 @@ class Outcome(NamedTuple):
 class Session:
     """A plugin for pytest that hands all collected tests to `work`, and runs none itself."""
 
-    def __init__(self, package: Path, work: Callable[["Session"], None]):
-        self.package, self.work = package, work
+    def __init__(self, package: Path, files: set[str], work: Callable[["Session"], None], most_seconds: float):
+        self.package, self.files, self.work, self.most_seconds = package, files, work, most_seconds
         self.items: dict[str, pytest.Item] = {}
         self.trace = Trace({}, {})
         self.functions: dict[str, list[FunctionType]] = {}
@@ -62,6 +62,8 @@ class Session:
         self.items = {item.nodeid: item for item in session.items}
         self.trace = trace_of(session.items, self.package)
         _warm_up()
+        self.functions = _functions_by_file(self.package, self.files)
+        gc.freeze()  # what is here stays as it is, in memory that all children share
         self.work(self)
         return True
 
@@ -71,15 +73,13 @@ class Session:
         found = [name for name, ran in self.trace.lines.items() if wanted & ran.get(path, set())]
         found.sort(key=lambda name: (sum(map(len, self.trace.lines[name].values())), name))
         costs = itertools.accumulate(self.trace.seconds[name] for name in found)
-        return [name for name, cost in zip(found, costs, strict=True) if cost < MOST_SECONDS or name == found[0]]
+        return [name for name, cost in zip(found, costs, strict=True) if cost < self.most_seconds or name == found[0]]
 
     def run(self, path: str, code: CodeType, lines: tuple[int, int]) -> Outcome:
         names, started = self.concerned(path, lines), time.monotonic()
         if not names:
             return Outcome("no test", 0, "", 0.0)
-        if path not in self.functions:
-            self.functions[path] = _functions_of(self.package, path)
-        limit = 10 + 4 * sum(self.trace.seconds[name] for name in names)
+        limit = 2 + 2 * sum(self.trace.seconds[name] for name in names)
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder) / "killed_by"
             child = os.fork()
@@ -130,11 +130,14 @@ def _place(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno
 
 
-def _functions_of(package: Path, path: str) -> list[FunctionType]:
-    """All functions that a file of the package has made, also those that only a decorator refers to."""
-    importlib.import_module(".".join([package.name, *Path(path).with_suffix("").parts]))
-    functions = [one for one in gc.get_objects() if type(one) is FunctionType]
-    return [one for one in functions if one.__code__.co_filename == str(package / path)]
+def _functions_by_file(package: Path, files: set[str]) -> dict[str, list[FunctionType]]:
+    """All functions that files of the package have made, also those that only a decorator refers to."""
+    for path in sorted(files):
+        importlib.import_module(".".join([package.name, *Path(path).with_suffix("").parts]))
+    found: dict[str, list[FunctionType]] = defaultdict(list)
+    for function in [one for one in gc.get_objects() if type(one) is FunctionType]:
+        found[function.__code__.co_filename.removeprefix(f"{package}/")].append(function)
+    return {path: found[path] for path in files}
 
 
 def _functions(code: CodeType) -> list[CodeType]:

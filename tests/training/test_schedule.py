@@ -21,12 +21,13 @@ class Slope:
 
     def __init__(self, scores=None, slopes=None, steps_per_epoch=1):
         self.scores, self.slopes, self.steps_per_epoch = scores or (lambda weight: 0.0), slopes or {}, steps_per_epoch
-        self.kl_weights, self.modes, self.drawn = [], [], []
+        self.kl_weights, self.modes, self.drawn, self.seen = [], [], [], []
 
     def batches(self, epoch):
-        return iter([None] * self.steps_per_epoch)
+        return iter([(epoch, place) for place in range(self.steps_per_epoch)])
 
     def loss(self, model, batch, kl_weight):
+        self.seen.append(batch)
         self.modes.append(model.training)
         self.drawn.append(torch.rand(()).item())
         loss = -self.slopes.get(len(self.kl_weights), 1.0) * model.weight.sum()
@@ -85,6 +86,11 @@ def test_rounds_fall_where_they_are_asked_for():
     state = run(Slope(steps_per_epoch=5), epochs=2, rounds_per_epoch=2).train()
     assert [record["step"] for record in state.history] == [0, 3, 6, 9, 10]
     assert [record["epoch"] for record in state.history] == [0, 0.6, 1.2, 1.8, 2.0]
+
+
+def test_epochs_are_told_to_three_places():
+    state = run(Slope(steps_per_epoch=7), epochs=1, rounds_per_epoch=7).train()
+    assert [record["epoch"] for record in state.history] == [0, 0.143, 0.286, 0.429, 0.571, 0.714, 0.857, 1]
 
 
 def test_training_noise_is_not_that_of_scores_and_modes_are_right():
@@ -152,8 +158,10 @@ def test_it_gives_up_after_too_many_rescues_with_the_best_weights(faults):
 @pytest.mark.parametrize(("bad", "rescued"), [(19.9, False), (20.1, True), (math.nan, True)])
 def test_a_score_ten_times_worse_than_the_first_is_a_fault(bad, rescued):
     scores = iter([2.0, bad, *[1.5] * 20])
-    state = run(Slope(lambda weight: next(scores)), epochs=3).train()
+    task = Slope(lambda weight: next(scores), steps_per_epoch=4)
+    state = run(task, epochs=1, rounds_per_epoch=2).train()
     assert bool(state.rescues) == rescued and state.stopped == "finished" and state.best == 1.5
+    assert [place for _, place in task.seen] == ([0, 1, 0, 1, 2, 3] if rescued else [0, 1, 2, 3])  # rolled back: again
 
 
 def test_a_first_score_that_is_infinite_is_refused():
@@ -167,6 +175,20 @@ def test_a_run_may_go_on_under_another_clock_but_not_with_another_rate(tmp_path)
     assert resumed.train(resume=True).stopped == "finished" and resumed.state.step == 10
     with pytest.raises(InputError, match="learning_rate"):
         run(Slope(), checkpoint=tmp_path / "checkpoint", learning_rate=0.1).train(resume=True)
+
+
+def test_a_resumed_run_goes_on_with_the_batches_that_its_epoch_has_left(tmp_path):
+    class KilledAtStep6(Seen):
+        def round(self, record):
+            if record["step"] == 6:
+                raise KeyboardInterrupt
+
+    shape = {"checkpoint": tmp_path / "checkpoint", "epochs": 2, "rounds_per_epoch": 2}  # rounds at steps 3, 6, 9, 10
+    with pytest.raises(KeyboardInterrupt):
+        run(Slope(steps_per_epoch=5), KilledAtStep6(), **shape).train()
+    task = Slope(steps_per_epoch=5)
+    run(task, **shape).train(resume=True)
+    assert task.seen == [(0, 3), (0, 4), *((1, place) for place in range(5))]
 
 
 def test_without_resume_a_checkpoint_is_written_anew(tmp_path):

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
+from varitext.models.answers.lclr import _look, _wanted
 from varitext.models.answers.overlap_regression import POSITION, WORDS, OverlapRegression
 from varitext.models.answers.regression import Regression, Standardisation
 from varitext.models.answers.scorer import chosen
@@ -96,3 +97,32 @@ def test_overlap_has_places_only_where_asked():
     lengths = [len(candidate.words) for question in train.questions for candidate in question.candidates]
     assert placed.mean_length.item() == pytest.approx(np.mean(lengths))
     assert placed.n_answers.item() == len(lengths) == len(placed.log_odds(train))
+
+
+SIZES = ("many", "much", "old", "long", "tall", "big", "far", "large", "high")
+WANTED = {f"how {size} is it": "how many" for size in SIZES}
+WANTED |= {words: "when" for words in ("when was it", "in what year", "on what date was it", "on what day")}
+WANTED |= {words: "who" for words in ("who is it", "to whom", "whose is it", "what is the name of it")}
+WANTED |= {f"{kind} {place}": "where" for kind in ("what", "which") for place in ("city", "country")}
+WANTED |= {"where is it": "where", "what state": "where", "what is it": "what", "how is it": "what"}
+
+
+@pytest.mark.parametrize(("question", "kind"), WANTED.items())
+def test_what_a_question_wants(question, kind):
+    assert _wanted(question.split()) == kind
+
+
+@pytest.mark.parametrize(
+    ("word", "place", "look"),
+    [
+        ("1999", 3, (True, True, False)),
+        ("199", 3, (False, True, False)),
+        ("May", 3, (True, False, True)),
+        ("Paris", 1, (False, False, True)),
+        ("The", 0, (False, False, False)),
+        ("word", 1, (False, False, False)),
+        ("B52", 1, (False, True, True)),
+    ],
+)
+def test_how_a_word_looks(word, place, look):
+    assert _look(word, place) == look

@@ -9,11 +9,13 @@ import torch
 from synthetic import topic_documents
 
 from varitext.batches.counts import CountBatch
+from varitext.errors import InputError
 from varitext.latent import draw
 from varitext.models.documents import bounds as bounds_module
-from varitext.models.documents import model_class
+from varitext.models.documents import check_preset, model_class
 from varitext.models.documents.axes import axes_towards, readable_axes
 from varitext.models.documents.bounds import document_bounds, exact_bounds
+from varitext.models.documents.information import direction_information
 from varitext.models.documents.recipe import schedule_for
 from varitext.runtime.devices import seeded
 
@@ -139,3 +141,21 @@ def test_phi_and_theta_share_nothing():
         inference = {id(one) for one in model.inference_parameters()}
         names = {name.split(".")[0] for name, one in model.named_parameters() if id(one) not in inference}
         assert names and not names & {"encoder", "head", "estimator"}
+
+
+def test_directions_by_hand():
+    """Half of N, times the variance of h over documents, times that of R over words by frequency."""
+    means, directions = torch.tensor([[1.0, 0.0], [3.0, 0.0], [5.0, 0.0]]), torch.tensor([[0.0, 1.0], [4.0, 2.0]])
+    found = direction_information(means, directions, torch.tensor([0.25, 0.75]).log(), 10.0)
+    assert found.tolist() == pytest.approx([0.5 * 10 * (8 / 3) * (16 * 0.25 * 0.75), 0.0])
+
+
+def test_names_that_no_registry_has_are_told():
+    for wrong in (
+        lambda: model_class("oak"),
+        lambda: check_preset("oak", "paper"),
+        lambda: check_preset("nvdm", "oak"),
+    ):
+        with pytest.raises(InputError, match="'oak'; there are"):
+            wrong()
+    check_preset("nvdm", "paper")
