@@ -27,6 +27,7 @@ from varitext.runtime.provenance import provenance
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "varitext"
 ROOMS = ("latent", "layers", "training", "evaluation", "models")
+SURVIVORS = ("survived", "no test")
 MOST_SECONDS = 5.0  # of tests under the tracer, for one mutant of a sample
 SLOW = (
     "known_answer or it_learns or bursts or never_ends_in_nan or both_presets or as_well_as_without or needs_no_torch"
@@ -54,6 +55,13 @@ class Record:
         self.key, self.path = key, path
         self.found = self._file().get(key, {}) or {**about, **provenance(), "mutants": {}}
 
+    def reconsider(self, mutants: list[Mutant]) -> None:
+        """Survivors for which a reason was found since."""
+        for mutant in mutants:
+            found = self.found["mutants"].get(mutant.name, {})
+            if found.get("outcome") in SURVIVORS and (why := reason(mutant)):
+                self.add(mutant.name, found | {"outcome": "equivalent", "killed_by": why})
+
     def add(self, name: str, record: dict[str, Any]) -> None:
         self.found["mutants"][name] = record
         print(f"{len(self.found['mutants']):4} {record['outcome']:9} {record['seconds']:6.1f} s  {name}", flush=True)
@@ -69,10 +77,9 @@ def run_mutants(session: Session, mutants: list[Mutant], record: Record) -> None
         if mutant.name in record.found["mutants"]:
             continue
         outcome = session.run(mutant.path, mutated_code(PACKAGE / mutant.path, mutant.number), mutant.lines)
-        if outcome.outcome in ("survived", "no test") and (why := reason(mutant)):
-            outcome = outcome._replace(outcome="equivalent", killed_by=why)
         about = {"room": mutant.path.split("/")[0], "operator": mutant.operator}
         record.add(mutant.name, about | outcome._asdict())
+        record.reconsider([mutant])
 
 
 def run_named(session: Session, record: Record) -> None:
@@ -98,6 +105,8 @@ def main(
     if only:
         mutants = [one for all_ in population().values() for one in all_ if one.name.startswith(only)]
     record = Record("named" if named else only or f"seed {seed}", json, {} if named else about)
+
+    record.reconsider(mutants)
 
     def work(session: Session) -> None:
         if named:

@@ -11,6 +11,7 @@ from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import FIRST_WORD, PADDING, UNKNOWN
 from varitext.errors import InputError
 from varitext.layers import tree_softmax
+from varitext.layers.alignment import Windows
 from varitext.layers.attention import BilinearMatch, LatentAttention
 from varitext.layers.convolution import SentenceConvolution
 from varitext.layers.tree_softmax import DEEPEST, WordTree
@@ -32,6 +33,9 @@ def test_layers_start_where_they_say():
     assert words.weight.shape == (FIRST_WORD + 200, 20) and words.weight.requires_grad
     assert spread_over(match.weight, math.sqrt(6 / 90)) and match.bias.item() == 0
     assert spread_over(convolution.weight, 1 / math.sqrt(60)) and spread_over(convolution.bias, 1 / math.sqrt(60))
+    with seeded(0):
+        windows = Windows(20, 300, (1, 3))
+    assert all(spread_over(one, 1 / math.sqrt(len(one) * 20)) for one in windows.weights) and not windows.bias.any()
     attention = LatentAttention(5, 7)
     assert {name for name, _ in attention.named_parameters()} == {
         f"{name}.weight" for name in ("from_query", "from_state", "score", "from_context", "from_last")

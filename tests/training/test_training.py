@@ -215,6 +215,7 @@ def test_alternating_updates_change_one_side_at_a_time(every):
         assert run._step(batch)
         assert any(not torch.equal(a, b) for a, b in zip(before[0], changing, strict=True))
         assert all(torch.equal(a, b) for a, b in zip(before[1], still, strict=True))
+        assert all(one.grad is None for one in (*changing, *still))  # nothing is left for the next update
 
 
 @pytest.mark.parametrize("rate", [1.0, 1e3, 1e8])
