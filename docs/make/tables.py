@@ -16,6 +16,7 @@ from document_page import experiment_sections
 from faults_page import fault_tables
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
+from testing_page import mutation_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = {50: 836, 200: 852}
@@ -194,6 +195,13 @@ def faults_page() -> str:
     return page
 
 
+def testing_page() -> str:
+    page = (ROOT / "docs" / "testing.md").read_text()
+    for name, table in mutation_tables(ROOT).items():
+        page = between(page, name, table)
+    return page
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -209,6 +217,7 @@ def main() -> None:
         ROOT / "docs" / "faults.md": faults_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "docs" / "serve.md": serve_page(),
+        ROOT / "docs" / "testing.md": testing_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():
