@@ -18,6 +18,7 @@ from polya_page import polya_parts
 from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
+from testing_page import mutation_tables
 
 from varitext.experiments import experiment_named
 from varitext.experiments.runs import read_records
@@ -210,6 +211,13 @@ def reproducibility_page() -> str:
     return page
 
 
+def testing_page() -> str:
+    page = (ROOT / "docs" / "testing.md").read_text()
+    for name, table in mutation_tables(ROOT).items():
+        page = between(page, name, table)
+    return page
+
+
 def between(page: str, name: str, text: str) -> str:
     """The page with `text` between its two marks."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
@@ -227,6 +235,7 @@ def main() -> None:
         ROOT / "docs" / "reproducibility.md": reproducibility_page(),
         ROOT / "docs" / "scaling.md": scaling_page(),
         ROOT / "docs" / "serve.md": serve_page(),
+        ROOT / "docs" / "testing.md": testing_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

@@ -160,7 +160,15 @@ def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
 
 
 @here
-def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path):
+def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, monkeypatch):
+    """With two of its six layers: all would take half a minute."""
+
+    def two_layers():
+        encoder = pretrained.new_encoder()
+        encoder.layers = encoder.layers[:2]
+        return encoder
+
+    monkeypatch.setattr(cross_encoder, "new_encoder", two_layers)
     test = made_up(12, 2)
     ranker = AnswerRanker("minilm_tuned", epochs=4, batch_size=30, learning_rate=2e-2, threads=1)
     ranker.fit(made_up(60, 0), made_up(8, 1))
