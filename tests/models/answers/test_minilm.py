@@ -161,19 +161,19 @@ def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
 
 @here
 def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, monkeypatch):
-    """With two of its six layers: all would take half a minute."""
+    """With one of its six layers: all would take half a minute."""
 
-    def two_layers():
+    def one_layer():
         encoder = pretrained.new_encoder()
-        encoder.layers = encoder.layers[:2]
+        encoder.layers = encoder.layers[:1]
         return encoder
 
-    monkeypatch.setattr(cross_encoder, "new_encoder", two_layers)
+    monkeypatch.setattr(cross_encoder, "new_encoder", one_layer)
     test = made_up(12, 2)
-    ranker = AnswerRanker("minilm_tuned", epochs=4, batch_size=30, learning_rate=2e-2, threads=1)
+    ranker = AnswerRanker("minilm_tuned", epochs=10, batch_size=30, learning_rate=3e-2, threads=1)
     ranker.fit(made_up(60, 0), made_up(8, 1))
-    assert ranker.evaluate(test).ranking.map > 0.7  # by chance .46
-    assert ranker.training_["learning_rate"] == pytest.approx(2e-2 / 60)
+    assert ranker.evaluate(test).ranking.map > 0.9  # by chance .46
+    assert ranker.training_["learning_rate"] == pytest.approx(3e-2 / 60)
     ranker.save(tmp_path / "model")
     loaded = AnswerRanker.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(test), ranker.predict_proba(test), rtol=1e-5)
