@@ -375,7 +375,7 @@ prepare([path], out, sizes=ShardSizes(documents=1000))
 prepared = peak() - before
 shards = load(out)
 view = ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=2000)
-model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(view)
+model = DocumentModel(latent_dim=2, epochs=1, threads=1, n_topics=2).fit(view)
 for block in model.posterior_blocks(view):
     pass
 model.score(view, samples=2)
