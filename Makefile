@@ -27,7 +27,7 @@ setup: .venv/.all
 demo: .venv/.demo
 	$(BIN)/varitext demo
 
-# three test processes, one thread each: some of them always wait for a process they have started
+# two test processes on two cores, one thread each; three took longer
 test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
