@@ -46,6 +46,8 @@ TRIALS: dict[str, dict[str, Any]] = {
     "alternating, averaged, no KL warm-up": {"updates": "alternating", "averaging": 0.999, "kl_warm_up": 0.0},
     "alternating, 10 steps each": {"updates": "alternating", "alternate_every": 10},
     "alternating, an epoch each": {"updates": "alternating", "alternate_every": 160},
+    "120 epochs": {"epochs": 120},
+    "120 epochs, 5 samples": {"epochs": 120, "samples": 5},
     "alternating, 120 epochs": {"updates": "alternating", "epochs": 120},
     "weight decay .3": {"weight_decay": 0.3},
     "batches of 256, rate 2e-3, 5 samples, averaged": {
