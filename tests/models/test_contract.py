@@ -20,7 +20,7 @@ from varitext.corpora.question_answers import Candidate
 from varitext.documents.completion import completion_of
 from varitext.latent import Bound, elbo
 from varitext.latent.divergence import draw_from
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import ANSWER_MODELS, cross_encoder, pretrained
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.documents import DOCUMENT_MODELS, check_preset
@@ -36,6 +36,20 @@ TRAIN, DEV, TEST = made_up(24, 0), made_up(8, 1), made_up(12, 2)
 every_document_model = pytest.mark.parametrize("name", DOCUMENT_MODELS)
 every_answer_model = pytest.mark.parametrize("name", ANSWER_MODELS)
 every_answer_network = pytest.mark.parametrize("name", NETWORKS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_encoder():
+    """A cross-encoder of one of MiniLM's six layers: what is asked here is asked of each of them."""
+
+    def one_layer():
+        encoder = pretrained.new_encoder()
+        encoder.layers = encoder.layers[:1]
+        return encoder
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cross_encoder, "new_encoder", one_layer)
+        yield
 
 
 def fit_documents(name: str) -> DocumentModel:
