@@ -174,48 +174,12 @@ def readme() -> str:
     return between(page, "answers", short_table(ROOT))
 
 
-def benchmark_page() -> str:
-    page = (ROOT / "docs" / "benchmark.md").read_text()
-    for name, text in benchmark_parts(ROOT).items():
-        page = between(page, name, text)
-    return page
-
-
-def polya_page() -> str:
-    page = (ROOT / "docs" / "polya.md").read_text()
-    for name, text in polya_parts(ROOT).items():
-        page = between(page, name, text)
-    return page
-
-
-def serve_page() -> str:
-    return between((ROOT / "docs" / "serve.md").read_text(), "load", load_block(ROOT))
-
-
-def scaling_page() -> str:
-    page = between((ROOT / "docs" / "scaling.md").read_text(), "estimate", estimate_block(ROOT))
-    return between(page, "large", large_block(ROOT))
-
-
-def faults_page() -> str:
-    page = (ROOT / "docs" / "faults.md").read_text()
-    for kind, table in fault_tables(ROOT).items():
-        page = between(page, kind, table)
-    return page
-
-
-def reproducibility_page() -> str:
-    page = (ROOT / "docs" / "reproducibility.md").read_text()
-    for name, table in rounding_blocks(ROOT).items():
-        page = between(page, name, table)
-    return page
-
-
-def testing_page() -> str:
-    page = (ROOT / "docs" / "testing.md").read_text()
-    for name, table in mutation_tables(ROOT).items():
-        page = between(page, name, table)
-    return page
+def filled(page: str, blocks: dict[str, str]) -> str:
+    """A page of docs/ with each block between its marks."""
+    text = (ROOT / "docs" / page).read_text()
+    for name, block in blocks.items():
+        text = between(text, name, block)
+    return text
 
 
 def between(page: str, name: str, text: str) -> str:
@@ -226,16 +190,18 @@ def between(page: str, name: str, text: str) -> str:
 
 
 def main() -> None:
-    pages = {
+    blocks = {
+        "benchmark.md": benchmark_parts(ROOT),
+        "faults.md": fault_tables(ROOT),
+        "polya.md": polya_parts(ROOT),
+        "reproducibility.md": rounding_blocks(ROOT),
+        "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},
+        "serve.md": {"load": load_block(ROOT)},
+        "testing.md": mutation_tables(ROOT),
+    }
+    pages = {ROOT / "docs" / page: filled(page, found) for page, found in blocks.items()} | {
         ROOT / "docs" / "results.md": results_page(),
         ROOT / "docs" / "answer-results.md": answers_page(ROOT),
-        ROOT / "docs" / "benchmark.md": benchmark_page(),
-        ROOT / "docs" / "faults.md": faults_page(),
-        ROOT / "docs" / "polya.md": polya_page(),
-        ROOT / "docs" / "reproducibility.md": reproducibility_page(),
-        ROOT / "docs" / "scaling.md": scaling_page(),
-        ROOT / "docs" / "serve.md": serve_page(),
-        ROOT / "docs" / "testing.md": testing_page(),
         ROOT / "README.md": readme(),
     }
     for path, text in pages.items():

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from varitext.corpora.question_answers import sentence_words
 from varitext.errors import InputError
-from varitext.models.answers.features.bm25 import LENGTH_SHARE, SATURATION
+from varitext.models.answers.features.bm25 import idf, saturated
 
 MOST_SENTENCES = 5_000_000
 
@@ -25,9 +25,10 @@ class CandidateIndex:
             raise InputError(f"an index holds from 1 to {MOST_SENTENCES:,} sentences, not {len(texts):,}")
         self.texts = texts
         self.columns: dict[str, int] = {}
-        self.weights = self._saturated(*self._counted(texts))  # [V, N] what a word adds to a sentence, without its idf
-        with_word = np.diff(self.weights.indptr)  # [V]
-        self.idf = np.log1p((len(texts) - with_word + 0.5) / (with_word + 0.5))
+        self.weights, lengths = self._counted(texts)  # [V, N], and from the next line on without idf what a word adds
+        relative = lengths / max(1.0, lengths.mean())
+        self.weights.data = saturated(self.weights.data, relative[self.weights.indices])
+        self.idf = idf(len(texts), np.diff(self.weights.indptr))  # [V]
 
     def search(self, question: str, n: int) -> np.ndarray:
         """The places of the `n` sentences with the highest BM25, best first; those that share no word are left out."""
@@ -50,11 +51,6 @@ class CandidateIndex:
                 counts.append(count)
         shape = (len(self.columns), len(texts))
         return sparse.csr_array((np.array(counts, np.float64), (rows, places)), shape=shape), lengths
-
-    def _saturated(self, counts: sparse.csr_array, lengths: np.ndarray) -> sparse.csr_array:
-        norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths / max(1.0, lengths.mean()))  # [N]
-        counts.data = counts.data * (SATURATION + 1) / (counts.data + norm[counts.indices])
-        return counts
 
 
 def _words(text: str) -> list[str]:

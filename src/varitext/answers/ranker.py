@@ -22,13 +22,13 @@ from varitext.answers.joint_picture import JointPicture
 from varitext.answers.many import rankings_of
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
-from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation, ranked, ranking_of
+from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation
 from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
 from varitext.answers.untrained import ranks_untrained, untrained
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import Arranged, arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.errors import InputError
@@ -247,9 +247,8 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         arranged = arrange(as_corpus(question, candidates, positions))
         known = self._known(arranged.question_answers)
         check_known(arranged.question_answers.questions[0], known, self._known_words)
-        found = self._predict(arranged.question_answers, samples, attention=True)
-        believed = self._believed(found, arranged.question_answers)
-        return ranking_of(question, ranked(arranged, found, believed, known), believed, len(found.sampled), abstain)
+        (ranking,) = self._rankings(arranged, known, samples, abstain, attention=True)
+        return ranking
 
     def rank_many(
         self,
@@ -259,7 +258,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         attention: bool = False,
         columns: QuestionColumns = USUAL_COLUMNS,
     ) -> list[Ranking]:
-        """A ranking for each of many questions, in their order: as `rank` gives it, and many times as fast.
+        """A ranking for each of many questions, in their order: as `rank` gives it, and faster.
 
         They are a corpus, a DataFrame with a row for every candidate, whose `columns` may have names of their own, or
         pairs of a question and its candidates. Labels are not needed. A question of which the model knows no candidate
@@ -268,10 +267,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         self._check_ready()
         self._check_abstain(abstain)
         arranged = arrange(as_questions(questions, columns))
-        known = self._known(arranged.question_answers)
-        found = self._predict(arranged.question_answers, samples, attention)
-        believed = self._believed(found, arranged.question_answers)
-        return rankings_of(arranged, found, believed, known, abstain)
+        return self._rankings(arranged, self._known(arranged.question_answers), samples, abstain, attention)
 
     def search(
         self,
@@ -382,6 +378,13 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         with running_on(self.threads):
             found = self._learned().predict(question_answers, self.settings, samples, attention)
         return found.with_zero(~self._known(question_answers))
+
+    def _rankings(
+        self, arranged: Arranged, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
+    ) -> list[Ranking]:
+        found = self._predict(arranged.question_answers, samples, attention)
+        believed = self._believed(found, arranged.question_answers)
+        return rankings_of(arranged, found, believed, known, abstain)
 
     def _believed(self, found: Prediction, question_answers: QuestionAnswers) -> Beliefs:
         return beliefs(None if self.joint_ is None else self.joint_.model, found, question_answers)

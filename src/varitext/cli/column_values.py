@@ -7,8 +7,6 @@ from varitext.errors import InputError
 if TYPE_CHECKING:
     from varitext.corpora import Documents
 
-NO_VALUE = "none"
-
 
 def values_of(documents: "Documents", column: str) -> list[Any]:
     """Of a column of the file that the documents came from; "label" is what the corpus has for labels."""

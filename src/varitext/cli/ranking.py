@@ -90,8 +90,8 @@ def rank(
     """Rank candidate sentences for a question.
 
     For each candidate: its rank; the probability that it is a right answer; the probability that it is the best;
-    the ranks that it may have once one knows which are right, with 90 %; the words with most attention, as multiples of
-    what each would get if all had the same. The probability that none is right comes last.
+    the ranks that it may have once one knows which are right, with about 90 %; the words with most attention, as
+    multiples of what each would get if all had the same. The probability that none is right comes last.
 
     A model that reads positions takes the first line or row for the first sentence of a document, the second for the
     second, and so on: early sentences are right more often. If yours come from elsewhere, as from a search, say

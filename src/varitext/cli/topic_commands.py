@@ -1,18 +1,17 @@
 """Commands for topics: what they are, what the user makes of them, and which documents are about which."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from varitext.cli.column_values import NO_VALUE, binned_values, values_of
-from varitext.cli.inputs import documents_for, load_documents
+from varitext.cli.column_values import binned_values, values_of
+from varitext.cli.inputs import load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
 from varitext.cli.printing import print_json, say
-from varitext.cli.running_fit import topics_found
 from varitext.cli.table_files import check_table_file, write_table
+from varitext.cli.topic_changes import Place, TopicChanges, change_topics
 from varitext.cli.topic_options import (
     Bins,
     By,
@@ -34,8 +33,6 @@ from varitext.errors import InputError
 from varitext.loading import load_document_model
 
 if TYPE_CHECKING:
-    from varitext.corpora import Documents
-    from varitext.documents.model import DocumentModel
     from varitext.documents.topic_records import TopicInfo
 
 
@@ -74,8 +71,8 @@ def topics(
         check_table_file(out)
     if by is not None and over_time is not None:
         raise InputError("say either --by or --over-time")
-    changes = _Changes(number, seed_topics, merge or [], merge_to, split or [], rename or [], drop or [])
-    place = _Place(source, text_column, data_dir)
+    changes = TopicChanges(number, seed_topics, merge or [], merge_to, split or [], rename or [], drop or [])
+    place = Place(source, text_column, data_dir)
     if changes.any() or read_topic_table(folder) is None:
         change_topics(folder, changes, place)
     if by is not None or over_time is not None:
@@ -132,71 +129,6 @@ def _beside(kept: dict[str, Sequence[Any]], row: int, info: dict[str, Any]) -> d
     return {**own, **info}
 
 
-# Changing topics
-
-
-@dataclass(frozen=True)
-class _Changes:
-    number: int | None
-    seed_topics: Path | None
-    merge: list[str]
-    merge_to: int | None
-    split: list[int]
-    rename: list[str]
-    drop: list[int]
-
-    def any(self) -> bool:
-        return any(value not in (None, []) for value in vars(self).values())
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where documents are, if any are needed."""
-
-    corpus: str | None
-    text_column: str | None
-    data_dir: Path | None
-
-    def documents(self, model: "DocumentModel") -> "Documents":
-        part = "train" if self.corpus is None else None
-        return documents_for(model, self.corpus, part, self.data_dir, self.text_column, "--from CORPUS")
-
-
-def change_topics(folder: Path, changes: _Changes, place: _Place) -> None:
-    """Load the model, change its topics, and write the folder again, whole or not at all."""
-    from varitext.documents.seed_topics import read_seed_topics
-
-    model = load_document_model(folder)
-    seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
-    if model.regions_ is None or changes.number is not None or seeds is not None:
-        wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
-        model.find_topics(place.documents(model), changes.number, wanted)
-        say(topics_found(model))
-    for numbers in changes.merge:
-        model.merge_topics([_number(one) for one in numbers.split(",")])
-    if changes.merge_to is not None:
-        model.reduce_topics(changes.merge_to)
-    for number in changes.split:
-        merged = any(group.number == number and len(group.components) > 1 for group in _groups(model))
-        model.split_topic(number, None if merged else place.documents(model))
-    for named in changes.rename:
-        renamed, _, name = named.partition("=")
-        model.rename_topic(_number(renamed), name)
-    if changes.drop:
-        model.drop_topics(changes.drop)
-    model.save(folder, overwrite=True)
-
-
-def _groups(model: "DocumentModel") -> Any:
-    return model.regions_.groups if model.regions_ else ()
-
-
-def _number(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise InputError(f"{text!r} is not the number of a topic: --merge 4,7 and --rename 3=NAME take numbers")
-    return int(text)
-
-
 # Printing
 
 
@@ -212,7 +144,9 @@ def _print_tree(table: dict[str, Any]) -> None:
         print(f"{merge['distance']:.3f}  {'  |  '.join(sides)}")
 
 
-def _print_shares(folder: Path, place: _Place, column: str, bins: str | None, out: Path | None, as_json: bool) -> None:
+def _print_shares(folder: Path, place: Place, column: str, bins: str | None, out: Path | None, as_json: bool) -> None:
+    from varitext.evaluation.shares import NO_VALUE
+
     model = load_document_model(folder)
     documents = place.documents(model)
     values = values_of(documents, column) if bins is None else binned_values(documents, column, bins)

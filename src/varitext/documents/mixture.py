@@ -17,7 +17,6 @@ from varitext.documents.posterior import Posterior
 ITERATIONS = 50
 ENOUGH = 1e-3  # nats per document: EM ends when an iteration gains less
 SMALLEST_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
-STARTS = 1
 
 
 class Directions(NamedTuple):
@@ -66,9 +65,7 @@ def directions_of(posterior: Posterior) -> Directions:
     return Directions(mean / np.maximum(lengths, 1e-12)[:, None], relative)
 
 
-def fit_mixture(
-    unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = STARTS
-) -> Mixture:
+def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = 1) -> Mixture:
     """The best of several starts by EM: seeded components in their order, then the others, the largest first."""
     unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
     found = [

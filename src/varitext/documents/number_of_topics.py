@@ -78,7 +78,7 @@ def number_of_places(unit: np.ndarray) -> int:
 def _search(fitted_on: np.ndarray, held_out: np.ndarray, grid: list[int], seed: int) -> dict[int, np.ndarray]:
     found: dict[int, np.ndarray] = {}
     for number in grid:
-        found[number] = fit_mixture(fitted_on, number, seed, starts=1).log_likelihood(held_out)
+        found[number] = fit_mixture(fitted_on, number, seed).log_likelihood(held_out)
         means = [float(values.mean()) for values in found.values()]
         if len(means) - 1 - int(np.argmax(means)) >= WORSE:
             break

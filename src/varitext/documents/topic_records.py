@@ -4,7 +4,7 @@ Nothing heavy is imported here: `varitext topics` answers from `topics.json` at 
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -124,14 +124,7 @@ def topic_from_dict(values: dict[str, Any]) -> TopicInfo:
 
 def first_words(topics: Iterable[TopicInfo], words: int) -> Records[TopicInfo]:
     """The same topics with at most so many words each."""
-    return Records(
-        TopicInfo(**{**_shallow(topic), "words": topic.words[:words], "weights": topic.weights[:words]})
-        for topic in topics
-    )
-
-
-def _shallow(topic: TopicInfo) -> dict[str, Any]:
-    return {field.name: getattr(topic, field.name) for field in fields(topic)}
+    return Records(replace(topic, words=topic.words[:words], weights=topic.weights[:words]) for topic in topics)
 
 
 def read_topic_table(folder: Path) -> dict[str, Any] | None:

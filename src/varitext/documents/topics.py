@@ -82,7 +82,7 @@ class TopicsOfDocuments(DocumentEstimator):
     def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
         """How many documents of each topic there are by class, month or any other value, one value a document."""
         regions, counts = self._regions(), in_memory(self._count(X, self.vocabulary_, self.token_rules_))
-        memberships = regions.memberships(directions_of(posterior_of(self.network_, counts, threads=self.threads)))
+        memberships = self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
         most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
         assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
         names = {topic.number: topic.name for topic in self.topics()}
@@ -100,7 +100,7 @@ class TopicsOfDocuments(DocumentEstimator):
         regions = self._regions()
         counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
         counts = counts[np.flatnonzero(counts.getnnz(1))]
-        memberships = regions.memberships(directions_of(posterior_of(self.network_, counts, threads=self.threads)))
+        memberships = self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
         lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
         probabilities = regions.group_probabilities()
         new_words = len(self.vocabulary_) - probabilities.shape[1]  # which an update has added

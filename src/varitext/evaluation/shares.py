@@ -13,6 +13,8 @@ from scipy.special import betaincinv
 
 from varitext.errors import InputError
 
+NO_VALUE = "none"  # what a document without a value counts as
+
 
 class Share(NamedTuple):
     value: str

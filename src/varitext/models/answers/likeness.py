@@ -34,22 +34,22 @@ class Likeness(AnswerScorer):
         said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
         return np.array(
             [
-                [_likeness(states, next(said), _counts(question.words))]
+                [_likeness(states, next(said), _real_words(question.words))]
                 for question, states in zip(questions, asked, strict=True)
                 for _ in question.candidates
             ]
         )  # [P, 1]
 
 
-def _likeness(asked: np.ndarray, said: np.ndarray, counts: np.ndarray) -> float:
-    """Of states [T, H]; `counts` says which of the question's are words."""
+def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> float:
+    """Of states [T, H]; `real` says which of the question's are words."""
     if not len(asked) or not len(said):
         return 0.0
     whole = _unit(asked.mean(0, np.float32)[None]) @ _unit(said.mean(0, np.float32)[None]).T
-    return float(whole[0, 0] + (_unit(asked[counts]) @ _unit(said).T).max(1).mean())
+    return float(whole[0, 0] + (_unit(asked[real]) @ _unit(said).T).max(1).mean())
 
 
-def _counts(words: tuple[str, ...]) -> np.ndarray:
+def _real_words(words: tuple[str, ...]) -> np.ndarray:
     """Which words of a question are no punctuation; all, if there is nothing else."""
     real = np.array([is_word(word) for word in words], bool)
     return real if real.any() else np.ones(len(words), bool)

@@ -9,6 +9,7 @@ import numpy as np
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicShare
 from varitext.evaluation.distinct_words import DistinctWords
+from varitext.evaluation.shares import NO_VALUE
 from varitext.report.drawing.charts import Axis, Chart, Curve, Intervals
 from varitext.report.drawing.style import ACCENT
 from varitext.report.escaping import for_plotly, one_line
@@ -16,7 +17,7 @@ from varitext.report.escaping import for_plotly, one_line
 MOST_TOPICS = 12
 MOST_VALUES = 30  # classes, the most frequent; all others are one
 SHOWN_VALUES = 8  # of a topic, those in which it is most frequent
-OTHERS, NO_VALUE = "all others", "none"
+OTHERS = "all others"
 
 
 class ColumnValues(NamedTuple):

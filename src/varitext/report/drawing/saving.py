@@ -58,7 +58,7 @@ def save_figures(
     names: Sequence[str],
     file_format: str,
 ) -> list[Path]:
-    """Write the figures named, or all that the model has; one file each. Earlier ones are replaced, all or none."""
+    """Write the figures named, or all that there are, one file each; earlier ones are replaced once all are written."""
     drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
     kept = {path: figure for path, figure in drawn.items() if figure is not None}
     if names and len(kept) < len(drawn):

@@ -25,12 +25,21 @@ def bm25(table: WordTable, overlap: Overlap, mean_length: float) -> np.ndarray:
 def _weights(table: WordTable, overlap: Overlap) -> np.ndarray:
     columns = table.columns_in(overlap.vocabulary)
     frequencies = np.where(columns < 0, 0, overlap.document_frequencies[columns])
-    idf = np.log1p((overlap.n_answers - frequencies + 0.5) / (frequencies + 0.5))
-    return np.asarray(idf * table.is_word)  # [words]
+    return np.asarray(idf(overlap.n_answers, frequencies) * table.is_word)  # [words]
 
 
 def _scores(rows: WordRows, weights: np.ndarray, mean_length: float) -> np.ndarray:
     asked = np.unique(rows.question)
     often = rows.per_candidate(asked[:, None] == rows.answers)  # [n, C]
-    norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * rows.lengths / mean_length)  # [C]
-    return np.asarray(weights[asked] @ (often * (SATURATION + 1) / (often + norm)))  # [C]
+    return np.asarray(weights[asked] @ saturated(often, rows.lengths / mean_length))  # [C]
+
+
+def idf(n: int, frequencies: np.ndarray) -> np.ndarray:
+    """Of words that so many of n sentences have."""
+    return np.asarray(np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)))
+
+
+def saturated(often: np.ndarray, relative_length: np.ndarray) -> np.ndarray:
+    """What a word adds that a sentence has so often, without its idf; the length is over the mean length."""
+    norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * relative_length)
+    return np.asarray(often * (SATURATION + 1) / (often + norm))
