@@ -54,7 +54,6 @@ docs: setup
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup
 	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
-	$(BIN)/python benchmarks/generality.py --json results/nvdm_generality.json
 	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json

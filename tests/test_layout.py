@@ -17,6 +17,7 @@ from varitext.experiments import experiment_named
 from varitext.experiments.runs import Plan
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
+from varitext.runtime.import_graph import PACKAGE, imports_of, module_files, needed_by
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "src" / "varitext"
@@ -39,32 +40,11 @@ ESTIMATORS = ("documents/model.py::DocumentModel", "answers/ranker.py::AnswerRan
 FILES = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 
 
-def module_of(path: Path) -> str:
-    parts = path.with_suffix("").parts
-    return ".".join(("varitext", *(parts[:-1] if parts[-1] == "__init__" else parts)))
-
-
 def room_of(module: str) -> str:
     return module.split(".")[1]
 
 
-MODULES = {module_of(path): path for path in FILES}
-PACKAGE = "varitext"  # Python imports it before any of its modules, so it has a rule of its own
-
-
-def imported(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports; a name of a package that is no module of its is the package's."""
-    for node in ast.walk(FILES[path]):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}, line {node.lineno}: imports are absolute"
-            if (node.module or "").split(".")[0] == PACKAGE:
-                inner = [f"{node.module}.{alias.name}" for alias in node.names]
-                yield from (name if name in MODULES else str(node.module) for name in inner)
-
-
-GRAPH = {module: sorted(set(imported(path)) - {PACKAGE}) for module, path in MODULES.items() if module != PACKAGE}
+GRAPH = {module: sorted(imports_of(module) - {PACKAGE}) for module in module_files() if module != PACKAGE}
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
@@ -103,16 +83,14 @@ def test_imports_go_up_the_order_of_rooms():
     assert not down, "\n".join(["imports of a later room:", *down])
 
 
-def reachable(module: str) -> set[str]:
-    found, new = set(), set(GRAPH[module])
-    while new:
-        found |= new
-        new = {other for one in new for other in GRAPH[one]} - found
-    return found
+def test_imports_are_absolute():
+    """`import_graph` reads no others."""
+    nodes = ((path, node) for path, tree in FILES.items() for node in ast.walk(tree))
+    assert not [f"{path}:{node.lineno}" for path, node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 
 def test_no_module_imports_itself_through_others():
-    reached = {module: reachable(module) for module in GRAPH}
+    reached = {module: needed_by([module]) for module in GRAPH}
     knots = {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in GRAPH if a in reached[a]}
     assert not knots, "\n".join(["modules that import each other:", *map(", ".join, sorted(knots))])
 
@@ -121,8 +99,8 @@ def test_the_package_imports_none_of_its_modules_when_it_is_imported():
     """`import varitext` must not wait for torch. Its modules take the version from it, and nothing else."""
     eager = [node for node in FILES[Path("__init__.py")].body if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert not [ast.unparse(node) for node in eager if PACKAGE in ast.unparse(node)]
-    for path in FILES:
-        taken = {name for name in imported(path) if name == PACKAGE}
+    for module, path in module_files().items():
+        taken = PACKAGE in imports_of(module)
         used = {
             node.attr
             for node in ast.walk(FILES[path])

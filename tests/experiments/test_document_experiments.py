@@ -15,8 +15,19 @@ from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
 from varitext.documents.completion import completion_log_likelihoods
 from varitext.evaluation.completion import split_words
-from varitext.experiments import document_fits, experiment_named, likelihoods, table1a, table1b, table2, topics, tsne
+from varitext.experiments import (
+    document_fits,
+    experiment_named,
+    generality,
+    likelihoods,
+    table1a,
+    table1b,
+    table2,
+    topics,
+    tsne,
+)
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
+from varitext.experiments.generality_corpora import MadeCorpus
 from varitext.experiments.runs import Plan, reproduce
 from varitext.layers.polya import Entries
 from varitext.models.documents import DOCUMENT_MODELS
@@ -60,6 +71,24 @@ def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     assert len(rows) > 3 and "nan" not in table
     for part in table.split("\n\n"):
         assert len({row.count("|") for row in part.splitlines() if row.startswith("|")}) <= 1
+
+
+def test_corpora_of_many_sizes_from_texts_to_table(monkeypatch, tmp_path):
+    """Documents that training has word for word are left out of those that are held out, and counted."""
+    pytest.importorskip("tomotopy", reason="needs the extra lda")
+    words = np.array([a + b for a in "bcdfghklmnprst" for b in ("at", "en", "ig", "ox", "up")])
+    rows = topic_documents(100, words=len(words)).toarray().astype(int)
+    texts = [" ".join(np.repeat(words, row)) for row in rows]
+    made = MadeCorpus(lambda data_dir: texts + texts[:50], 60, "anything")
+    monkeypatch.setattr(generality, "MADE_CORPORA", {"small": made})
+    monkeypatch.setattr(generality, "is_here", lambda corpus, plan: corpus == "anything")
+    table = reproduce(experiment_named("generality"), Plan(quick=True, threads=1), tmp_path, lambda _: None)
+    found = generality.measure("small", "nvdm", Plan(quick=True, threads=1))
+    assert found["documents"] == 120 and found["words"] <= 60
+    assert found["repeated"] > 0 and found["repeated"] + found["test_documents"] == 30
+    assert "nan" not in table and f"| {found['repeated']} |" in table
+    train, test, _ = made.split(None)
+    assert not {tuple(row) for row in train.toarray()} & {tuple(row) for row in test.toarray()}
 
 
 def test_a_model_is_fitted_once(small, tmp_path):

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from command_line import varitext
 
-from varitext.experiments.stale import _reason, stale_results
+from varitext.experiments.stale import ROOMS, _reason, rests_on, stale_results
 from varitext.runtime.provenance import changed_since, commit, provenance
 
 
@@ -55,3 +55,14 @@ def test_results_without_a_commit_or_of_another_one_are_listed(tmp_path, monkeyp
     outcome = varitext("reproduce", "--stale", "--out", tmp_path)
     assert outcome.code == 0 and "none.json: does not say" in outcome.out
     _reason.cache_clear()
+
+
+def test_a_result_rests_on_its_experiment_and_its_model_only():
+    lda, nvdm = (rests_on({"experiment": "table1a", "settings": {"model": model}}) for model in ("lda", "nvdm"))
+    assert {"experiments/table1a.py", "models/documents/nvdm.py", "latent/bound.py"} <= set(nvdm)
+    assert "models/documents/nvdm.py" not in lda and "models/documents/lda_bound.py" in lda
+    assert not [path for path in (*lda, *nvdm) if path.startswith(("answers/", "models/answers/", "cli/"))]
+    every = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
+    assert {"models/documents/rsm.py", "documents/mixture.py"} <= every
+    assert "models/answers/nasm.py" in rests_on({"experiment": "table4", "settings": {"model": "nasm"}})
+    assert rests_on({"task": {"system": "gensim"}}) == ROOMS == rests_on({})

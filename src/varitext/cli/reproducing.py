@@ -67,7 +67,8 @@ def _list_stale(results: Path) -> None:
     found = list(stale_results(results))
     for path, reason in found:
         print(f"{path}: {reason}")
-    say(f"{len(found)} of {len(list(results.rglob('*.json')))} results should be measured again")
+    every = len(list(results.rglob("*.json")))
+    say(f"{len(found)} of {every} results rest on code that is not known or has changed since")
 
 
 def _seeds(typed: str | None) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "tsne": "tsne",
     "document-evaluation": "document_measures",
     "likelihoods": "likelihoods",
+    "generality": "generality",
     "table3": "table3",
     "table4": "table4",
     "default-ranker": "default_ranker",
