@@ -9,30 +9,40 @@ unique, and their product, topic quality (Dieng, Ruiz and Blei 2020), which deci
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
 import numpy as np
+import scipy.sparse
 
 from varitext.corpora import load
 from varitext.documents.model import DocumentModel
-from varitext.documents.region_words import relevance
 from varitext.evaluation import coherence_record, diversity_record
+from varitext.runtime.provenance import provenance
+from varitext.text import VocabularyRules, count_texts
 
-LAMBDAS = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 1.0)
+LAMBDAS = (0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 1.0)
 WORDS, TOPICS = 10, 50
 
 
-def measure(corpus: str, seed: int, epochs: int | None) -> dict[float, dict[str, float]]:
+def counted(corpus: str) -> tuple[scipy.sparse.csr_matrix, Sequence[str]]:
     documents = load(corpus, "train")
-    counts, words = documents.counts, documents.vocabulary.words
+    if documents.counts is None:
+        found = count_texts(documents.texts, vocabulary_rules=VocabularyRules(size=10_000))
+        return found.counts, found.vocabulary.words
+    return documents.counts, documents.vocabulary.words
+
+
+def measure(corpus: str, seed: int, epochs: int | None) -> dict[float, dict[str, float]]:
+    counts, words = counted(corpus)
     reference = np.random.default_rng(seed).permutation(counts.shape[0])[: counts.shape[0] // 5]
     fitted_on = np.delete(np.arange(counts.shape[0]), reference)
     model = DocumentModel(threads=1, epochs=epochs, seed=seed, n_topics=TOPICS)
     model.fit(counts[fitted_on], vocabulary=words)
     found = {}
     for weight in LAMBDAS:
-        ranked = np.argsort(-relevance(model.regions_.word_probabilities, model.regions_.frequencies, weight), axis=1)
+        ranked = np.argsort(-model.regions_.shares.relevance(weight), axis=1, kind="stable")
         topics = [[words[column] for column in row] for row in ranked[:, :WORDS]]
         npmi = coherence_record(topics, counts[reference], "npmi", window="document", vocabulary=words).coherence
         unique = diversity_record(topics).unique_words
@@ -40,20 +50,24 @@ def measure(corpus: str, seed: int, epochs: int | None) -> dict[float, dict[str,
     return found
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", default="20newsgroups-nvdm")
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--epochs", type=int, help="fewer than the recipe has, to try the script")
-    parser.add_argument("--json", type=Path)
-    typed = parser.parse_args()
-    by_seed = [measure(typed.corpus, seed, typed.epochs) for seed in range(typed.seeds)]
+def summary(corpus: str, seeds: int, epochs: int | None) -> dict[str, object]:
+    by_seed = [measure(corpus, seed, epochs) for seed in range(seeds)]
     means = {
         weight: {name: mean(one[weight][name] for one in by_seed) for name in by_seed[0][weight]} for weight in LAMBDAS
     }
     best = max(means, key=lambda weight: means[weight]["quality"])
-    result = {"corpus": typed.corpus, "topics": TOPICS, "seeds": typed.seeds, "best_lambda": best, "by_lambda": means}
-    text = json.dumps(result, indent=1) + "\n"
+    return {"topics": TOPICS, "seeds": seeds, "best_lambda": best, "by_lambda": means}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpora", nargs="*", default=["20newsgroups-nvdm", "20newsgroups"])
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--epochs", type=int, help="fewer than the recipe has, to try the script")
+    parser.add_argument("--json", type=Path)
+    typed = parser.parse_args()
+    found = {"corpora": {corpus: summary(corpus, typed.seeds, typed.epochs) for corpus in typed.corpora}}
+    text = json.dumps(found | provenance(), indent=1) + "\n"
     print(text, end="")
     if typed.json:
         typed.json.write_text(text, encoding="utf-8")

@@ -25,3 +25,8 @@ def data_dir() -> Path:
     if not (folder / "20news").is_dir():
         pytest.skip(f"no corpora in {folder}: set VARITEXT_DATA")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups first: each is the work of one process, and the other should have something left to do beside it."""
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -150,7 +150,7 @@ def test_a_new_word_starts_where_its_documents_lie(fitted):
     total = np.asarray(counts.sum(0)).ravel() + 1
     network = grown(fitted.network_, fitted.architecture_, torch.from_numpy(np.log(total / total.sum())).float(), 0)
     place_new_words(network, fitted.network_, counts)
-    directions = network.decoder.weight.detach()
+    directions = network.linear_decoder().weight.detach()
     expected = directions[:10].mean(0) - directions[10:40].mean(0)
     own, everywhere = directions[40] - directions[:40].mean(0), directions[41] - directions[:40].mean(0)
     assert torch.cosine_similarity(own, expected, 0) > 0.9
@@ -274,7 +274,7 @@ def test_an_interrupted_update_goes_on_to_the_same_bits(fitted, tmp_path):
     resumed = a_copy(fitted).partial_fit(MORE, checkpoint=tmp_path / "checkpoint", resume=True)
     assert np.array_equal(resumed.word_vectors_, whole.word_vectors_)
     other = a_copy(fitted)
-    other.network_.decoder.weight += 1e-3
+    other.network_.linear_decoder().weight += 1e-3
     with pytest.raises(InputError, match="other data"):  # it belongs to the model that it went on from
         other.partial_fit(MORE, checkpoint=tmp_path / "checkpoint", resume=True)
 

@@ -58,6 +58,8 @@ def corpus(tmp_path_factory):
 def cluster():
     """One for all tests: it takes seconds to start, and Ray gives up on a machine where it takes more than thirty."""
     with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")  # not two seconds until it sees that a worker is dead
         try:
             ray = stack.enter_context(connected())
         except InputError as error:

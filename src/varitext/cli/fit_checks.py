@@ -10,6 +10,7 @@ from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.fit_jobs import FitRequest
 from varitext.cli.fit_options import OF_ANSWERS, OF_DOCUMENTS
 from varitext.cli.printing import say
+from varitext.documents.default_model import model_for
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.loading import load_any
@@ -39,7 +40,7 @@ def default_model(corpus: str, typed: dict[str, Any]) -> str:
         of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus, columns)
     except InputError:
         of_questions = False
-    return AnswerSettings.model if of_questions else DocumentSettings.model
+    return AnswerSettings.model if of_questions else model_for(record_from_options(DocumentSettings, typed))
 
 
 def is_answer_model(name: str) -> bool:

@@ -22,6 +22,7 @@ class FitRequest:
     part: str
     data_dir: Path | None
     model: str
+    model_is_default: bool  # for documents the vocabulary's size may yet change it: `documents/default_model.py`
     typed: dict[str, Any]  # the options that were typed, by name
     resume: bool = False
 
@@ -38,7 +39,7 @@ def document_job(request: FitRequest) -> FitJob:
     settings = replace(
         settings,
         seed_topics=_seed_topics(request.typed.get("seed_topics")),
-        model=request.model,
+        model=None if request.model_is_default else request.model,
         token_rules=data.token_rules(),
         vocabulary_rules=data.vocabulary_rules(),
     )

@@ -58,7 +58,8 @@ def fit(
 ) -> None:
     """Fit a model to a corpus and write the model folder.
 
-    Without --model, questions are learned by compare and documents by nvdm.
+    Without --model, questions are learned by compare and documents by nvdm_polya; nvdm stands in for it where that
+    does not apply: presets of the paper, more than 30,000 words or 100 dimensions.
 
     Documents of yours: a folder of .txt; a .jsonl, .csv or .parquet with a text column; counts as .npz or .feat. All
     but .npz may be gzipped. A folder with train and test (sub-folders, or files such as train.jsonl) is divided.
@@ -81,7 +82,8 @@ def fit(
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
     typed = typed_options(context)
-    request = FitRequest(corpus, part, data_dir, model or default_model(corpus, typed), typed, resume)
+    chosen = model or default_model(corpus, typed)
+    request = FitRequest(corpus, part, data_dir, chosen, model is None, typed, resume)
     if continued is not None:
         return continue_fit(request, continued, out)
     refuse_options({"new_words": new_words}, "it belongs to --continue")

@@ -31,6 +31,7 @@ class DocumentEstimator(
 ):
     """What was learned: each field of `FittedDocuments`, with an underscore behind its name."""
 
+    model_: str
     network_: DocumentNetwork
     architecture_: dict[str, Any]
     training_: dict[str, Any]

@@ -15,6 +15,7 @@ from varitext.text import TokenRules, Vocabulary, VocabularyRules
 class FittedDocuments:
     """A trained network and how it came about. `DocumentModel` has every field, with an underscore behind its name."""
 
+    model: str  # its name
     network: DocumentNetwork
     architecture: dict[str, Any]  # the arguments that build the network
     training: dict[str, Any]  # the settings of training and objective that were used

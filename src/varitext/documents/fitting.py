@@ -8,6 +8,7 @@ import torch
 
 from varitext.corpora.repeats import count_repeats
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
+from varitext.documents.default_model import model_for
 from varitext.documents.direct import DirectTrainer
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.input import TrainingDocuments
@@ -43,10 +44,11 @@ class DocumentFit:
         progress: Progress | None = None,
         world: World = ALONE,
     ):
+        settings = dataclasses.replace(settings, model=model_for(settings, documents.counts.shape[1]))
         self.settings, self.documents = settings, documents
         self.train, self.held_out = split_off(documents.counts, held_out, settings)
         self.recipe = choose_recipe(settings, self.train)
-        self.network = build_network(settings.model, self.recipe, self.train, settings.seed, settings.device)
+        self.network = build_network(model_for(settings), self.recipe, self.train, settings.seed, settings.device)
         self.trainer = choose_trainer(
             self.network, self.recipe, self.train, self.held_out, settings.device, checkpoint, progress, world
         )
@@ -60,6 +62,7 @@ class DocumentFit:
         if network.free_axes:
             network.turn_axes(posterior_of(network, sample).mean)
         return FittedDocuments(
+            model=model_for(self.settings),
             network=network,
             architecture=self.recipe.architecture,
             training=dataclasses.asdict(self.recipe.training) | dataclasses.asdict(self.recipe.objective),
@@ -99,10 +102,11 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
 
 def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
     """The preset's recipe for a corpus of this size; what the user has set goes before."""
-    check_preset(settings.model, settings.preset)
-    kind = model_class(settings.model)
+    model = model_for(settings, counts.shape[1])
+    check_preset(model, settings.preset)
+    kind = model_class(model)
     if settings.fractional_counts and kind.whole_counts:
-        raise InputError(f"{settings.model} reads whole counts only: leave fractional_counts at False")
+        raise InputError(f"{model} reads whole counts only: leave fractional_counts at False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
     recipe = kind.recipe(settings.preset, documents, words_per_document)
@@ -111,7 +115,7 @@ def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
     for name in ("estimator", "softmax"):
         if (value := getattr(settings, name)) is not None:
             if name not in architecture:
-                raise InputError(f"{settings.model} has no choice of {name}: leave it at None")
+                raise InputError(f"{model} has no choice of {name}: leave it at None")
             architecture[name] = value
     training = dataclasses.replace(recipe.training, seed=settings.seed, **overrides)
     # only whole counts can lose words

@@ -39,7 +39,7 @@ class LoadedDocuments(NamedTuple):
 
 def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocuments, overwrite: bool) -> None:
     config = {
-        "model": settings.model,
+        "model": fitted.model,
         "settings": {name: _plain(value) for name, value in vars(settings).items()} | _tokeniser_name(settings),
         "architecture": fitted.architecture,
         "training": fitted.training,
@@ -72,6 +72,7 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     if kl_per_dimension.shape != (network.vector_dim,) or not np.isfinite(kl_per_dimension).all():
         raise InputError(f"{folder / 'config.json'}: kl_per_dimension_ needs a finite number for every dimension")
     fitted = FittedDocuments(
+        model=config["model"],
         network=network.to(settings.device).eval().requires_grad_(False),
         architecture=config["architecture"],
         training=config["training"],

@@ -41,8 +41,10 @@ class DocumentModel(TopicsOfDocuments):
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
     on disk: memory then does not grow with the corpus. Settings left at None are chosen from the preset and the size of
-    the corpus. `seed_topics` has a name and a few words for each topic that is wanted; `transform_to="topics"` makes
-    `transform` give p(topic | document); `verbose` shows the progress of a fit on standard error.
+    the corpus. So is the model: NVDM with words that come in bursts, "nvdm_polya", or with a multinomial, "nvdm", where
+    that does not apply; `model_` says which. `seed_topics` has a name and a few words for each topic that is wanted;
+    `transform_to="topics"` makes `transform` give p(topic | document); `verbose` shows the progress of a fit on
+    standard error.
 
     >>> model = DocumentModel(latent_dim=50).fit(texts)          # doctest: +SKIP
     >>> model.topics()[0].words, model.similar_words("space")    # doctest: +SKIP
@@ -51,7 +53,7 @@ class DocumentModel(TopicsOfDocuments):
 
     def __init__(
         self,
-        model: str = "nvdm",
+        model: str | None = None,
         latent_dim: int = 50,
         *,
         preset: str = "recommended",
@@ -165,7 +167,7 @@ class DocumentModel(TopicsOfDocuments):
         """
         if not hasattr(self, "network_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
-        check_can_update(self.model, self.network_)
+        check_can_update(self.model_, self.network_)
         X = listed_documents(X, self.text_column)
         rules, vocabulary = self.token_rules_, self.vocabulary_
         if new_words:

@@ -12,6 +12,7 @@ from safetensors.numpy import load, save
 
 from varitext.documents.mixture import Mixture
 from varitext.documents.number_of_topics import Choice
+from varitext.documents.region_words import DocumentShares
 from varitext.documents.regions import Group, Regions
 from varitext.documents.surprise import LengthLine
 from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDocument
@@ -37,6 +38,8 @@ def stored_regions(regions: Regions) -> dict[str, bytes]:
         **regions.mixture._asdict(),
         "word_probabilities": regions.word_probabilities,
         "frequencies": regions.frequencies,
+        "document_shares": regions.shares.of_regions,
+        "document_shares_of_all": regions.shares.of_all,
         "documents": regions.documents,
         "tokens": regions.tokens,
     }
@@ -60,6 +63,7 @@ def restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder:
         mixture=Mixture(*(tensors[name] for name in Mixture._fields)),
         word_probabilities=tensors["word_probabilities"],
         frequencies=tensors["frequencies"],
+        shares=_shares(tensors),
         documents=tensors["documents"],
         tokens=tensors["tokens"],
         coherence=tuple(one["coherence"] for one in table["components"]),
@@ -70,6 +74,13 @@ def restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder:
         line=line and LengthLine(**line),
         seeds=tuple(table["seed_topics"]),
     )
+
+
+def _shares(tensors: dict[str, np.ndarray]) -> DocumentShares:
+    """The first folders with topics ranked words by their probabilities."""
+    if "document_shares" not in tensors:
+        return DocumentShares(tensors["word_probabilities"], tensors["frequencies"])
+    return DocumentShares(tensors["document_shares"], tensors["document_shares_of_all"])
 
 
 def _typical(found: list[dict[str, Any]]) -> tuple[TypicalDocument, ...]:

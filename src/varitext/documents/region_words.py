@@ -2,11 +2,14 @@
 
 p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the words
                 that its documents have, smoothed towards the unigram model
-relevance       lambda log p(w | region) + (1 - lambda) log (p(w | region) / p(w))   (Sievert and Shirley 2014)
+relevance       lambda log s(w | region) + (1 - lambda) log (s(w | region) / s(w)), as Sievert and Shirley (2014) have
+                it of p, with the share s of documents that have the word: words come in bursts, and a signature that
+                one author repeats is not what a region is about
 name            the first words that are not also among those of the nearest other region
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -14,10 +17,11 @@ import torch
 
 from varitext.models.documents.base import DocumentNetwork
 
-RELEVANCE = 0.45  # lambda: less of it, and topics share fewer words; more, and their words go together better
+RELEVANCE = 0.6  # lambda: less of it, and topics share fewer words; more, and their words go together better
 NAME_WORDS, NAME_CANDIDATES = 3, 10
 SHORTEST_STEM, LONGEST_ENDING = 3, 2  # letters: bike and bikes are forms of one word
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
+DOCUMENT_SMOOTHING = 0.5  # documents with the words of all that are added to those of a region
 MOST_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
 
@@ -56,15 +60,32 @@ def _counted(counts: scipy.sparse.csr_matrix, memberships: np.ndarray, frequenci
     return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)
 
 
-def relevance(probabilities: np.ndarray, frequencies: np.ndarray, weight: float = RELEVANCE) -> np.ndarray:
-    """[T, V]"""
-    log_probabilities = np.log(np.maximum(probabilities, 1e-30))
-    return np.asarray(log_probabilities - (1 - weight) * np.log(np.maximum(frequencies, 1e-30)))
+class DocumentShares(NamedTuple):
+    """How many documents have a word: what relevance is made of."""
+
+    of_regions: np.ndarray  # [T, V]
+    of_all: np.ndarray  # [V]
+
+    def relevance(self, weight: float = RELEVANCE) -> np.ndarray:
+        """[T, V]"""
+        return np.asarray(_log(self.of_regions) - (1 - weight) * _log(self.of_all))
+
+    def most_relevant(self, words: int) -> np.ndarray:
+        """The columns of the most relevant words, best first.  [T, words]"""
+        return np.asarray(np.argsort(-self.relevance(), axis=1, kind="stable")[:, :words])
 
 
-def most_relevant(probabilities: np.ndarray, frequencies: np.ndarray, words: int) -> np.ndarray:
-    """The columns of the most relevant words, best first.  [T, words]"""
-    return np.asarray(np.argsort(-relevance(probabilities, frequencies), axis=1, kind="stable")[:, :words])
+def document_shares(counts: scipy.sparse.csr_matrix, memberships: np.ndarray) -> DocumentShares:
+    """From documents and how much each belongs to every region. A region's are smoothed towards those of all."""
+    present = (counts > 0).astype(np.float32)
+    of_all = np.asarray(present.mean(0), np.float32).ravel()
+    with_word = np.asarray((present.T @ memberships).T) + DOCUMENT_SMOOTHING * of_all
+    size = memberships.sum(0)[:, None] + DOCUMENT_SMOOTHING
+    return DocumentShares(np.asarray(with_word / size, np.float32), of_all)
+
+
+def _log(shares: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(shares, 1e-30)))
 
 
 def telling_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:

@@ -15,7 +15,13 @@ from varitext.corpora.sharded_counts import Counts, some_rows
 from varitext.documents.mixture import Directions, Mixture, Seeds, directions_of, fit_mixture
 from varitext.documents.number_of_topics import Choice, choose_number
 from varitext.documents.posterior import posterior_of
-from varitext.documents.region_words import most_relevant, telling_columns, word_frequencies, word_probabilities
+from varitext.documents.region_words import (
+    DocumentShares,
+    document_shares,
+    telling_columns,
+    word_frequencies,
+    word_probabilities,
+)
 from varitext.documents.seed_topics import SeedTopic, seed_directions, seeds_used
 from varitext.documents.surprise import LengthLine
 from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
@@ -42,6 +48,7 @@ class Regions:
     mixture: Mixture
     word_probabilities: np.ndarray  # [T, V]   p(w | component)
     frequencies: np.ndarray  # [V]
+    shares: DocumentShares  # of documents that have a word, component by component
     documents: np.ndarray  # [T]   training documents of each component
     tokens: np.ndarray  # [T]   words in these
     coherence: tuple[float | None, ...]
@@ -72,7 +79,8 @@ class Regions:
     def info(self) -> list[TopicInfo]:
         """What is known about each topic, in the order of `groups`."""
         probabilities, centres = self.group_probabilities(), self.group_centres()
-        order = most_relevant(probabilities, self.frequencies, KEPT_WORDS)
+        of_groups = np.stack([self._average(self.shares.of_regions, group) for group in self.groups])
+        order = self.shares._replace(of_regions=of_groups).most_relevant(KEPT_WORDS)
         names = telling_columns(order, centres, self.words)
         every = max(1, int(self.documents.sum()))
         return [
@@ -123,7 +131,7 @@ def find_regions(
     names = [topic.name for topic in seed_topics] + [None] * (len(mixture.weights) - len(seed_topics))
     groups = tuple(Group(topic, (topic,), name) for topic, name in enumerate(names))
     regions = _described(network, given, sample, mixture, groups, vocabulary.words, choice, line)
-    top = most_relevant(regions.word_probabilities, regions.frequencies, COHERENCE_WORDS)
+    top = regions.shares.most_relevant(COHERENCE_WORDS)
     return replace(regions, seeds=seeds_used(seed_topics, vocabulary, seeds, mixture, top))
 
 
@@ -166,16 +174,16 @@ def _described(
 ) -> Regions:
     memberships = mixture.memberships(sample.directions)
     nearest = mixture.memberships(Directions(sample.directions.unit, np.zeros(len(memberships))))
-    probabilities = word_probabilities(network, sample.counts, sample.vectors, _hard(nearest))
-    frequencies = word_frequencies(network)
+    shares = document_shares(sample.counts, _hard(nearest))
     documents, tokens = _sizes(memberships, sample.counts, given.counts.shape[0] / sample.counts.shape[0])
     return Regions(
         mixture=mixture,
-        word_probabilities=probabilities,
-        frequencies=frequencies,
+        word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
+        frequencies=word_frequencies(network),
+        shares=shares,
         documents=documents,
         tokens=tokens,
-        coherence=_coherence(most_relevant(probabilities, frequencies, COHERENCE_WORDS), sample.counts),
+        coherence=_coherence(shares.most_relevant(COHERENCE_WORDS), sample.counts),
         typical=_typical(mixture, sample.directions, memberships, sample.rows, given),
         groups=groups,
         words=words,

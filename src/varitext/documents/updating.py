@@ -89,7 +89,9 @@ class DocumentUpdate:
         self.earlier, self.vocabulary, self.corpus, self.seed = earlier, vocabulary, corpus, settings.seed
         self.train, self.held_out = split_off(counts, held_out, settings)
         seed = settings.seed + len(earlier.history)  # fresh noise for every update
-        recipe = update_recipe(choose_recipe(settings, self.train), self.train.shape[0], chosen)
+        recipe = update_recipe(
+            choose_recipe(replace(settings, model=earlier.model), self.train), self.train.shape[0], chosen
+        )
         self.recipe = replace(recipe, training=replace(recipe.training, seed=seed))
         self.network = with_new_documents(earlier, self.train, settings.seed)
         anchor = Anchor(earlier.network, chosen.anchor * earlier.n_training_documents / self.train.shape[0])

@@ -33,7 +33,7 @@ class ServedModel:
         return ModelInfo(
             id=self.name,
             kind="answers" if self.is_ranker else "documents",
-            model=self.model.model,
+            model=self.model.model if isinstance(self.model, AnswerRanker) else self.model.model_,
             corpus=_last_part((self.model.corpus_ or {}).get("name")),
             words=len(self.model.vocabulary_),
             latent_dim=self.model.latent_dim,

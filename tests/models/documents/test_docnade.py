@@ -149,6 +149,14 @@ def test_both_figures_of_a_document_and_their_order():
     np.testing.assert_array_equal(again.elbo, model.evaluate(counts, samples=20, seed=3).elbo)
 
 
+def test_a_round_is_chosen_by_an_estimate_of_the_same_value():
+    model, counts = network(), scipy.sparse.csr_matrix(np.array([[2, 1, 0, 0, 1], [0, 0, 1, 3, 0]], np.float32))
+    found = model.evaluate_round(counts, samples=2000, seed=0)
+    np.testing.assert_allclose(found.elbo, model.evaluate(counts, samples=5000, seed=0).elbo, atol=0.1)
+    assert found.elbo == pytest.approx(model.evaluate_round(counts, samples=2000, seed=0).elbo)
+    assert found.elbo != pytest.approx(model.evaluate_round(counts, samples=2000, seed=1).elbo, abs=1e-6)
+
+
 @pytest.mark.parametrize("preset", ["recommended", "balanced-tree", "huffman-tree"])
 def test_it_learns_and_is_kept(preset, tmp_path):
     model = DocumentModel("docnade", 4, preset=preset, epochs=25, learning_rate=2e-2, threads=1).fit(

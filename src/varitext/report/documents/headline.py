@@ -3,6 +3,7 @@
 from varitext import paper
 from varitext.corpora.documents import Documents
 from varitext.corpora.fitted_corpus import is_fitted_on
+from varitext.documents.default_model import BURSTS, PLAIN
 from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.facts import Fact, Tile, duration, fingerprint, why_stopped
@@ -14,7 +15,7 @@ def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Docum
     """The first is shown large: a perplexity of documents that the model has not learned from."""
     low, high = record.per_document_interval_95
     interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
-    published = paper_perplexity(model, source)
+    published = in_the_paper(model, source)
     hero = Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval)
     if source is not None and is_fitted_on(model.corpus_, source):
         tiles = [_held_out(model), *_tiles_of(record, hero._replace(name="fitted on these"), published)]
@@ -28,9 +29,8 @@ def _held_out(model: DocumentModel) -> Tile:
     return Tile("held-out perplexity", f"{model.dev_perplexity_:,.1f}", note)
 
 
-def _tiles_of(record: PerplexityRecord, hero: Tile, published: int | None) -> list[Tile]:
+def _tiles_of(record: PerplexityRecord, hero: Tile, in_paper: list[Tile]) -> list[Tile]:
     unigram = Tile("unigram", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies alone, per document")
-    in_paper = [] if published is None else [Tile("the paper", f"{published:,}", "the same model, size and documents")]
     ratio = Tile("ratio to unigram", f"{record.ratio_to_unigram:.3f}", "the lower, the more the model has learned")
     corpus = Tile("per corpus", f"{record.corpus_perplexity:,.1f}", "every word weighs the same")
     documents = Tile("documents", f"{record.n_documents:,}", _left_out(record))
@@ -52,18 +52,20 @@ def document_facts(model: DocumentModel, corpus_name: str, source: Documents | N
     return [
         Fact("corpus", corpus_name),
         *fingerprint(source),
-        Fact("model", f"{model.model}, {model.latent_dim} latent units, {len(model.vocabulary_.words):,} words"),
+        Fact("model", f"{model.model_}, {model.latent_dim} latent units, {len(model.vocabulary_.words):,} words"),
         Fact("likelihood", model.network_.likelihood),
         Fact("fitted", f"on {model.n_training_documents_:,} documents in {seconds}, seed {model.seed}"),
         why_stopped(model.stopped_, "the held-out perplexity"),
     ]
 
 
-def paper_perplexity(model: DocumentModel, source: Documents | None) -> int | None:
+def in_the_paper(model: DocumentModel, source: Documents | None) -> list[Tile]:
     """The paper's value for this model and size on these very documents, if it has one (Table 1 a)."""
     if source is None or source.part != "test":
-        return None
-    return paper.perplexity(source.name, model.model, model.latent_dim)
+        return []
+    name, alike = (PLAIN, "NVDM with a multinomial") if model.model_ == BURSTS else (model.model_, "the same model")
+    published = paper.perplexity(source.name, name, model.latent_dim)
+    return [] if published is None else [Tile("the paper", f"{published:,}", f"{alike}, the same size and documents")]
 
 
 def _left_out(record: PerplexityRecord) -> str:
