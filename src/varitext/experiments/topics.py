@@ -33,14 +33,14 @@ from varitext.runtime.threads import running_on
 
 SEEDS = 3
 SYSTEMS = {
+    "regions_polya": "NVDM with bursts (the default), regions",
     "regions": "NVDM, regions",
-    "regions_polya": "NVDM with bursts, regions",
     "axes": "NVDM, latent dimensions",
     "lda": "LDA (tomotopy)",
     "bertopic": "BERTopic",
     "bertopic_kmeans": "BERTopic, k-means",
 }
-OF_COUNTS, OF_ARTICLES = ("regions", "regions_polya", "axes", "lda"), ("regions", "regions_polya", "lda", *BERTOPIC)
+OF_COUNTS, OF_ARTICLES = ("regions_polya", "regions", "axes", "lda"), ("regions_polya", "regions", "lda", *BERTOPIC)
 MEASURES = {  # what each is called, and digits
     "npmi": ("NPMI", 3),
     "c_v": ("C_V", 3),
