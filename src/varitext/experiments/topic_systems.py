@@ -99,7 +99,7 @@ def _by_bertopic(task: Task, train: Documents) -> Found:
             with atomic_file(task.kept) as temporary:
                 np.save(temporary, vectors)
     pipeline = new_pipeline(task.system, task.topics, task.seed, count_texts(texts).vocabulary.words)
-    found = topics_of(pipeline, texts, vectors, task.topics, WORDS)
+    found = topics_of(pipeline, texts, vectors, task.topics)
     return {"topics": found.topics, "groups": found.groups, "outliers": found.outliers}
 
 
