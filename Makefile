@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-arithmetic lint docs benchmark clean
+.PHONY: setup demo test test-arithmetic lint docs benchmark peers clean
 
 # each target installs what it needs and no more
 .venv/.demo: pyproject.toml constraints.txt
@@ -51,8 +51,15 @@ lint: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# BERTopic: what it needs beside our packages, in a folder that only its own process sees (src/varitext/runtime/child.py)
+peers: build/peers/.done
+
+build/peers/.done: .venv/.all constraints.txt
+	$(PIP) --target build/peers --no-deps bertopic hdbscan llvmlite numba pynndescent umap-learn
+	touch $@
+
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
-benchmark: setup
+benchmark: setup peers
 	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
 	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json

@@ -17,13 +17,13 @@ from varitext.benchmarking.growth import Curve, curves, sizes
 from varitext.benchmarking.growth_page import growth_figure, growth_table, softmax_table
 from varitext.benchmarking.limits import multiply_operations, speed_limits
 from varitext.benchmarking.measuring import Task, corpus_parts, measure
-from varitext.benchmarking.memory import watched
 from varitext.benchmarking.synthetic import draw_documents, write_documents
 from varitext.benchmarking.systems import SYSTEMS, Setting, is_installed, system_class
 from varitext.benchmarking.systems.drawn_bound import drawn_bounds
 from varitext.benchmarking.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
+from varitext.runtime.memory import watched
 from varitext.runtime.threads import running_on
 
 SMALL = Setting(latent_dim=3, threads=1, quick=True)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.benchmarking.growth_point import Point
-from varitext.benchmarking.running import in_child
 from varitext.errors import InputError
 from varitext.files import read_json, write_json
+from varitext.runtime.child import in_child
 
 FULL, SAMPLED = "full", "sampled"
 FIT_EPOCHS = 5

@@ -17,7 +17,6 @@ from torch import nn
 
 from varitext.batches.counts import CountBatches
 from varitext.benchmarking.limits import seconds_of
-from varitext.benchmarking.memory import watched
 from varitext.corpora import load_documents
 from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer
@@ -25,6 +24,7 @@ from varitext.documents.model import DocumentModel
 from varitext.documents.settings import DocumentSettings
 from varitext.layers.sampled_softmax import estimated_log_normaliser, sample_words
 from varitext.models.documents.nvdm import NVDM
+from varitext.runtime.memory import watched
 from varitext.training.trainer import Trainer
 
 WARM_UP = 3  # batches

@@ -17,7 +17,6 @@ import torch
 from scipy.sparse import csr_matrix
 
 from varitext.benchmarking.limits import best_seconds, seconds_of, speed_limits
-from varitext.benchmarking.memory import watched
 from varitext.benchmarking.systems import FastSystem, Setting, known_system, system_class, version_of
 from varitext.corpora import load_documents, parts
 from varitext.corpora.documents import Documents
@@ -25,6 +24,7 @@ from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.input import without_empty
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.runtime.memory import watched
 from varitext.runtime.provenance import provenance
 from varitext.text import count_texts
 

@@ -1,20 +1,13 @@
 """All systems one after another, each in a process of its own; what is measured already is not measured again."""
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from varitext.benchmarking.measuring import Task
 from varitext.benchmarking.systems import SYSTEMS, is_installed, known_system
 from varitext.files import read_json, write_json
-
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-Record = dict[str, Any]
+from varitext.runtime.child import Record, in_child
 
 
 def choose_systems(peers: Sequence[str] | None) -> list[str]:
@@ -41,19 +34,6 @@ def run_benchmark(plan: Task, systems: Sequence[str], folder: Path, say: Callabl
             else:
                 write_json(path, record)
     return failed
-
-
-def in_child(module: str, task: dict[str, Any], threads: int, say: Callable[[str], None]) -> Record | None:
-    """What the module prints in a process of its own; None, with the reason said, if it fails."""
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
-    command = [sys.executable, "-W", "ignore", "-m", module, json.dumps(task)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        record: Record = json.loads(done.stdout)
-        return record
-    reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    say(f"{task.get('system', module)}: failed: {reason[-1]}")
-    return None
 
 
 def read_records(folder: Path) -> dict[str, Record]:

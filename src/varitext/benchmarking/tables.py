@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from varitext.benchmarking.running import Record
 from varitext.benchmarking.systems import SYSTEMS
 from varitext.experiments.runs import markdown_table
+from varitext.runtime.child import Record
 
 HEAD = [
     "",

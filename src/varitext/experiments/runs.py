@@ -38,6 +38,7 @@ class Plan:
 class Run:
     settings: Mapping[str, object]  # JSON: what tells it from the other runs of its experiment
     measure: Callable[[], dict[str, Any]]
+    missing: str | None = None  # what this machine lacks for it, and how to get that: the run is left out
 
     @property
     def name(self) -> str:
@@ -62,11 +63,14 @@ class Experiment:
 
 def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[str], None]) -> str:
     """Measure what is not measured yet; the table of all that is."""
-    folder = experiment.folder(results, plan.quick)
+    folder, missing = experiment.folder(results, plan.quick), set()
     for run in experiment.runs(plan):
         path = folder / f"{run.name}.json"
         if path.exists():
             say(f"{experiment.name}: {run.name} is there already")
+            continue
+        if run.missing:
+            missing.add(run.missing)
             continue
         say(f"{experiment.name}: {run.name}")
         started = time.monotonic()
@@ -74,6 +78,8 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         folder.mkdir(parents=True, exist_ok=True)
         record = _record(experiment, run, result, time.monotonic() - started)
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
+    for reason in sorted(missing):
+        say(f"{experiment.name}: {reason}")
     records = read_records(experiment, results, plan.quick)
     for draw, ending in ((experiment.figure, "svg"), (experiment.page, "html")):
         if draw:

@@ -1,69 +1,89 @@
-"""Topics as regions of NVDM's latent space beside its axes and beside LDA: coherence, diversity, agreement over seeds.
+"""Topics as regions of NVDM's latent space beside its axes, LDA and BERTopic: coherence, diversity, agreement of seeds.
 
 Not a table of the paper. Ten words a topic; the raw training articles say which words belong together. Documents are
 those that the models were fitted on, labels the newsgroups: the counts of the paper, and the raw articles over 10,000
-words, if they are here. All numbers of topics are given, not chosen.
+words, if they are here. All numbers of topics are given, not chosen. Every run finds its topics in a process of its own
+(`topic_systems.py`), which gives its seconds and its peak memory.
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from statistics import mean
 from typing import Any
 
-import numpy as np
+import torch
 
-from varitext.documents.model import DocumentModel
+from varitext.errors import InputError
 from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
 from varitext.evaluation.clustering import clustering_record
 from varitext.experiments.document_fits import (
     ARTICLES,
     NEWSGROUPS,
-    Setting,
     coherence_reference,
-    fitted_model,
     hashes,
     is_here,
     load_part,
     short,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
+from varitext.experiments.topic_systems import BERTOPIC, Task
+from varitext.runtime.child import in_child, is_available
 from varitext.runtime.threads import running_on
 
-WORDS = 10
 SEEDS = 3
-SYSTEMS = {"regions": "NVDM, regions", "axes": "NVDM, latent dimensions", "lda": "LDA (tomotopy)"}
-MEASURES = {"npmi": "NPMI", "c_v": "C_V", "unique_words": "unique words", "purity": "purity", "nmi": "NMI"}
+SYSTEMS = {
+    "regions_polya": "NVDM with bursts (the default), regions",
+    "regions": "NVDM, regions",
+    "axes": "NVDM, latent dimensions",
+    "lda": "LDA (tomotopy)",
+    "bertopic": "BERTopic",
+    "bertopic_kmeans": "BERTopic, k-means",
+}
+OF_COUNTS, OF_ARTICLES = ("regions_polya", "regions", "axes", "lda"), ("regions_polya", "regions", "lda", *BERTOPIC)
+MEASURES = {  # what each is called, and digits
+    "npmi": ("NPMI", 3),
+    "c_v": ("C_V", 3),
+    "unique_words": ("unique words", 3),
+    "purity": ("purity", 3),
+    "nmi": ("NMI", 3),
+    "fit_seconds": ("seconds", 0),
+    "peak_memory_mb": ("peak memory, MB", 0),
+}
+NO_BERTOPIC = "BERTopic is left out: its packages are not here; `make peers` gets them, into a folder of their own"
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    kinds = [(NEWSGROUPS, system, 50) for system in SYSTEMS]
+    kinds = [(NEWSGROUPS, system, 50) for system in OF_COUNTS]
     if is_here(ARTICLES, plan):
-        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in ("regions", "lda")]
+        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in OF_ARTICLES]
     for corpus, system, number in kinds:
+        missing = NO_BERTOPIC if system in BERTOPIC and not is_available("bertopic") else None
         for seed in plan.seeds_or(SEEDS):
             settings = {"corpus": corpus, "system": system, "topics": number, "seed": seed}
-            yield Run(settings, partial(measure, corpus, system, number, seed, plan))
+            yield Run(settings, partial(measure, corpus, system, number, seed, plan), missing)
 
 
 def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dict[str, Any]:
-    train = load_part(corpus, "train", plan)
-    setting = Setting("lda", number) if system == "lda" else Setting("nvdm")
-    model = fitted_model(corpus, setting, seed, plan)
+    data_dir, models = (str(folder) if folder else None for folder in (plan.data_dir, plan.models))
+    found = _found(Task(corpus, system, number, seed, plan.quick, data_dir, models, plan.threads))
+    groups, labels = found.pop("groups"), load_part(corpus, "train", plan).labels
     with running_on(plan.threads):
-        topics, groups = _topics(model, system, number, train)
-        found = {"topics": topics} | _coherence(topics, plan) | {"unique_words": diversity_record(topics).unique_words}
-    if groups is not None and train.labels is not None:
-        found |= clustering_record(groups, train.labels).as_dict()
+        found |= _coherence(found["topics"], plan)
+    found["unique_words"] = diversity_record(found["topics"]).unique_words
+    if groups is not None and labels is not None:
+        found |= clustering_record(groups, labels).as_dict()
     return short(found) | hashes(corpus, plan)
 
 
-def _topics(model: DocumentModel, system: str, number: int, train: Any) -> tuple[list[list[str]], np.ndarray | None]:
-    """Words, and the topic of every document; an axis has two ends, and no documents."""
-    if system == "regions":
-        model.find_topics(train, number)
-        return [list(topic.words) for topic in model.topics(WORDS)], model.topic_memberships(train).argmax(1)
-    words = [list(topic.words) for topic in model.latent_dimensions(WORDS)]
-    return words, model.transform(train).argmax(1) if system == "lda" else None
+def _found(task: Task) -> dict[str, Any]:
+    said: list[str] = []
+    package = "bertopic" if task.system in BERTOPIC else None
+    threads = task.threads or torch.get_num_threads()
+    found = in_child("varitext.experiments.topic_systems", asdict(task), threads, said.append, package)
+    if found is None:
+        raise InputError(said[-1])
+    return found
 
 
 def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
@@ -80,7 +100,7 @@ def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     """Means over seeds; alike is the rank-biased overlap of matched topics, the mean over pairs of seeds."""
-    head = ["corpus", "", "topics", *MEASURES.values(), "alike over seeds", "seeds"]
+    head = ["corpus", "", "topics", *(name for name, _ in MEASURES.values()), "alike over seeds", "seeds"]
     kinds = sorted(
         {_kind(record) for record in records}, key=lambda kind: (kind[0], kind[2], [*SYSTEMS].index(kind[1]))
     )
@@ -100,10 +120,13 @@ def _row(kind: tuple[str, str, int], records: list[Record]) -> list[str]:
         kind[0],
         SYSTEMS[kind[1]],
         str(kind[2]),
-        *(f"{mean(several):.3f}" if several else "" for several in values),
+        *(
+            f"{mean(several):.{digits}f}" if several else ""
+            for several, (_, digits) in zip(values, MEASURES.values(), strict=True)
+        ),
         alike,
         str(len(found)),
     ]
 
 
-EXPERIMENT = Experiment("topics", "topics as regions beside latent dimensions and LDA", runs, table)
+EXPERIMENT = Experiment("topics", "topics as regions beside latent dimensions, LDA and BERTopic", runs, table)

@@ -7,7 +7,7 @@ batch of one length, so that nothing is spent on padding. States are remembered 
 
 import importlib.util
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
+from torch.nn import functional
 
 from varitext.batches.pieces import PairPieces
 from varitext.errors import InputError
@@ -57,20 +58,32 @@ class PretrainedEncoder:
         self._remember({words: found[words] for words in new})
         return [found[words] for words in sentences]
 
-    @torch.no_grad()
+    def sentence_vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
+        """One vector of unit length for each: the mean of its pieces' states, as sentence-transformers does.  [D, H]"""
+        vectors = np.zeros((len(sentences), self.width), np.float32)
+        for place, states in self._piece_states([self.cut(words)[0] for words in sentences]):
+            vectors[place] = functional.normalize(states.mean(0), dim=0).numpy()
+        return vectors
+
     def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
         cut = [self.cut(words) for words in sentences]
-        order = sorted(range(len(cut)), key=lambda place: len(cut[place][0]))
-        found, begin = {}, 0
+        return {
+            sentences[place]: _by_word(states, cut[place][1], len(sentences[place]))
+            for place, states in self._piece_states([pieces for pieces, _ in cut])
+        }
+
+    @torch.no_grad()
+    def _piece_states(self, pieces: Sequence[list[int]]) -> Iterator[tuple[int, Tensor]]:
+        """Each sentence's place and the states of its pieces, [T, H], short sentences first."""
+        order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
+        begin = 0
         while begin < len(order):
-            length, end = len(cut[order[begin]][0]), begin + 1
-            while end < len(order) and len(cut[order[end]][0]) == length and (end - begin + 1) * length <= AT_ONCE:
+            length, end = len(pieces[order[begin]]), begin + 1
+            while end < len(order) and len(pieces[order[end]]) == length and (end - begin + 1) * length <= AT_ONCE:
                 end += 1
-            states = self.encoder(torch.tensor([cut[place][0] for place in order[begin:end]]))  # [B, T, H]
-            for place, one in zip(order[begin:end], states, strict=True):
-                found[sentences[place]] = _by_word(one, cut[place][1], len(sentences[place]))
+            states = self.encoder(torch.tensor([pieces[place] for place in order[begin:end]]))  # [B, T, H]
+            yield from zip(order[begin:end], states, strict=True)
             begin = end
-        return found
 
     def _remember(self, new: dict[tuple[str, ...], np.ndarray]) -> None:
         """The oldest go where there are too many."""
