@@ -1,5 +1,6 @@
 """The default ranker on WikiQA and QASent: what each kind of feature brings, and what an ensemble does; five seeds."""
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from varitext.answers.settings import DEFAULT_MODEL
 from varitext.experiments.answer_fits import DATA, fit_ranker, load_part, record_of
+from varitext.experiments.joint_measures import joint_measures
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
 SEEDS = 5
@@ -23,19 +25,31 @@ ENSEMBLE = f"ensemble of {TOGETHER}, all features"
 
 def runs(plan: Plan) -> Iterator[Run]:
     for corpus in DATA:
-        for seed in plan.seeds_or(SEEDS):
-            for variant, features in VARIANTS.items():
-                settings = {"corpus": corpus, "variant": variant, "seed": seed}
-                yield Run(settings, partial(measure, corpus, seed, plan, features=features))
-        settings = {"corpus": corpus, "variant": ENSEMBLE, "seed": 0}
+        whole, *ablations = (_runs_of(corpus, variant, plan) for variant in VARIANTS)
+        yield from whole
+        settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": ENSEMBLE, "seed": 0}
         yield Run(settings, partial(measure, corpus, 0, plan, ensemble=2 if plan.quick else TOGETHER))
+        yield from itertools.chain(*ablations)
+
+
+def _runs_of(corpus: str, variant: str, plan: Plan) -> Iterator[Run]:
+    for seed in plan.seeds_or(SEEDS):
+        settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": variant, "seed": seed}
+        yield Run(settings, partial(measure, corpus, seed, plan, features=VARIANTS[variant]))
 
 
 def measure(corpus: str, seed: int, plan: Plan, **settings: Any) -> dict[str, Any]:
     ranker = fit_ranker(corpus, DEFAULT_MODEL, seed, plan, **settings)
-    evaluation = ranker.evaluate(load_part(corpus, "test", plan), DATA[corpus].protocol)
-    found = {"dev_map": round(ranker.dev_map_, 5), "fit_seconds": round(ranker.fit_seconds_, 1)}
-    return record_of(evaluation, per_question=True) | found
+    comparison = ranker.comparison_
+    assert comparison is not None  # of a ranker that was just fitted
+    dev, test, protocol = load_part(corpus, "dev", plan), load_part(corpus, "test", plan), DATA[corpus].protocol
+    found = {
+        "dev_map": round(ranker.dev_map_, 5),
+        "dev_floors": {"word_count": round(comparison.word_count, 5), "bm25": round(comparison.bm25, 5)},
+        "fit_seconds": round(ranker.fit_seconds_, 1),
+        "joint": joint_measures(ranker, dev, test, protocol) if corpus == "wikiqa" else None,
+    }
+    return record_of(ranker.evaluate(test, protocol), per_question=True) | found
 
 
 def table(records: list[Record]) -> str:
