@@ -1,6 +1,7 @@
 """The default ranker on WikiQA and QASent: what each kind of feature brings, and what an ensemble does; five seeds."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -39,21 +40,23 @@ def _runs_of(corpus: str, variant: str, plan: Plan) -> Iterator[Run]:
 
 
 def measure(corpus: str, seed: int, plan: Plan, **settings: Any) -> dict[str, Any]:
+    started = time.process_time()
     ranker = fit_ranker(corpus, DEFAULT_MODEL, seed, plan, **settings)
+    seconds = time.process_time() - started
     comparison = ranker.comparison_
     assert comparison is not None  # of a ranker that was just fitted
     dev, test, protocol = load_part(corpus, "dev", plan), load_part(corpus, "test", plan), DATA[corpus].protocol
     found = {
         "dev_map": round(ranker.dev_map_, 5),
         "dev_floors": {"word_count": round(comparison.word_count, 5), "bm25": round(comparison.bm25, 5)},
-        "fit_seconds": round(ranker.fit_seconds_, 1),
+        "fit_cpu_seconds": round(seconds, 1),  # of all threads, data and vectors read: a busy machine changes little
         "joint": joint_measures(ranker, dev, test, protocol) if corpus == "wikiqa" else None,
     }
     return record_of(ranker.evaluate(test, protocol), per_question=True) | found
 
 
 def table(records: list[Record]) -> str:
-    head = ["corpus", "ranker", "seeds", "dev MAP", "MAP", "MRR", "calibration error", "seconds"]
+    head = ["corpus", "ranker", "seeds", "dev MAP", "MAP", "MRR", "calibration error", "CPU seconds"]
     rows = []
     for corpus in DATA:
         for variant in (*VARIANTS, ENSEMBLE):
@@ -69,7 +72,7 @@ def _columns(found: list[dict[str, Any]]) -> Iterator[str]:
         values = [one[name] for one in found]
         yield f"{np.mean(values):.4f}" + (f" ± {np.std(values):.4f}" if len(values) > 1 else "")
     yield f"{np.mean([one['ece'] for one in found]):.3f}"
-    yield f"{np.mean([one['fit_seconds'] for one in found]):.0f}"
+    yield f"{np.mean([one['fit_cpu_seconds'] for one in found]):.0f}"
 
 
 EXPERIMENT = Experiment("default-ranker", "the default ranker, with an ablation of its features", runs, table)
