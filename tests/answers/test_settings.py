@@ -45,6 +45,11 @@ def test_no_setting_has_the_name_of_another():
         AnswerSettings.from_flat({"layer": 1})
 
 
+def test_an_initialization_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="initialization is forget_bias or identity or pytorch, not 'zeros'"):
+        AnswerRanker("lstm", recipe=AnswerRecipe(initialization="zeros")).fit(TRAIN, DEV)
+
+
 def test_a_ranker_can_be_cloned():
     ranker = AnswerRanker("lstm", counts=True, recipe=AnswerRecipe(layers=1))
     assert clone(ranker).settings == ranker.settings
@@ -58,7 +63,7 @@ def test_a_folder_with_old_settings_loads(tmp_path):
     del config["config_sha256"]  # which old folders do not have
     path.write_text(json.dumps(config))
     loaded = AnswerRanker.load(tmp_path / "model")
-    assert loaded.settings.flat() == OLD_SETTINGS | {"ensemble": 1}
+    assert loaded.settings.flat() == OLD_SETTINGS | {"ensemble": 1, "initialization": None}
     assert loaded.recipe == AnswerRecipe(16, 1, 0.1, most_wrong=7, free_bits=0.5, patience=50, folds=4)
     assert np.array_equal(loaded.predict_proba(TEST), ranker.predict_proba(TEST))
 

@@ -4,6 +4,7 @@ import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from varitext.latent import DiagonalGaussian, FullGaussian, kl
+from varitext.latent.full_gaussian import cholesky_of
 
 
 def gaussian(documents: int = 3, dimensions: int = 4) -> FullGaussian:
@@ -48,3 +49,11 @@ def test_without_correlations_it_is_the_diagonal_gaussian():
     standard = DiagonalGaussian.standard(p.mean)
     torch.testing.assert_close(kl(q, standard), kl(p, standard))
     torch.testing.assert_close(q.log_prob(p.mean[None] + 1), Normal(p.mean, p.std).log_prob(p.mean + 1).sum(-1)[None])
+
+
+def test_a_curvature_that_is_none_leaves_its_neighbours_alone():
+    good = torch.eye(3)
+    curvatures = torch.stack([good, torch.full((3, 3), torch.nan), -5 * good, good])
+    factors = cholesky_of(curvatures)
+    assert torch.allclose(factors[[0, 3]], (2 + 3e-6) ** 0.5 * good)
+    assert not torch.isfinite(factors[1:3]).any()

@@ -26,7 +26,7 @@ from varitext.evaluation.map_layout import lay_out
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import ColumnValues, write_document_report
 from varitext.report.documents.examples import choose_examples, posterior_spread
-from varitext.report.documents.headline import document_tiles, paper_perplexity
+from varitext.report.documents.headline import document_tiles, in_the_paper
 from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups, topic_groups
 from varitext.report.documents.sample import choose_documents
 from varitext.report.drawing.charts import Axis
@@ -122,12 +122,20 @@ def test_few_documents_are_enough(model, tmp_path, number):
 
 def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model):
     documents = dataclasses.replace(corpus(12, model.vocabulary_.words), name="20newsgroups-nvdm")
+
+    def published(name, documents, latent_dim=50):
+        of_that_size = DocumentModel(latent_dim=latent_dim)
+        of_that_size.model_ = name
+        return [(tile.value, tile.note) for tile in in_the_paper(of_that_size, documents)]
+
+    assert published("nvdm", documents) == [("836", "the same model, the same size and documents")]
+    assert published("nvdm_polya", documents) == [("836", "NVDM with a multinomial, the same size and documents")]
+    assert published("docnade", documents) == [("896", "the same model, the same size and documents")]
+    assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_softmax", documents)
+    assert not published("nvdm", dataclasses.replace(documents, part="train"))
+    assert not published("nvdm", dataclasses.replace(documents, name="mine"))
     like_the_papers = DocumentModel(latent_dim=50)
-    assert paper_perplexity(like_the_papers, documents) == 836
-    assert paper_perplexity(DocumentModel("docnade", latent_dim=50), documents) == 896
-    assert paper_perplexity(model, documents) is None  # another size
-    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, part="train")) is None
-    assert paper_perplexity(like_the_papers, dataclasses.replace(documents, name="mine")) is None
+    like_the_papers.model_ = "nvdm"
     record = model.perplexity_record(documents, samples=2)
     like_the_papers.corpus_ = None
     tiles = document_tiles(like_the_papers, record, documents)

@@ -11,6 +11,7 @@ from varitext.answers.task import AnswerObjective
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import COUNTS, PLACE
+from varitext.models.answers.recurrent import STARTS
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.training.settings import TrainingSettings
 
@@ -41,6 +42,8 @@ def check_settings(settings: AnswerSettings) -> None:
         raise InputError(f"folds must be at least 2, not {recipe.folds}")
     if not 0 <= recipe.free_bits < np.inf:
         raise InputError(f"free_bits must be 0 or more nats, not {recipe.free_bits}")
+    if recipe.initialization not in (None, *STARTS):
+        raise InputError(f"initialization is {' or '.join(STARTS)}, not {recipe.initialization!r}")
     if recipe.dropout is not None and not 0 <= recipe.dropout < 1:
         raise InputError(f"dropout is a share from 0 to below 1, not {recipe.dropout}")
 
@@ -54,6 +57,7 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
         "hidden_dim": recipe.hidden_dim,
         "layers": recipe.layers,
         "dropout": recipe.dropout,
+        "initialization": recipe.initialization,
         "features": settings.features,
         "position": settings.position,
         "embedding_dim": given if words.start is None else words.start.shape[1],
@@ -61,7 +65,7 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
     }
     parameters = inspect.signature(model_class(settings.model)).parameters
     known = {name: value for name, value in sizes.items() if name in parameters}
-    for name in ("hidden_dim", "layers", "dropout"):
+    for name in ("hidden_dim", "layers", "dropout", "initialization"):
         if name in known and known[name] is None:
             known[name] = parameters[name].default
     return {"vocabulary_size": len(words.vocabulary)} | known

@@ -35,6 +35,7 @@ class AnswerRecipe:
     samples: int = 1
     folds: int = 3
     dev_share: float = 0.1
+    initialization: str | None = None  # of lstm, lstm_attention and nasm: a name of `recurrent.py::STARTS`
 
 
 @dataclass(frozen=True)

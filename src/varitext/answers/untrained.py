@@ -12,7 +12,8 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.text import Vocabulary
 
-# Of the likeness that MiniLM sees, fitted on WikiQA's dev questions: other questions have other shares of right answers
+# Of the likeness that MiniLM sees, fitted on WikiQA's dev questions: others have other shares of right answers.
+# `benchmarks/minilm_untrained.py` finds these numbers
 JOINT = JointPicture(
     parameters=(1.048, -1.793, 0.557, -2.643, -2.291, 1.008, -1.595, 0.001),
     thresholds={},

@@ -17,7 +17,7 @@ import torch
 
 from varitext.models.documents.base import DocumentNetwork
 
-RELEVANCE = 0.6  # lambda: less of it, and topics share fewer words; more, and their words go together better
+RELEVANCE = 0.55  # lambda: less of it, and topics share fewer words; more, and their words go together better
 NAME_WORDS, NAME_CANDIDATES = 3, 10
 SHORTEST_STEM, LONGEST_ENDING = 3, 2  # letters: bike and bikes are forms of one word
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have

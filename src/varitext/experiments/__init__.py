@@ -30,6 +30,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "overfitting": "overfitting",
     "complexity": "complexity",
     "recipes": "recipes",
+    "starts": "starts",
     "updating": "continued_fits",
     "topics": "topics",
 }

@@ -56,8 +56,14 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
-    chosen: dict[str, Any] = {"model": "lstm_attention", "seed": seed, "threads": plan.threads}
-    settings = AnswerSettings.from_flat(chosen | CHANGES[change] | ({"epochs": 1} if plan.quick else {}))
+    return cross_validated({"model": "lstm_attention", "seed": seed} | CHANGES[change], plan)
+
+
+def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """MAP of training questions, each ranked by a network that was trained without its fold; means over the folds'
+    networks of what dev questions say."""
+    quick = {"epochs": 1} if plan.quick else {}
+    settings = AnswerSettings.from_flat(chosen | {"threads": plan.threads} | quick)
     train, dev = (
         subset(arrange(load_part(CORPUS, part, plan)).question_answers, settings.questions) for part in ("train", "dev")
     )

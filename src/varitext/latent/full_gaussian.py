@@ -13,11 +13,13 @@ JITTER = 1e-6  # of the trace, onto the diagonal: the rounding of very long docu
 
 
 def cholesky_of(curvature: Tensor) -> Tensor:
-    """The lower factor of I + curvature, [B, K, K], which is overwritten."""
+    """The lower factor of I + curvature, [B, K, K], which is overwritten; NaN where there is none, since training that
+    has diverged sees that in its loss."""
     diagonal = curvature.diagonal(dim1=1, dim2=2)
     diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
-    factor: Tensor = torch.linalg.cholesky(curvature)
-    return factor
+    factor, fault = torch.linalg.cholesky_ex(curvature)
+    found: Tensor = factor.masked_fill_(fault.bool()[..., None, None], math.nan)
+    return found
 
 
 class FullGaussian(NamedTuple):

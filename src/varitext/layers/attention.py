@@ -12,15 +12,20 @@ class LatentAttention(nn.Module):
     """An answer as seen by a query (paper, equations 12 to 14); the query is h, or s_q in the deterministic twin.
 
     alpha(i) ~ exp(W_alpha^T tanh(W_h h + W_s s_a(i))), c = sum_i alpha(i) s_a(i), z_a = tanh(W_a c + W_n s_a(|a|))
+
+    Half of `identity` times the identity is added to each of W_a and W_n at the start.
     """
 
-    def __init__(self, query_dim: int, hidden_dim: int):
+    def __init__(self, query_dim: int, hidden_dim: int, identity: float = 0.0):
         super().__init__()
         self.from_query = nn.Linear(query_dim, hidden_dim, bias=False)  # W_h
         self.from_state = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_s
         self.score = nn.Linear(hidden_dim, 1, bias=False)  # W_alpha
         self.from_context = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_a
         self.from_last = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_n
+        with torch.no_grad():
+            for weight in (self.from_context.weight, self.from_last.weight):
+                weight += identity / 2 * torch.eye(hidden_dim)
 
     def forward(self, query: Tensor, answers: Sentences) -> Tensor:
         """z_a for queries [S, P, K]."""
@@ -48,12 +53,16 @@ class LatentAttention(nn.Module):
 
 
 class BilinearMatch(nn.Module):
-    """z_q^T M z_a + b: the log odds that the answer is right (paper, equation 15)."""
+    """z_q^T M z_a + b: the log odds that the answer is right (paper, equation 15).
 
-    def __init__(self, question_dim: int, answer_dim: int):
+    `identity` times the identity is added to M at the start.
+    """
+
+    def __init__(self, question_dim: int, answer_dim: int, identity: float = 0.0):
         super().__init__()
         limit = math.sqrt(6 / (question_dim + answer_dim))
-        self.weight = nn.Parameter(torch.empty(question_dim, answer_dim).uniform_(-limit, limit))  # M
+        uniform = torch.empty(question_dim, answer_dim).uniform_(-limit, limit)
+        self.weight = nn.Parameter(uniform + identity * torch.eye(question_dim, answer_dim))  # M
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, question: Tensor, answer: Tensor) -> Tensor:

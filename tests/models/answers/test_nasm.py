@@ -134,6 +134,29 @@ def test_attention_is_the_papers_formula():
     torch.testing.assert_close(attention.weights(query, answers)[:, 1], torch.tensor([[1.0, 0, 0]] * 2).double())
 
 
+@pytest.mark.parametrize("name", ["lstm", "lstm_attention", "nasm"])
+def test_how_networks_start(name):
+    def started(**changes) -> torch.nn.Module:
+        torch.manual_seed(1)
+        return built(name, **SMALL | changes)
+
+    plain, own, matching = started(initialization="pytorch"), started(), started(initialization="identity")
+    hidden = SMALL["hidden_dim"]
+    for part, weight in plain.named_parameters():
+        changed = torch.zeros_like(weight)
+        if "bias_ih" in part:
+            changed[hidden : 2 * hidden] = 1
+        torch.testing.assert_close(own.get_parameter(part), weight + changed)
+    for part, weight in matching.question_lstm.named_parameters():
+        assert torch.equal(weight, matching.answer_lstm.get_parameter(part))
+        assert torch.equal(weight, own.question_lstm.get_parameter(part))
+    torch.testing.assert_close(matching.match.weight, plain.match.weight + torch.eye(hidden))
+    if name != "lstm":
+        for layer in ("from_context", "from_last"):
+            weights = [one.attention.get_submodule(layer).weight for one in (matching, plain)]
+            torch.testing.assert_close(weights[0], weights[1] + torch.eye(hidden) / 2)
+
+
 def test_some_wrong_answers_stand_for_all_of_them():
     corpus = made_up(30, seed=3)
     every, some = PairBatches(corpus, WORDS, 40), PairBatches(corpus, WORDS, 40, most_wrong=2)

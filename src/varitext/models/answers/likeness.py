@@ -4,7 +4,7 @@
 
 w are the words of the question and v those of the candidate; punctuation of the question has no part in the second
 term. It needs no training: what probability a score means was found on WikiQA's dev questions, and is the same for
-everybody.
+everybody (`benchmarks/minilm_untrained.py`).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from varitext.models.answers.pretrained import pretrained as shared_encoder
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.text import Vocabulary
 
-SCALE, SHIFT = 4.20, -7.26  # of the score, to log odds: logistic regression on WikiQA's dev questions
+SCALE, SHIFT = 4.20, -7.26  # of the score, to log odds: logistic regression, `benchmarks/minilm_untrained.py`
 
 
 class Likeness(AnswerScorer):
@@ -29,24 +29,29 @@ class Likeness(AnswerScorer):
         self.intercept.fill_(SHIFT)
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
+        found: np.ndarray = self.parts(question_answers).sum(1, keepdims=True)
+        return found  # [P, 1]
+
+    def parts(self, question_answers: QuestionAnswers) -> np.ndarray:
+        """The two terms of the score, [P, 2]: as a whole, and word by word."""
         questions = question_answers.questions
         asked = shared_encoder().states([question.words for question in questions])
         said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
         return np.array(
             [
-                [_likeness(states, next(said), _real_words(question.words))]
+                _likeness(states, next(said), _real_words(question.words))
                 for question, states in zip(questions, asked, strict=True)
                 for _ in question.candidates
             ]
-        )  # [P, 1]
+        ).reshape(-1, 2)
 
 
-def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> float:
+def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> tuple[float, float]:
     """Of states [T, H]; `real` says which of the question's are words."""
     if not len(asked) or not len(said):
-        return 0.0
+        return 0.0, 0.0
     whole = _unit(asked.mean(0, np.float32)[None]) @ _unit(said.mean(0, np.float32)[None]).T
-    return float(whole[0, 0] + (_unit(asked[real]) @ _unit(said).T).max(1).mean())
+    return float(whole[0, 0]), float((_unit(asked[real]) @ _unit(said).T).max(1).mean())
 
 
 def _real_words(words: tuple[str, ...]) -> np.ndarray:

@@ -1,7 +1,12 @@
 """What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4).
 
 LSTM and LSTM + Att have no latent: the bound is the log likelihood (`network.py`). NASM (`nasm.py`) adds one.
+
+They start with a bias of one on the forget gates: by PyTorch's own start, of about zero, the last states are tiny. The
+other starts of `STARTS` are there to compare with (`varitext reproduce starts`).
 """
+
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -9,6 +14,21 @@ from varitext.batches.pairs import PairBatch
 from varitext.layers.attention import BilinearMatch, LatentAttention
 from varitext.layers.lstm import SentenceLSTM, read
 from varitext.models.answers.network import AnswerNetwork, Encoding
+
+
+class Start(NamedTuple):
+    """How training begins."""
+
+    forget_bias: float  # added to that of both LSTMs
+    same_weights: bool  # whether the LSTM of answers begins as that of questions
+    identity: float  # how much of the identity is added to M; and half of it to each of W_a and W_n
+
+
+STARTS = {
+    "forget_bias": Start(1.0, False, 0.0),
+    "identity": Start(1.0, True, 1.0),
+    "pytorch": Start(0.0, False, 0.0),
+}
 
 
 class RecurrentNetwork(AnswerNetwork):
@@ -22,11 +42,15 @@ class RecurrentNetwork(AnswerNetwork):
         layers: int = 3,
         dropout: float = 0.4,
         fixed_words: int = 0,
+        initialization: str = "forget_bias",
     ):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
-        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
-        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout)
-        self.match = BilinearMatch(hidden_dim, hidden_dim)
+        self.start = start = STARTS[initialization]
+        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, start.forget_bias)
+        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, start.forget_bias)
+        if start.same_weights:
+            self.answer_lstm.load_state_dict(self.question_lstm.state_dict())
+        self.match = BilinearMatch(hidden_dim, hidden_dim, start.identity)
 
     def encode(self, batch: PairBatch) -> Encoding:
         lstms, sentences = (self.question_lstm, self.answer_lstm), (batch.questions, batch.answers)
@@ -53,9 +77,10 @@ class LSTMAttention(RecurrentNetwork):
         layers: int = 3,
         dropout: float = 0.4,
         fixed_words: int = 0,
+        initialization: str = "forget_bias",
     ):
-        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words)
-        self.attention = LatentAttention(hidden_dim, hidden_dim)
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
+        self.attention = LatentAttention(hidden_dim, hidden_dim, self.start.identity)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question = encoding.question_by_pair  # [P, H]

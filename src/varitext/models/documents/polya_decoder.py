@@ -138,6 +138,8 @@ class PolyaDecoder(nn.Module):
         shares = group_masses / group_masses.sum()
         expected = shares @ moments.means  # [K]
         covariance = (shares @ moments.squares).view(len(expected), -1) - torch.outer(expected, expected)
+        if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
+            return torch.full_like(gradient, math.nan)
         variances, directions = torch.linalg.eigh(covariance)
         along = (gradient - worth[:, None] * expected) @ directions
         step: Tensor = along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T
