@@ -77,16 +77,17 @@ def speed_list(speed: dict) -> str:
 
 def plain_bound_table(results: dict[str, dict]) -> str:
     head = [
-        "| what was tried | held-out training documents | its KL | epoch kept | test | importance-weighted |",
-        "|---|---|---|---|---|---|",
+        "| what was tried | held-out training documents | q refined | its KL | epoch kept | test | q refined "
+        "| importance-weighted |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join(head + [plain_bound_row(name, results[name]) for name in results])
 
 
 def plain_bound_row(name: str, result: dict) -> str:
-    test = [f"{result[key]:.1f}" if key in result else "" for key in ("test_perplexity", "test_iwae")]
-    held_out = f"{result['dev_perplexity']:.1f} | {result['dev_kl']:.1f} | {result['epoch']:.0f}"
-    return f"| {name} | {held_out} | {test[0]} | {test[1]} |"
+    wanted = ("dev_perplexity", "dev_refined", "dev_kl", "epoch", "test_perplexity", "test_refined", "test_iwae")
+    found = [f"{result[key]:.{0 if key == 'epoch' else 1}f}" if key in result else "" for key in wanted]
+    return f"| {name} | {' | '.join(found)} |"
 
 
 def counting_table(counting: dict) -> str:
