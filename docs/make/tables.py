@@ -50,10 +50,10 @@ def perplexity_sentence() -> str:
     ours, multinomial = (statistics.mean(run["per_document_perplexity"] for run in runs) for runs in (bursts, plain))
     seconds = statistics.median(run["fit_seconds"] for run in bursts)
     return (
-        f"The default, NVDM of 50 dimensions with words that come in bursts, reaches a test perplexity of **{ours:.0f}** "
-        f"on the paper's own 20 Newsgroups files (mean of {len(bursts)} seeds; lower is better) after {seconds:.0f} "
-        f"seconds of fitting on one thread. With the paper's multinomial it is {multinomial:.0f}; the paper has {PAPER}, "
-        f"with another inference network and the plain bound, which does not reach that here "
+        f"The default, NVDM of 50 dimensions with words that come in bursts, reaches a test perplexity of "
+        f"**{ours:.0f}** on the paper's own 20 Newsgroups files (mean of {len(bursts)} seeds; lower is better) after "
+        f"{seconds:.0f} seconds of fitting on one thread. With the paper's multinomial it is {multinomial:.0f}; the "
+        f"paper has {PAPER}, with another inference network and the plain bound, which does not reach that here "
         f"([Honesty](docs/honesty.md)); the unigram model {bursts[0]['unigram_per_document_perplexity']:.0f}."
     )
 
