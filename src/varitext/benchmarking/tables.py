@@ -87,7 +87,7 @@ def _limits(what: str, limits: dict[str, Any]) -> str:
 def targets(records: dict[str, Record]) -> dict[str, bool]:
     """What we set out to reach, and whether this run did; only of what was measured."""
     ours = records["varitext"]
-    peers = {name: record for name, record in records.items() if name != "varitext"}
+    peers = {name: record for name, record in records.items() if SYSTEMS[name].kind != "ours"}
     neural = [record for name, record in peers.items() if SYSTEMS[name].kind == "neural"]
     lda = [record for name, record in peers.items() if SYSTEMS[name].kind == "lda"]
     perplexity, seconds = "per_document_perplexity", "fit_seconds"

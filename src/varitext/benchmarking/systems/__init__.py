@@ -77,7 +77,10 @@ NO_DEPENDENCIES = "pip install 'varitext[peers]' && pip install --no-deps contex
 TEXTS = "texts"  # the kind of a TextSystem
 SYSTEMS = {
     "varitext": Known(
-        "**varitext NVDM**", "varitext_nvdm", "varitext", "varitext", "ours", DRAWN_FIGURE, "recommended preset"
+        "**varitext**", "varitext_default", "varitext", "varitext", "ours", DRAWN_FIGURE, "default: NVDM of bursts"
+    ),
+    "varitext-nvdm": Known(
+        "**varitext**", "varitext_multinomial", "varitext", "varitext", "ours", DRAWN_FIGURE, "NVDM, multinomial"
     ),
     "tomotopy": Known("tomotopy LDA", "tomotopy_lda", "tomotopy", "tomotopy", "lda", LDA_FIGURE, "1,000 iterations"),
     "scikit-learn": Known(

@@ -1,4 +1,4 @@
-"""Ourselves: the recommended NVDM, as a user fits it."""
+"""Ourselves, as a user fits documents."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -7,11 +7,13 @@ from varitext.benchmarking.systems import Setting
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 
 
-class VaritextNVDM:
+class VaritextDefault:
+    name: str | None = None  # of the model; None is the default
+
     def __init__(self, setting: Setting):
         epochs = 2 if setting.quick else None
         self.model = DocumentModel(
-            latent_dim=setting.latent_dim, threads=setting.threads, seed=setting.seed, epochs=epochs
+            self.name, setting.latent_dim, threads=setting.threads, seed=setting.seed, epochs=epochs
         )
 
     def read(self, counts: csr_matrix) -> csr_matrix:
@@ -31,4 +33,4 @@ class VaritextNVDM:
         return self.model.network_.evaluate(counts, PREDICTION_SAMPLES, self.model.seed).elbo
 
 
-SYSTEM = VaritextNVDM
+SYSTEM = VaritextDefault
