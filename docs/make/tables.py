@@ -18,6 +18,7 @@ from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
 from testing_page import mutation_tables
+from topics_page import topic_blocks
 
 from varitext.experiments import experiment_named
 from varitext.experiments.runs import markdown_table, read_records
@@ -207,6 +208,7 @@ def main() -> None:
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},
         "serve.md": {"load": load_block(ROOT)},
         "testing.md": mutation_tables(ROOT),
+        "topics.md": topic_blocks(ROOT),
     }
     pages = {ROOT / "docs" / page: filled(page, found) for page, found in blocks.items()} | {
         ROOT / "docs" / "results.md": results_page(),

@@ -36,7 +36,7 @@ def write_parts(folder: Path, words: int = 40) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name in SYSTEMS if name != "gensim"])  # which starts processes
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name not in ("gensim", "bertopic")])  # start processes
 def test_every_system_fits_transforms_and_bounds(name):
     if not is_installed(name):
         pytest.skip(f"{name} is not installed")
@@ -91,14 +91,23 @@ def test_texts_are_counted_over_the_words_of_train(tmp_path):
         rows = [json.dumps({"text": f"{text} launch"})] * 12 + [json.dumps({"text": "goal match team"})] * 12
         (tmp_path / f"{part}.jsonl").write_text("\n".join(rows) + "\n")
     train, test, _ = corpus_parts(str(tmp_path), None, quick=False)
-    assert train.shape[1] == test.shape[1]
-    assert max(test.sum(1)) == max(train.sum(1)) - 1  # the zebra is not known
+    assert train.counts.shape[1] == test.counts.shape[1]
+    assert max(test.counts.sum(1)) == max(train.counts.sum(1)) - 1  # the zebra is not known
+    of_rockets = ["rocket" in text for text in train.texts]
+    assert of_rockets == (np.asarray(train.counts.sum(1)).ravel() == 4).tolist()  # the same documents in the same order
+
+
+def test_systems_that_read_texts_are_for_corpora_that_have_them():
+    assert "bertopic" in running.choose_systems(None, has_texts=True)
+    assert "bertopic" not in running.choose_systems(None, has_texts=False)
+    with pytest.raises(InputError, match="bertopic reads texts"):
+        running.choose_systems(["bertopic"], has_texts=False)
 
 
 def test_what_is_measured_is_not_measured_again_but_another_task_is(tmp_path, monkeypatch):
     asked = []
 
-    def child(module, task, threads, say):
+    def child(module, task, threads, say, package):
         asked.append(task["system"])
         return {"task": {name: value for name, value in task.items() if name != "data_dir"}} if threads < 9 else None
 
@@ -162,6 +171,7 @@ def test_table_and_targets_say_what_the_records_say():
     records = {"varitext": record_of(10, 800, 5000, 100), "tomotopy": record_of(20, 1000, 400, 50)}
     records["pyro"] = record_of(50, None, 9000, 90)
     table = comparison(records)
+    assert "| 50.0 | 5.00 | - | - | 9,000 |" in table  # no perplexity
     assert "| 2.00 | 1,000 | 1.25 | 400 | 0.08 | 50 | 0.50 |" in table
     assert "- gensim LDA: not measured; `pip install 'varitext[peers]'`" in table
     found = targets(records)

@@ -38,9 +38,9 @@ def test_a_run_has_words_groups_and_cost(system, corpus, in_this_process, monkey
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     found = topics.measure(corpus, system, 3, 0, plan)
     assert all(len(words) == topic_systems.WORDS for words in found["topics"]) and found["unique_words"] > 0
-    assert found["fit_seconds"] > 0 and "groups" not in found and ("purity" in found) == (system == "regions")
+    assert found["processor_seconds"] > 0 and "groups" not in found and ("purity" in found) == (system == "regions")
     again = topics.measure(corpus, system, 3, 0, plan)
-    assert again["topics"] == found["topics"] and "fit_seconds" not in again  # the model was kept
+    assert again["topics"] == found["topics"] and "processor_seconds" not in again  # the model was kept
 
 
 def test_what_fails_in_its_process_is_one_line(tmp_path):

@@ -17,11 +17,18 @@ import torch
 from scipy.sparse import csr_matrix
 
 from varitext.benchmarking.limits import best_seconds, seconds_of, speed_limits
-from varitext.benchmarking.systems import FastSystem, Setting, known_system, system_class, version_of
+from varitext.benchmarking.systems import (
+    FastSystem,
+    Setting,
+    System,
+    TextSystem,
+    known_system,
+    system_class,
+    version_of,
+)
 from varitext.corpora import load_documents, parts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import in_memory
-from varitext.documents.input import without_empty
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.runtime.memory import watched
@@ -50,11 +57,16 @@ class Task:
         return Setting(self.latent_dim, self.threads, self.seed, self.quick)
 
 
-class Parts(NamedTuple):
-    """The same counts for every system."""
+class Part(NamedTuple):
+    counts: csr_matrix  # [D, V]
+    texts: list[str] | None  # of the same documents, if the corpus has them
 
-    train: csr_matrix  # [D, V]   shuffled: many tools take documents as they come, and files are often sorted by label
-    test: csr_matrix
+
+class Parts(NamedTuple):
+    """The same documents for every system."""
+
+    train: Part  # shuffled: many tools take documents as they come, and files are often sorted by label
+    test: Part
     sha256: dict[str, str]
 
 
@@ -63,11 +75,14 @@ def corpus_parts(corpus: str, data_dir: str | None, quick: bool) -> Parts:
     if not {"train", "test"} <= set(parts(corpus)):
         raise InputError(f"{corpus} has no train and test parts: a benchmark needs both")
     documents = {part: load_documents(corpus, part, data_dir) for part in ("train", "test")}
-    train, test = (in_memory(without_empty(counts)) for counts in _counts(**documents))
-    train = train[np.random.default_rng(ORDER_SEED).permutation(train.shape[0])]
-    if quick:
-        train, test = train[:QUICK_DOCUMENTS], test[:QUICK_DOCUMENTS]
-    return Parts(train, test, {part: one.sha256 for part, one in documents.items()})
+    train, test = _counts(**documents)
+    order = np.random.default_rng(ORDER_SEED).permutation(np.flatnonzero(train.getnnz(1)))
+    most = QUICK_DOCUMENTS if quick else None
+    return Parts(
+        _part(train, documents["train"], order[:most]),
+        _part(test, documents["test"], np.flatnonzero(test.getnnz(1))[:most]),
+        {part: one.sha256 for part, one in documents.items()},
+    )
 
 
 def _counts(train: Documents, test: Documents) -> tuple[csr_matrix, csr_matrix]:
@@ -77,30 +92,45 @@ def _counts(train: Documents, test: Documents) -> tuple[csr_matrix, csr_matrix]:
     return counted.counts, count_texts(test.texts or (), vocabulary=counted.vocabulary).counts
 
 
+def _part(counts: csr_matrix, documents: Documents, rows: np.ndarray) -> Part:
+    texts = documents.texts
+    return Part(counts[rows], None if texts is None else [texts[row] for row in rows])
+
+
 def measure(task: Task) -> dict[str, Any]:
     system_module = system_class(task.system)  # imports, which the peak leaves out
     with watched() as peak:
         train, test, sha256 = corpus_parts(task.corpus, task.data_dir, task.quick)
         system = system_module(task.setting)
-        documents = system.read(train)
+        documents = _read(system, train)
         fit_seconds = seconds_of(lambda: system.fit(documents))
-    given = system.read(test)
+    given = _read(system, test)
     transform_seconds = best_seconds(lambda: system.transform(given), 1 if task.quick else TRANSFORMS)
-    lengths = np.asarray(test.sum(1), np.float64).ravel()
-    perplexity = per_document_perplexity(system.bounds(test), lengths)
     result: dict[str, Any] = {
         "fit_seconds": fit_seconds,
-        "per_document_perplexity": perplexity if math.isfinite(perplexity) else None,
+        "per_document_perplexity": _perplexity(system, test.counts),
         "figure": known_system(task.system).figure,
-        "transform_documents_per_second": test.shape[0] / transform_seconds,
+        "transform_documents_per_second": test.counts.shape[0] / transform_seconds,
         "peak_memory_mb": peak.above,
     }
     if isinstance(system, FastSystem):
         result["transform_limits"] = speed_limits(lambda: system.transform(given), transform_seconds)
         fast_seconds = best_seconds(lambda: system.transform_fast(given), 1 if task.quick else TRANSFORMS)
-        result["fast_documents_per_second"] = test.shape[0] / fast_seconds
+        result["fast_documents_per_second"] = test.counts.shape[0] / fast_seconds
         result["fast_limits"] = speed_limits(lambda: system.transform_fast(given), fast_seconds)
-    return result | conditions(task) | {"documents": train.shape[0], "words": train.shape[1], "sha256": sha256}
+    documents_and_words = dict(zip(("documents", "words"), train.counts.shape, strict=True))
+    return result | conditions(task) | documents_and_words | {"sha256": sha256}
+
+
+def _read(system: System | TextSystem, part: Part) -> Any:
+    return system.read_texts(part.texts or []) if isinstance(system, TextSystem) else system.read(part.counts)
+
+
+def _perplexity(system: System | TextSystem, counts: csr_matrix) -> float | None:
+    if isinstance(system, TextSystem):
+        return None
+    found = per_document_perplexity(system.bounds(counts), np.asarray(counts.sum(1), np.float64).ravel())
+    return found if math.isfinite(found) else None
 
 
 def conditions(task: Task) -> dict[str, Any]:

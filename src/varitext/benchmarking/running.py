@@ -5,16 +5,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from varitext.benchmarking.measuring import Task
-from varitext.benchmarking.systems import SYSTEMS, is_installed, known_system
+from varitext.benchmarking.systems import SYSTEMS, TEXTS, is_installed, known_system
+from varitext.errors import InputError
 from varitext.files import read_json, write_json
 from varitext.runtime.child import Record, in_child
 
 
-def choose_systems(peers: Sequence[str] | None) -> list[str]:
-    """Ours first, then those asked for, or all that there are."""
+def choose_systems(peers: Sequence[str] | None, has_texts: bool) -> list[str]:
+    """Ours first, then those asked for, or all that can read what the corpus has."""
     for name in peers or ():
-        known_system(name)
-    return ["varitext", *(name for name in (peers or SYSTEMS) if name != "varitext")]
+        if known_system(name).kind == TEXTS and not has_texts:
+            raise InputError(f"{name} reads texts, and the corpus has counts of words only")
+    readable = [name for name, known in SYSTEMS.items() if known.kind != TEXTS or has_texts]
+    return ["varitext", *(name for name in (peers or readable) if name != "varitext")]
 
 
 def run_benchmark(plan: Task, systems: Sequence[str], folder: Path, say: Callable[[str], None]) -> list[str]:
@@ -28,7 +31,8 @@ def run_benchmark(plan: Task, systems: Sequence[str], folder: Path, say: Callabl
             say(f"{name}: not installed; {known_system(name).install}")
         else:
             say(f"{name}: measuring")
-            record = in_child("varitext.benchmarking.measuring", asdict(task), task.threads, say)
+            package = known_system(name).package
+            record = in_child("varitext.benchmarking.measuring", asdict(task), task.threads, say, package)
             if record is None:
                 failed.append(name)
             else:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from varitext.benchmarking.systems import SYSTEMS
+from varitext.benchmarking.systems import SYSTEMS, TEXTS
 from varitext.experiments.runs import markdown_table
 from varitext.runtime.child import Record
 
@@ -31,7 +31,11 @@ def comparison(records: dict[str, Record]) -> str:
     ours = records["varitext"]
     rows = [_row(name, record, ours) for name, record in records.items()]
     parts = [markdown_table(HEAD, rows)]
-    missing = [f"- {SYSTEMS[name].title}: not measured; `{SYSTEMS[name].install}`" for name in SYSTEMS.keys() - records]
+    missing = [
+        f"- {known.title}: not measured; `{known.install}`"
+        for name, known in SYSTEMS.items()
+        if name not in records and known.kind != TEXTS  # which not every corpus is for
+    ]
     if missing:
         parts.append("\n".join(sorted(missing)))
     return "\n\n".join([*parts, _conditions(records), limits_line(ours)])
@@ -42,7 +46,7 @@ def _row(name: str, record: Record, ours: Record) -> list[str]:
     for key, digits in MEASURED:
         value = record[key]
         if value is None:
-            cells += ["none", ""]
+            cells += ["-", "-"]
         else:
             cells += [f"{value:,.{digits}f}", f"{value / ours[key]:.2f}" if ours[key] else ""]
     return cells
@@ -51,7 +55,7 @@ def _row(name: str, record: Record, ours: Record) -> list[str]:
 def _conditions(records: dict[str, Record]) -> str:
     ours, (first, *_) = records["varitext"], records.values()
     task, versions = first["task"], ours["versions"]
-    figures = sorted({record["figure"] for record in records.values()})
+    figures = sorted({record["figure"] for record in records.values() if record["figure"]})
     hashes = ", ".join(f"{part} `{value[:12]}`" for part, value in ours["sha256"].items())
     loads = [record["load_average"] for record in records.values()]
     return (

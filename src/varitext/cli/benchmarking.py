@@ -38,6 +38,7 @@ def benchmark(
     Examples:
       varitext benchmark
       varitext benchmark --peers tomotopy,gensim --threads 4
+      varitext benchmark 20newsgroups --peers tomotopy,bertopic --out results/benchmark-articles
       varitext benchmark --quick --out /tmp/benchmark
       varitext benchmark --growth
     """
@@ -48,9 +49,9 @@ def benchmark(
     out = out.with_name(f"{out.name}-quick") if quick else out
     if growth:
         return _measure_growth(out, threads, quick, as_json)
-    systems = choose_systems(peers.split(",") if peers else None)
     plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=str(data_dir) if data_dir else None)
-    corpus_parts(corpus, plan.data_dir, quick)  # what is wrong with it is said once, before anything is measured
+    train = corpus_parts(corpus, plan.data_dir, quick).train  # what is wrong with it is said once, at the start
+    systems = choose_systems(peers.split(",") if peers else None, train.texts is not None)
     failed = run_benchmark(plan, systems, out, say)
     records = {name: record for name, record in read_records(out).items() if name in systems}
     if "varitext" in failed or "varitext" not in records:

@@ -27,7 +27,7 @@ from varitext.runtime.threads import running_on
 
 
 class TopicMatrices(NamedTuple):
-    """What pyLDAvis takes: `pyLDAvis.prepare(**matrices._asdict())`."""
+    """What pyLDAvis takes: `pyLDAvis.prepare(**matrices._asdict(), sort_topics=False, start_index=0)`."""
 
     topic_term_dists: np.ndarray  # [topics, V]
     doc_topic_dists: np.ndarray  # [D, topics]

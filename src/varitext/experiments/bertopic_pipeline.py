@@ -32,7 +32,7 @@ class MiniLM(BaseEmbedder):  # type: ignore[misc]  # a base class without types
 
 
 class FoundTopics(NamedTuple):
-    topics: list[list[str]]
+    topics: list[list[str]]  # ten words each
     groups: list[int]  # the topic of every document
     outliers: int  # documents that HDBSCAN had left out
 
@@ -47,7 +47,7 @@ def new_pipeline(clusters: str, number: int, seed: int, words: Sequence[str]) ->
     )
 
 
-def topics_of(pipeline: BERTopic, texts: list[str], vectors: np.ndarray, number: int, words: int) -> FoundTopics:
+def topics_of(pipeline: BERTopic, texts: list[str], vectors: np.ndarray, number: int) -> FoundTopics:
     groups, _ = pipeline.fit_transform(texts, vectors)
     outliers = groups.count(-1)
     pipeline.reduce_topics(texts, number + (outliers > 0))  # the documents that are left out count as a topic
@@ -55,5 +55,5 @@ def topics_of(pipeline: BERTopic, texts: list[str], vectors: np.ndarray, number:
     if outliers:
         groups = pipeline.reduce_outliers(texts, groups, strategy="embeddings", embeddings=vectors)
     numbers = sorted(set(pipeline.topics_) - {-1})
-    topics = [[word for word, _ in pipeline.get_topic(number)][:words] for number in numbers]
+    topics = [[word for word, _ in pipeline.get_topic(number)] for number in numbers]
     return FoundTopics(topics, [int(group) for group in groups], outliers)

@@ -3,7 +3,7 @@
 Not a table of the paper. Ten words a topic; the raw training articles say which words belong together. Documents are
 those that the models were fitted on, labels the newsgroups: the counts of the paper, and the raw articles over 10,000
 words, if they are here. All numbers of topics are given, not chosen. Every run finds its topics in a process of its own
-(`topic_systems.py`), which gives its seconds and its peak memory.
+(`topic_systems.py`), which gives its processor time and its peak memory.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ MEASURES = {  # what each is called, and digits
     "unique_words": ("unique words", 3),
     "purity": ("purity", 3),
     "nmi": ("NMI", 3),
-    "fit_seconds": ("seconds", 0),
+    "processor_seconds": ("processor seconds", 0),
     "peak_memory_mb": ("peak memory, MB", 0),
 }
 NO_BERTOPIC = "BERTopic is left out: its packages are not here; `make peers` gets them, into a folder of their own"

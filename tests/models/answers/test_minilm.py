@@ -53,6 +53,14 @@ def test_a_word_is_the_mean_of_its_pieces_whatever_the_batch(tiny, monkeypatch):
         np.testing.assert_allclose(one, other, atol=2e-3)
 
 
+def test_a_sentence_is_the_mean_of_all_its_pieces_of_unit_length(tiny):
+    sentences = [("a", "bb"), ("ccc",), ("a", "bb", "ccc", "a")]
+    vectors = tiny.sentence_vectors(sentences)
+    for words, vector in zip(sentences, vectors, strict=True):
+        states = tiny.encoder(torch.tensor([tiny.cut(words)[0]]))[0].mean(0)
+        np.testing.assert_allclose(vector, (states / states.norm()).numpy(), atol=1e-6)
+
+
 def test_sentences_are_read_once_and_the_oldest_forgotten(tiny, monkeypatch):
     read = []
     monkeypatch.setattr(tiny, "cut", lambda words: (read.append(words), cut(words))[1])

@@ -2,10 +2,10 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from varitext.errors import InputError
+from varitext.runtime.child import is_available
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,19 @@ class FastSystem(System, Protocol):
     def transform_fast(self, documents: Any) -> "np.ndarray": ...
 
 
+@runtime_checkable
+class TextSystem(Protocol):
+    """One that reads texts and finds topics, and has no probability of words: nothing to make a perplexity of."""
+
+    def __init__(self, setting: Setting): ...
+
+    def read_texts(self, texts: list[str]) -> Any: ...
+
+    def fit(self, documents: Any) -> None: ...
+
+    def transform(self, documents: Any) -> "np.ndarray": ...
+
+
 class Known(NamedTuple):
     """What is said about a system without importing it."""
 
@@ -52,8 +65,8 @@ class Known(NamedTuple):
     module: str  # in this folder
     package: str  # as it is imported
     distribution: str  # as it is installed
-    kind: str  # ours, neural or lda
-    figure: str  # how the bound of a held-out document is had
+    kind: str  # ours, neural, lda or texts
+    figure: str  # how the bound of a held-out document is had; empty if it has none
     settings: str
     install: str = "pip install 'varitext[peers]'"
 
@@ -61,6 +74,7 @@ class Known(NamedTuple):
 LDA_FIGURE = "variational bound, topics fixed, run to convergence"
 DRAWN_FIGURE = "bound by its own posterior, 20 draws"
 NO_DEPENDENCIES = "pip install 'varitext[peers]' && pip install --no-deps contextualized-topic-models"
+TEXTS = "texts"  # the kind of a TextSystem
 SYSTEMS = {
     "varitext": Known(
         "**varitext**", "varitext_default", "varitext", "varitext", "ours", DRAWN_FIGURE, "default: NVDM of bursts"
@@ -86,6 +100,16 @@ SYSTEMS = {
         "inputs of unit length, as its embeddings have; its defaults: 100 epochs",
         NO_DEPENDENCIES,
     ),
+    "bertopic": Known(
+        "BERTopic",
+        "bertopic_texts",
+        "bertopic",
+        "bertopic",
+        TEXTS,
+        "",
+        "its defaults, topics merged to K",
+        "make peers",
+    ),
     "plain": Known("plain PyTorch NVDM", "plain_nvdm", "torch", "torch", "neural", DRAWN_FIGURE, "dense, 60 epochs"),
 }
 
@@ -97,14 +121,14 @@ def known_system(name: str) -> Known:
 
 
 def is_installed(name: str) -> bool:
-    return importlib.util.find_spec(known_system(name).package) is not None
+    return is_available(known_system(name).package)
 
 
 def version_of(name: str) -> str:
     return importlib.metadata.version(known_system(name).distribution)
 
 
-def system_class(name: str) -> type[System]:
+def system_class(name: str) -> type[System] | type[TextSystem]:
     module = importlib.import_module(f"varitext.benchmarking.systems.{known_system(name).module}")
-    found: type[System] = module.SYSTEM
+    found: type[System] | type[TextSystem] = module.SYSTEM
     return found
