@@ -87,13 +87,15 @@ def trace_of(items: list[pytest.Item], package: Path) -> Trace:
         own = [item for item in items if item.path == module]
         digest = hashlib.sha256(source.encode() + module.read_bytes()).hexdigest()[:16]
         cached = CACHE / f"{module.stem}-{digest}.json"
-        if not cached.exists() and (child := os.fork()):
+        names = [one.nodeid for one in own]
+        found = json.loads(cached.read_text()) if cached.exists() else {"seconds": {}}
+        if not found["seconds"].keys() >= set(names):  # some were left out as slow then
+            if not (child := os.fork()):
+                _trace_into(cached, own, package)
             assert os.waitpid(child, 0)[1] == 0, f"tests of {module} fail without a mutant"
-        elif not cached.exists():
-            _trace_into(cached, own, package)
-        found = json.loads(cached.read_text())
-        whole.seconds.update(found["seconds"])
-        whole.lines.update({test: {path: set(ran) for path, ran in of.items()} for test, of in found["lines"].items()})
+            found = json.loads(cached.read_text())
+        whole.seconds.update({name: found["seconds"][name] for name in names})
+        whole.lines.update({name: {path: set(ran) for path, ran in found["lines"][name].items()} for name in names})
     return whole
 
 

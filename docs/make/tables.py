@@ -14,6 +14,7 @@ from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import experiment_sections
 from faults_page import fault_tables
+from ranker_page import ranker_blocks, untrained_block
 from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
@@ -21,7 +22,7 @@ from testing_page import mutation_tables
 from topics_page import topic_blocks
 
 from varitext.experiments import experiment_named
-from varitext.experiments.runs import read_records
+from varitext.experiments.runs import markdown_table, read_records
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = 836  # K = 50
@@ -57,6 +58,20 @@ def perplexity_sentence() -> str:
         f"paper has {PAPER}, with another inference network and the plain bound, which does not reach that here "
         f"([Honesty](docs/honesty.md)); the unigram model {bursts[0]['unigram_per_document_perplexity']:.0f}."
     )
+
+
+def nvdm_table() -> str:
+    """Every setting of NVDM in Table 1a, for docs/honesty.md."""
+    found: dict[tuple[int, str, str], list[float]] = {}
+    for record in records("table1a"):
+        model, size, preset = (record["settings"][name] for name in ("model", "latent_dim", "preset"))
+        if model in ("nvdm", "nvdm_polya"):
+            found.setdefault((size, model, preset), []).append(record["result"]["per_document_perplexity"])
+    rows = [
+        [str(size), f"`{model}`", f"`{preset}`", " / ".join(f"{value:.1f}" for value in sorted(values))]
+        for (size, model, preset), values in sorted(found.items())
+    ]
+    return markdown_table(["K", "model", "preset", "test perplexity"], rows)
 
 
 def speed_list(speed: dict) -> str:
@@ -187,7 +202,10 @@ def between(page: str, name: str, text: str) -> str:
 def main() -> None:
     blocks = {
         "benchmark.md": benchmark_parts(ROOT),
+        "compare.md": ranker_blocks(ROOT),
         "faults.md": fault_tables(ROOT),
+        "honesty.md": {"nvdm": nvdm_table()},
+        "minilm.md": untrained_block(ROOT),
         "polya.md": {"likelihoods": table_of("likelihoods")},
         "reproducibility.md": rounding_blocks(ROOT),
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},

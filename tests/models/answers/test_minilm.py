@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from command_line import refused, varitext
 from made_up_questions import WORDS, made_up
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.untrained import JOINT
 from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.batches.pieces import PairPieces, PieceBatch
 from varitext.errors import InputError
 from varitext.layers.transformer import Encoder
 from varitext.models.answers import cross_encoder, pretrained
 from varitext.models.answers.cross_encoder import CrossEncoder
+from varitext.models.answers.likeness import SCALE, SHIFT
 from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
 
 here = pytest.mark.skipif(
@@ -139,6 +142,15 @@ def test_options_of_word_vectors_are_refused(tmp_path):
 
 QUESTION = "who is the author of Ulysses?"
 TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", "..."]
+
+
+def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
+    """`benchmarks/minilm_untrained.py` has them from WikiQA's dev questions."""
+    measured = json.loads((Path(__file__).parents[3] / "results" / "minilm_untrained.json").read_text())
+    assert measured["scale"] == pytest.approx(SCALE, abs=0.006)
+    assert measured["shift"] == pytest.approx(SHIFT, abs=0.006)
+    assert JOINT.parameters == pytest.approx(measured["joint"], abs=0.0006)
+    assert [JOINT.n_questions, JOINT.n_without_answer] == [measured["n_questions"], measured["n_without_answer"]]
 
 
 @here
