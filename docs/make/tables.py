@@ -173,7 +173,9 @@ def topics_list(every: int) -> str:
     wanted = {"corpus": "20newsgroups-nvdm", "system": "regions_polya", "topics": 50, "seed": 0}
     topics = next(r["result"]["topics"] for r in records("topics") if wanted.items() <= r["settings"].items())
     chosen = [f"- {' '.join(words)}" for words in topics[every - 1 :: every]]
-    return "\n".join([f"Every {every}th of the {len(topics)} topics that the default model finds, by size:", "", *chosen])
+    return "\n".join(
+        [f"Every {every}th of the {len(topics)} topics that the default model finds, by size:", "", *chosen]
+    )
 
 
 def readme() -> str:
