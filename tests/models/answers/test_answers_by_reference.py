@@ -28,7 +28,7 @@ from varitext.models.answers.lclr import LCLR, MOST_CHOICES, UNRELATED, _answer_
 from varitext.models.answers.lclr_learning import AlignmentChoices, learn, loss_and_gradient
 from varitext.models.answers.likeness import SCALE, SHIFT, Likeness, _likeness, _real_words
 from varitext.models.answers.overlap_regression import OverlapRegression
-from varitext.models.answers.paragraph_vectors import SAMPLE, _kept_share, _spread
+from varitext.models.answers.paragraph_vectors import NEGATIVE, NOISE_POWER, SAMPLE, _kept_share, _spread
 from varitext.models.answers.pretrained import PretrainedEncoder, _by_word
 from varitext.models.answers.word_alignment import FAR, WordAlignment
 from varitext.runtime.devices import seeded
@@ -487,12 +487,57 @@ def test_stop_words_have_no_relations_and_padding_none(monkeypatch):
     np.testing.assert_array_equal(found, expected)
 
 
+def write_nouns(folder, *synsets: tuple[str, list[int]]) -> list[int]:
+    """A WordNet of nouns in two pieces, as the package has them: words of each synset, and what it is a kind of."""
+    places = [0] * len(synsets)
+    for _ in range(2):  # lines name the places of others: a first pass finds these
+        lines, place = ["  1 licence"], len("  1 licence\n")
+        for number, (words, above) in enumerate(synsets):
+            places[number] = place
+            named = "".join(f"{word} 0 " for word in words.split())
+            pointed = "".join(f"@ {places[one]:08d} n 0000 " for one in above)
+            lines.append(f"{place:08d} 00 n {len(words.split()):02x} {named}{len(above):03d} {pointed}| gloss")
+            place += len(lines[-1]) + 1
+    (folder / "data.noun1").write_text("\n".join(lines[:2]) + "\n")
+    (folder / "data.noun2").write_text("\n".join(lines[2:]) + "\n")
+    senses: dict[str, list[int]] = {}
+    for place, (words, _) in zip(places, synsets, strict=True):
+        for word in words.split():
+            senses.setdefault(word, []).append(place)
+    index = [
+        f"{word} n {len(found)} 2 @ ~ {len(found)} 0 {' '.join(f'{one:08d}' for one in found)}  "
+        for word, found in senses.items()
+    ]
+    (folder / "index.noun").write_text("\n".join(["  1 licence", *index]) + "\n")
+    for name in ("verb", "adj", "adv"):
+        for part in ("data", "index"):
+            (folder / f"{part}.{name}").write_text("  1 licence\n")
+    return places
+
+
+def test_the_database_of_wordnet_is_read_as_it_is_written(tmp_path):
+    """A synset of eighteen words, whose number is hexadecimal; a word of four senses; a chain of five levels."""
+    many = " ".join(f"word{n}" for n in range(18))
+    chain = [(many, [1]), ("b", [2]), ("c", [3, 5]), ("d", [4]), ("e", []), ("x", []), ("x", []), ("x", []), ("x", [])]
+    places = [("n", place) for place in write_nouns(tmp_path, *chain)]
+    wordnet = WordNet(tmp_path)
+    assert wordnet.synsets("word7") == places[:1] and wordnet.synsets("x") == places[5:8]  # the commonest three
+    assert wordnet.follow(places[:1], "@") == {places[1]}
+    assert wordnet.follow(places[:1], "@", 3) == {places[1], places[2], places[3], places[5]}
+    assert wordnet.follow(places[4:5], "@", 3) == set() == wordnet.follow(places[:1], "!")
+    assert wordnet.synsets("word7s") == places[:1] and wordnet.synsets("xs") == wordnet.synsets("y") == []
+    senses = wordnet.senses(["word0", "c", "e"])
+    assert (senses.meant @ senses.above.T).toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert not senses.opposite.nnz and not senses.derived.nnz
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
         ("when was it", [[1, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]),
         ("how many was it", [[0, 1, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]]),
         ("who was it", [[0, 0, 1, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
+        ("where was it", [[0, 0, 1, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
         ("why 1914 Paris", [[0, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
     ],
 )
@@ -538,6 +583,18 @@ def test_frequent_words_are_kept_less_often():
     frequency = counts[:2] / counts.sum()
     expected = np.sqrt(SAMPLE / frequency) + SAMPLE / frequency
     np.testing.assert_allclose(_kept_share(counts), [*expected, 1, 1])
+
+
+def test_gensim_learns_what_the_formula_has():
+    """A distributed bag of words with negative sampling, every word of the vocabulary, in one worker."""
+    pytest.importorskip("gensim")
+    texts = [["king", "lake"], [], ["king"], ["queen", "king"]]
+    model = paragraph_vectors._train(texts, 5, 3, 7)
+    assert (model.vector_size, model.epochs, model.seed, model.workers, model.min_count) == (5, 3, 7, 1, 1)
+    assert (model.negative, model.ns_exponent, model.sample) == (NEGATIVE, NOISE_POWER, SAMPLE)
+    assert model.sg == 1 and not model.hs and model.dbow_words == 0
+    assert sorted(model.wv.index_to_key) == ["king", "lake", "queen"]
+    assert model.train_count == 1
 
 
 def test_the_cosine_of_paragraph_vectors_pair_by_pair(monkeypatch):
