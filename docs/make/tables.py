@@ -182,7 +182,9 @@ def readme() -> str:
     page = (ROOT / "README.md").read_text()
     page = between(page, "words", f"{neighbours_table()}\n\n{topics_list(every=8)}")
     speed = speed_list(read("nvdm_speed.json"))
-    page = between(page, "results", f"{perplexity_sentence()} In one run on two threads:\n\n{speed}")
+    page = between(
+        page, "results", f"{perplexity_sentence()} NVDM with the multinomial, in one run on two threads:\n\n{speed}"
+    )
     return between(page, "answers", short_table(ROOT))
 
 
