@@ -125,7 +125,7 @@ def laplace(decoder: torch.nn.Linear, top: Tensor, batch: CountBatch) -> torch.d
 
 
 def fit(folder: Path, out: Path, epochs: int, threads: int) -> dict[str, Any]:
-    model = DocumentModel(latent_dim=LATENT, epochs=epochs or None, threads=threads)
+    model = DocumentModel("nvdm", latent_dim=LATENT, epochs=epochs or None, threads=threads)
     model.fit(load(str(folder)), checkpoint=out.with_suffix(".checkpoint"), resume=True, progress=Lines())
     model.save(out)
     settings = {name: model.training_[name] for name in ("epochs", "batch_size", "learning_rate")}

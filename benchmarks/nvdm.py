@@ -99,7 +99,7 @@ class Watch:
 
 def seconds_to_target(train, test, epochs: int) -> dict[str, float] | None:
     """From the call of `fit` to the first round whose test perplexity is at most the paper's; only for this clock."""
-    model = DocumentModel(threads=THREADS, epochs=epochs)
+    model = DocumentModel("nvdm", threads=THREADS, epochs=epochs)
     watch = Watch(model, test)
     model.fit(train, progress=watch)
     return watch.reached
@@ -114,7 +114,7 @@ def peak_memory() -> float:
         "    return int(line.split()[1]) / 1024\n"
         "before = memory('VmRSS')\n"
         "open('/proc/self/clear_refs', 'w').write('5')\n"  # the peak counts from here
-        "varitext.documents.model.DocumentModel(threads=2).fit(load('20newsgroups-nvdm', 'train'))\n"
+        "varitext.documents.model.DocumentModel('nvdm', threads=2).fit(load('20newsgroups-nvdm', 'train'))\n"
         "print(memory('VmHWM') - before)"
     )
     return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
@@ -143,7 +143,7 @@ def main() -> None:
     result: dict[str, object] = {"threads": THREADS, "torch": torch.__version__, "load_average": os.getloadavg()[0]}
     result |= epochs_side_by_side(train.counts)
     result["to_836"] = seconds_to_target(train, test, epochs=20)
-    model = DocumentModel(threads=THREADS).fit(train)
+    model = DocumentModel("nvdm", threads=THREADS).fit(train)
     record = model.perplexity_record(test)
     result["fit"] = {"seconds": model.fit_seconds_, "test_perplexity": record.per_document_perplexity}
     counts = test.counts

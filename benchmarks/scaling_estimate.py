@@ -82,7 +82,7 @@ def measure(documents: int) -> dict[str, Any]:
 def trainer_of(shards: Path) -> Trainer:
     """All that `fit` does before it learns: passes over the corpus that each process makes, and checks of its files."""
     counts = load(str(shards)).counts.without_empty()
-    settings = DocumentSettings(latent_dim=LATENT, epochs=1, threads=1, batch_size=256)
+    settings = DocumentSettings("nvdm", LATENT, epochs=1, threads=1, batch_size=256)
     train, held_out = hold_out(counts, 0.05, 0)
     recipe = choose_recipe(settings, train)
     network = build_network("nvdm", recipe, train, 0, "cpu")

@@ -1,6 +1,9 @@
 """Mutants that no test can tell from the code, each with the reason: they count neither as killed nor as survived."""
 
+from typing import get_args
+
 from mutants.operators import Mutant
+from varitext.runtime.randomness import Purpose
 
 # (file, function, before, after): why
 REASONS: dict[tuple[str, str, str, str], str] = {
@@ -9,15 +12,61 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/estimators.py", "every_value", "10", "11"): "the wording of a message",
     ("layers/lstm.py", "chunk_bounds", "waited > CALL", "waited >= CALL"): "where chunks are cut changes no value",
     ("layers/lstm.py", "chunk_bounds", "0", "1"): "where chunks are cut changes no value",
+    ("layers/lstm.py", "_chunks", "max(1, one) / ROUND", "max(1, one) * ROUND"): "more padding changes no value",
+    ("layers/lstm.py", "_chunks", "1", "2"): "more padding changes no value",
+    ("layers/lstm.py", "run_in_parallel", "0", "1"): "all jobs are on one device",
+    ("layers/lstm.py", "_InParallel.backward", "False", "True"): "a gradient of a gradient is never asked for",
+    ("layers/lstm.py", "_in_threads", "2", "3"): "all jobs have words of the same width",
+    ("layers/lstm.py", "_in_threads", "True", "False"): "which job begins first changes no value",
     (
         "layers/tree_softmax.py",
         "_balanced_codes",
         "place == 2 * parent + 1",
         "place != 2 * parent + 1",
     ): "left and right are exchanged at every node: the same tree",
-    ("training/trainer.py", "Trainer.train", "'training noise'", "'training noiseXX'"): "mypy refuses the name",
+    ("layers/tree_softmax.py", "_huffman_codes", "0", "1"): "every place is filled before it is read",
+    ("layers/tree_softmax.py", "_huffman_codes", "2 * size - 1", "2 * size + 1"): "places that are never read",
+    ("layers/tree_softmax.py", "_huffman_codes", "2", "3"): "places that are never read",
+    ("layers/tree_softmax.py", "_huffman_codes", "1", "2"): "the root, the last place, has no parent to be read",
+    ("layers/tree_softmax.py", "WordTree._grow", "torch.tensor(nodes, dtype=torch.int32)", "torch.tensor(nodes)"): (
+        "it is copied into a buffer of that type"
+    ),
+    ("layers/tree_softmax.py", "WordTree._grow", "torch.tensor(turns, dtype=torch.int8)", "torch.tensor(turns)"): (
+        "it is copied into a buffer of that type"
+    ),
+    ("layers/words.py", "Dropout.forward", "values.numel() // 4", "values.numel() * 4"): "bits that are not used",
+    ("layers/words.py", "Dropout.forward", "1", "2"): "bits that are not used",
+    ("models/answers/features/alignment.py", "padded_candidates", "0", "1"): "at least 1 is taken anyway",
+    (
+        "models/documents/annealing.py",
+        "ReplicatedSoftmax.summed_words",
+        "length > scores.shape[1]",
+        "length >= scores.shape[1]",
+    ): "words named or counted are the same draws: a matter of speed",
+    (
+        "models/documents/lda.py",
+        "_rows",
+        "scipy.sparse.csr_matrix(entries, shape=(len(batch), batch.vocabulary_size))",
+        "scipy.sparse.csr_matrix(entries)",
+    ): "inference reads rows and word numbers, not how many columns there are",
+    ("models/documents/lda_bound.py", "_converged", "break", "pass"): "rounds without a document in them",
+    ("models/documents/axes.py", "readable_axes", "break", "pass"): "rounds in which nothing moves any more",
+}
+STABLE = "the order among equal numbers changes no value"
+SORTING = {  # functions in which `True` that may be turned without effect is that of a stable sort
+    ("layers/counts.py", "_SparseTimesDense.backward"),
+    ("layers/lstm.py", "_chunks"),
+    ("layers/polya.py", "Entries.sorted"),
+    ("layers/polya.py", "WordGroups.of"),
+    ("layers/polya.py", "log_rising"),
 }
 
 
 def reason(mutant: Mutant) -> str | None:
+    """Also for a sort that need not be stable, and for the purpose of a stream of random numbers."""
+    unstable = "stable=True" in mutant.before and mutant.after == mutant.before.replace(", stable=True", "")
+    if unstable or ((mutant.path, mutant.function) in SORTING and (mutant.before, mutant.after) == ("True", "False")):
+        return STABLE
+    if mutant.operator == "string" and mutant.before[1:-1] in get_args(Purpose):
+        return "mypy refuses the name"
     return REASONS.get((mutant.path, mutant.function, mutant.before, mutant.after))

@@ -9,7 +9,7 @@ import pytest
 
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
-from varitext.experiments import EXPERIMENTS, answer_fits, experiment_named, recipes, table4
+from varitext.experiments import EXPERIMENTS, answer_fits, experiment_named, recipes, starts, table4
 from varitext.experiments.runs import Experiment, Plan, Run, markdown_table, read_records, reproduce
 
 KINDS = {"who": ("king", "author"), "where": ("city", "river"), "when": ("year", "month"), "how": ("slowly", "fast")}
@@ -125,6 +125,23 @@ def test_experiments_share_fitted_models(small, tmp_path):
     again = answer_fits.fitted_ranker("wikiqa", "nasm", 0, plan)
     assert np.array_equal(first.predict_proba(questions(9, 3)), again.predict_proba(questions(9, 3)))
     assert (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes() == config
+
+
+def test_starts_by_hand():
+    names = [run.name for run in starts.runs(Plan(seeds=(0,)))]
+    assert len(names) == len(set(names)) == 3 * 3 + 2  # three starts of three models, and two more changes of NASM
+
+    def record(model, change, seed, value):
+        result = {"alone": value, "counts": value + 0.1, "counts_position": value + 0.2, "dev_map": value + 0.05}
+        return {"settings": {"model": model, "change": change, "seed": seed}, "result": result | {"dev_kl": 0.0}}
+
+    pytorch, forget_bias, _ = starts.STARTS
+    records = [record("nasm", forget_bias, seed, 0.6 + seed / 10) for seed in (0, 1)]
+    rows = starts.table([*records, record("lstm", pytorch, 0, 0.5)]).splitlines()[2:]
+    assert rows == [
+        "| LSTM | PyTorch's | 0.5000 | 0.6000 | 0.7000 | 0.5500 | 1 |",
+        "| NASM | forget bias | 0.6500 | 0.7500 | 0.8500 | 0.7000 | 2 |",
+    ]
 
 
 def test_table4_by_hand():

@@ -127,6 +127,12 @@ def test_without_a_share_to_drop_nothing_is_drawn():
     assert (Dropout(1 / 2**15)(torch.ones(400)) > 0).float().mean() > 0.9  # hardly any
 
 
+def test_the_largest_share_keeps_one_of_65536():
+    with seeded(0):
+        dropped = Dropout(1 - 2.0**-16)(torch.ones(2**21))
+    assert 5 < (dropped > 0).sum() < 90 and dropped.max() == 2**16  # 32 on average
+
+
 # Counts
 
 
@@ -200,6 +206,16 @@ def test_no_draw_falls_on_a_word_that_is_always_taken(monkeypatch, drawn):
     torch.testing.assert_close(found.log_weights.exp(), torch.tensor([1, 1, 2 / 3, 2 / 3, 2 / 3]).double())
 
 
+def test_rounding_does_not_draw_a_word_that_is_always_taken(monkeypatch):
+    """In single precision the shares of the others add up to a little more or less than one."""
+    monkeypatch.setattr(torch, "rand", lambda size, dtype, device: torch.full((size,), 1 - 2.0**-53, dtype=dtype))
+    for seed in range(20):
+        logs = torch.randn(1000, generator=torch.Generator().manual_seed(seed))
+        logs[-1] = 9.0
+        found = sample_words(logs, frequent=1, drawn=1)
+        assert found.words[0] == 999 > found.words[1] and torch.isfinite(found.log_weights).all()
+
+
 # Sentences
 
 
@@ -234,7 +250,16 @@ def test_a_tree_of_v_leaves_has_v_minus_one_nodes(shape):
     steps = tree.paths[tree.turns != 0]
     assert sorted(set(steps.tolist())) == list(range(699))  # every node is on a path
     assert (torch.bincount(steps.long()) >= 2).all()  # and leads to at least two leaves
+    assert len(tree.paths[:, 0].unique()) == 1  # all begin at the root
     assert not tree.paths[tree.turns == 0].any()
+
+
+def test_a_balanced_tree_is_a_heap_read_from_the_root():
+    tree = WordTree(5, 2)
+    codes = [code[turns != 0].tolist() for code, turns in zip(tree.paths, tree.turns, strict=True)]
+    assert codes == [[0, 1], [0, 2], [0, 2], [0, 1, 3], [0, 1, 3]]
+    turns = [row[row != 0].tolist() for row in tree.turns]
+    assert turns == [[1, -1], [-1, 1], [-1, -1], [1, 1, 1], [1, 1, -1]]
 
 
 def test_sizes_are_those_of_bert():

@@ -49,7 +49,7 @@ def measure(point: Point) -> dict[str, Any]:
     torch.optim.AdamW([torch.zeros(1)])  # what torch imports at the first optimiser is no part of the peak
     train = load_documents(point.folder)
     assert train.counts is not None  # a shard folder
-    settings = DocumentSettings(latent_dim=point.latent_dim, softmax=point.softmax, threads=point.threads)
+    settings = DocumentSettings("nvdm", point.latent_dim, softmax=point.softmax, threads=point.threads)
     with watched() as peak:
         trainer = _trainer(settings, train.counts)
         per_document = _seconds_per_document(trainer)

@@ -15,7 +15,8 @@ from varitext.batches.pieces import PairPieces
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.layers.alignment import Words
 from varitext.layers.transformer import Encoder
-from varitext.models.answers import cross_encoder, likeness, paragraph_vectors, pretrained
+from varitext.layers.words import Dropout
+from varitext.models.answers import cross_encoder, likeness, model_class, paragraph_vectors, pretrained
 from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate
 from varitext.models.answers.convolutional import BigramCNN, DeepCNN
 from varitext.models.answers.cross_encoder import CrossEncoder
@@ -24,9 +25,10 @@ from varitext.models.answers.features.overlap import COLUMNS, COUNTS, Overlap
 from varitext.models.answers.features.word_features import WORD_FEATURES, word_features
 from varitext.models.answers.features.wordnet import WordNet, WordSenses
 from varitext.models.answers.lclr import LCLR, MOST_CHOICES, UNRELATED, _answer_types, _relations
+from varitext.models.answers.lclr_learning import AlignmentChoices, learn, loss_and_gradient
 from varitext.models.answers.likeness import SCALE, SHIFT, Likeness, _likeness, _real_words
 from varitext.models.answers.overlap_regression import OverlapRegression
-from varitext.models.answers.paragraph_vectors import SAMPLE, _kept_share, _spread
+from varitext.models.answers.paragraph_vectors import NEGATIVE, NOISE_POWER, SAMPLE, _kept_share, _spread
 from varitext.models.answers.pretrained import PretrainedEncoder, _by_word
 from varitext.models.answers.word_alignment import FAR, WordAlignment
 from varitext.runtime.devices import seeded
@@ -187,6 +189,25 @@ def test_the_cross_encoder_pair_by_pair(monkeypatch):
         torch.testing.assert_close(found[1, pair], model.output(states[0].mean(0))[0])
 
 
+DROPPING = ("lstm", "lstm_attention", "nasm", "compare", "bigram_cnn", "deep_cnn")
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_every_part_drops_the_share_that_is_asked_for(name):
+    model = model_class(name)(30, dropout=0.15)
+    layers = [one for one in model.modules() if isinstance(one, Dropout | torch.nn.Dropout)]
+    shares = [one.share if isinstance(one, Dropout) else one.p for one in layers]
+    assert len(shares) == {"compare": 3, "bigram_cnn": 1, "deep_cnn": 3}.get(name, 2) and set(shares) == {0.15}
+    model.train()
+    batch = PairBatches(made_up(4, 0), KNOWN_WORDS).batch(range(4))
+    h = torch.zeros(1, len(batch), 50 if name == "nasm" else 0)
+    with torch.no_grad():
+        first, second = (model.logits(h, model.encode(batch)) for _ in range(2))
+        assert not torch.allclose(first, second)
+        model.eval()
+        torch.testing.assert_close(*(model.logits(h, model.encode(batch)) for _ in range(2)))
+
+
 # The pretrained encoder
 
 
@@ -262,6 +283,17 @@ def test_how_often_words_stand_in_training_answers():
     found = Overlap.learn(train, Vocabulary(("the", "king", "lake", "queen")))
     assert found.document_frequencies.tolist() == [2, 2, 1, 0] and found.n_answers == 3  # once an answer
     assert found.idf("queen") == found.idf("never") == pytest.approx(math.log(4))
+
+
+def test_what_a_folder_keeps_of_a_system_is_of_its_type():
+    kept = OverlapRegression(Vocabulary(("king", "lake")), "bm25").state_dict()
+    real = ("mean", "scale", "coefficients", "intercept", "mean_length")
+    assert {name: value.dtype for name, value in kept.items()} == dict.fromkeys(real, torch.float64) | {
+        "document_frequencies": torch.int64,
+        "n_answers": torch.int64,
+    }
+    assert kept["mean"].shape == kept["scale"].shape == kept["coefficients"].shape == (1,)
+    assert kept["document_frequencies"].shape == (2,) and kept["mean_length"] == 1
 
 
 def test_the_first_sentence_and_places_that_nobody_knows():
@@ -455,12 +487,57 @@ def test_stop_words_have_no_relations_and_padding_none(monkeypatch):
     np.testing.assert_array_equal(found, expected)
 
 
+def write_nouns(folder, *synsets: tuple[str, list[int]]) -> list[int]:
+    """A WordNet of nouns in two pieces, as the package has them: words of each synset, and what it is a kind of."""
+    places = [0] * len(synsets)
+    for _ in range(2):  # lines name the places of others: a first pass finds these
+        lines, place = ["  1 licence"], len("  1 licence\n")
+        for number, (words, above) in enumerate(synsets):
+            places[number] = place
+            named = "".join(f"{word} 0 " for word in words.split())
+            pointed = "".join(f"@ {places[one]:08d} n 0000 " for one in above)
+            lines.append(f"{place:08d} 00 n {len(words.split()):02x} {named}{len(above):03d} {pointed}| gloss")
+            place += len(lines[-1]) + 1
+    (folder / "data.noun1").write_text("\n".join(lines[:2]) + "\n")
+    (folder / "data.noun2").write_text("\n".join(lines[2:]) + "\n")
+    senses: dict[str, list[int]] = {}
+    for place, (words, _) in zip(places, synsets, strict=True):
+        for word in words.split():
+            senses.setdefault(word, []).append(place)
+    index = [
+        f"{word} n {len(found)} 2 @ ~ {len(found)} 0 {' '.join(f'{one:08d}' for one in found)}  "
+        for word, found in senses.items()
+    ]
+    (folder / "index.noun").write_text("\n".join(["  1 licence", *index]) + "\n")
+    for name in ("verb", "adj", "adv"):
+        for part in ("data", "index"):
+            (folder / f"{part}.{name}").write_text("  1 licence\n")
+    return places
+
+
+def test_the_database_of_wordnet_is_read_as_it_is_written(tmp_path):
+    """A synset of eighteen words, whose number is hexadecimal; a word of four senses; a chain of five levels."""
+    many = " ".join(f"word{n}" for n in range(18))
+    chain = [(many, [1]), ("b", [2]), ("c", [3, 5]), ("d", [4]), ("e", []), ("x", []), ("x", []), ("x", []), ("x", [])]
+    places = [("n", place) for place in write_nouns(tmp_path, *chain)]
+    wordnet = WordNet(tmp_path)
+    assert wordnet.synsets("word7") == places[:1] and wordnet.synsets("x") == places[5:8]  # the commonest three
+    assert wordnet.follow(places[:1], "@") == {places[1]}
+    assert wordnet.follow(places[:1], "@", 3) == {places[1], places[2], places[3], places[5]}
+    assert wordnet.follow(places[4:5], "@", 3) == set() == wordnet.follow(places[:1], "!")
+    assert wordnet.synsets("word7s") == places[:1] and wordnet.synsets("xs") == wordnet.synsets("y") == []
+    senses = wordnet.senses(["word0", "c", "e"])
+    assert (senses.meant @ senses.above.T).toarray().tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert not senses.opposite.nnz and not senses.derived.nnz
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
         ("when was it", [[1, 0, 0, 0, 1], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]),
         ("how many was it", [[0, 1, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]]),
         ("who was it", [[0, 0, 1, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
+        ("where was it", [[0, 0, 1, 1, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
         ("why 1914 Paris", [[0, 0, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]),
     ],
 )
@@ -470,6 +547,23 @@ def test_what_looks_like_an_answer(asked, expected):
     aligned = AlignedCorpus.of(corpus(one), Overlap(Vocabulary(("a",)), np.array([0]), 1), np.zeros((1, 2), np.float32))
     (pairs,) = aligned.questions()
     assert _answer_types(one, aligned, pairs).astype(int).tolist() == expected
+
+
+def test_learning_goes_on_while_turns_gain_and_stops_when_they_do_not():
+    generator = np.random.default_rng(1)
+    pair_of = np.sort(generator.integers(0, 40, 120))
+    choices = AlignmentChoices(generator.normal(size=(120, 3, 4)), pair_of, 40)
+    labels = (np.arange(40) % 3 == 0).astype(int)
+    start, losses = np.ones(5), []
+    for turns in range(9):
+        theta = learn(choices, labels, start, 0.5, turns)
+        losses.append(loss_and_gradient(theta, choices, None, labels, 0.5)[0])
+    gains = -np.diff(losses) / losses[:-1]
+    taken = gains > 0
+    assert taken[:2].all() and not taken[-1]  # the second turn gains, and is taken; the last is not
+    assert (gains[taken] > 1e-4).all() and (np.diff(taken.astype(int)) <= 0).all() and not gains[~taken].any()
+    further = learn(choices, labels, theta, 0.5, 1)
+    assert loss_and_gradient(further, choices, None, labels, 0.5)[0] >= losses[-1] * (1 - 1e-3)
 
 
 # Paragraph vectors
@@ -489,6 +583,18 @@ def test_frequent_words_are_kept_less_often():
     frequency = counts[:2] / counts.sum()
     expected = np.sqrt(SAMPLE / frequency) + SAMPLE / frequency
     np.testing.assert_allclose(_kept_share(counts), [*expected, 1, 1])
+
+
+def test_gensim_learns_what_the_formula_has():
+    """A distributed bag of words with negative sampling, every word of the vocabulary, in one worker."""
+    pytest.importorskip("gensim")
+    texts = [["king", "lake"], [], ["king"], ["queen", "king"]]
+    model = paragraph_vectors._train(texts, 5, 3, 7)
+    assert (model.vector_size, model.epochs, model.seed, model.workers, model.min_count) == (5, 3, 7, 1, 1)
+    assert (model.negative, model.ns_exponent, model.sample) == (NEGATIVE, NOISE_POWER, SAMPLE)
+    assert model.sg == 1 and not model.hs and model.dbow_words == 0
+    assert sorted(model.wv.index_to_key) == ["king", "lake", "queen"]
+    assert model.train_count == 1
 
 
 def test_the_cosine_of_paragraph_vectors_pair_by_pair(monkeypatch):

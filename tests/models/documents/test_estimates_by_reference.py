@@ -30,6 +30,7 @@ from varitext.models.documents.information import (
     gaussian_kl_per_unit,
     proportion_information,
 )
+from varitext.models.documents.lda import _sampler
 from varitext.models.documents.lda_bound import _chunks, _expected_log, infer_topics
 from varitext.models.documents.word_groups import group_words
 from varitext.runtime.devices import seeded
@@ -69,6 +70,23 @@ def test_the_edges_of_a_random_number_draw_words_that_can_be(monkeypatch, edge, 
     assert draw_words(scores, torch.arange(4)).tolist() == [word] * 4
 
 
+def test_an_impossible_last_word_is_not_drawn_where_probabilities_are_rounded(monkeypatch):
+    """In single precision they add up to a little less than one."""
+    monkeypatch.setattr(
+        torch, "rand", lambda size, dtype, device: torch.full((size,), 1 - 2.0**-53, dtype=torch.double)
+    )
+    with seeded(0):
+        scores = torch.randn(40, 1000)
+    scores[:, -1] = -math.inf
+    assert all(draw_words(row[None], torch.zeros(1, dtype=torch.long)).item() < 999 for row in scores)
+
+
+def test_no_two_draws_of_counts_are_the_same():
+    with seeded(0):
+        drawn = {tuple(draw_counts(torch.zeros(1, 50), 10_000)[0].tolist()) for _ in range(60)}
+    assert len(drawn) == 60
+
+
 def test_words_are_summed_whether_named_or_counted():
     """a + W_w over the words drawn: with one word that is certain there is nothing left to chance."""
     model = boltzmann()
@@ -97,6 +115,7 @@ def test_steps_are_of_one_word_and_then_a_share_of_the_length(longest, growth, m
         found = anneal(boltzmann(), longest, chains=2, growth=growth, bridges=3)
     lengths = found.lengths.tolist()
     assert lengths[0] == 0 and lengths[-1] == longest
+    assert found.values.dtype == found.standard_errors.dtype == np.float64
     for before, after in itertools.pairwise(lengths):
         assert after - before == min(max(1, before // growth), longest - before)
         strengths = [strength for length, added, strength in parts if length == before]
@@ -187,6 +206,15 @@ def test_an_order_for_every_five_samples():
     assert [model.evaluate(counts, samples, 0).drawn for samples in (1, 9, 10, 25)] == [1, 1, 2, 5]
 
 
+def test_information_of_docnade_is_at_the_mean_length():
+    with seeded(0):
+        model = model_class("docnade")(12, 3)
+    vectors = model.document_vectors(CountBatch.from_rows(topic_documents(4, 12, 3, 6)))
+    found = model.kl_per_unit(vectors, torch.tensor([2.0, 4.0]))
+    expected = direction_information(vectors.mean, model.output.weight, model.word_log_frequencies, 3.0)
+    torch.testing.assert_close(found, expected)
+
+
 # Axes and information
 
 
@@ -238,6 +266,29 @@ def lda(words: int = 9, topics: int = 3):
         model.word_topics.copy_(Dirichlet(torch.ones(words).double()).sample((topics,)).T)
         model.alpha.copy_(torch.tensor([0.2, 0.5, 0.9]).double())
     return model
+
+
+def test_an_lda_begins_with_even_topics():
+    model = model_class("lda")(8, 3, alpha=0.3)
+    assert (model.word_topics == 1 / 8).all() and model.alpha.tolist() == [0.3] * 3
+    assert model.word_topics.dtype == model.alpha.dtype == torch.double
+
+
+def test_the_sampler_is_what_was_asked_for():
+    pytest.importorskip("tomotopy")
+    counts = topic_documents(6, 12, 3, 9)
+    sampler = _sampler(counts, 5, 0.7, 0.25, 3)
+    assert (sampler.k, sampler.eta) == (5, pytest.approx(0.25))
+    sampler.train(0, workers=1)
+    assert list(sampler.alpha) == pytest.approx([0.7] * 5)
+    read = [sorted(int(sampler.vocabs[word]) for word in document.words) for document in sampler.docs]
+    assert read == [np.repeat(np.arange(12), row.astype(int)).tolist() for row in counts.toarray()]
+    topics = []
+    for seed in (3, 3, 4):
+        other = _sampler(counts, 5, 0.7, 0.25, seed)
+        other.train(20, workers=1)
+        topics.append(np.array([other.get_topic_word_dist(topic) for topic in range(5)]))
+    assert np.array_equal(topics[0], topics[1]) and not np.array_equal(topics[0], topics[2])
 
 
 def test_topic_shares_are_those_of_the_dirichlet():
@@ -292,3 +343,13 @@ def test_gibbs_rounds_add_up_to_all_passes(epochs, shares):
 def test_groups_are_no_more_than_words_can_fill():
     counts = topic_documents(200, 60, 4)
     assert [len(np.unique(group_words(counts, groups))) for groups in (1, 4, 300)] == [1, 4, 12]  # five words each
+
+
+def test_groups_look_at_whether_a_word_is_there_and_not_at_chance():
+    dense = topic_documents(80, 60, 4, 12).toarray()
+    dense[:, 17] = 0  # in no document
+    groups = []
+    for seed, times in ((0, 1), (1, 1), (2, 7)):
+        np.random.seed(seed)
+        groups.append(group_words(scipy.sparse.csr_matrix(dense * times), 4))
+    assert np.array_equal(groups[0], groups[1]) and np.array_equal(groups[0], groups[2])

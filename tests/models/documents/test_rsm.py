@@ -197,6 +197,12 @@ def test_gibbs_steps_keep_lengths_and_grow_in_number():
     assert taken == [1, 1, 2, 2, 3, 3, 3]
 
 
+def test_a_batch_of_one_document_is_learned_from():
+    model = network().train()
+    estimate = model.objective(batch_of(np.array([[3, 0, 1, 0]])), 1, 1.0)
+    assert estimate.surrogate.shape == (1,) and torch.isfinite(estimate.surrogate).all()
+
+
 def test_gibbs_sampling_has_the_models_distribution():
     """Documents of three words after many steps, against their probabilities."""
     model, counts = network(), every_sequence(3)

@@ -76,7 +76,7 @@ def draw_words(scores: Tensor, rows: Tensor) -> Tensor:
     """One word from softmax(scores[row]) for each entry of `rows`, which are in order."""
     vocabulary_size = scores.shape[1]
     cumulative = torch.softmax(scores, 1).double().cumsum(1)
-    cumulative /= cumulative[:, -1:]
+    cumulative /= cumulative[:, -1:].clone()
     # row r's probabilities pile up from r to r + 1: one search serves all rows
     cumulative += torch.arange(len(scores), device=scores.device)[:, None]
     heights = rows + torch.rand(len(rows), dtype=torch.double, device=rows.device)
