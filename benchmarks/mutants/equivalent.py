@@ -1,5 +1,6 @@
 """Mutants that no test can tell from the code, each with the reason: they count neither as killed nor as survived."""
 
+import re
 from typing import get_args
 
 from mutants.operators import Mutant
@@ -8,6 +9,23 @@ from varitext.runtime.randomness import Purpose
 # (file, function, before, after): why
 REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/bound.py", "Bound.kl", "-1", "1"): "of two axes, the last is 1",
+    ("latent/local_expectation.py", "LocalExpectation.forward", "-1", "1"): "of two axes, the last is 1",
+    ("latent/full_gaussian.py", "FullGaussian.from_cholesky", "-1", "1"): "of two axes, the last is 1",
+    ("models/documents/nvdm_softmax.py", "NVDMSoftmax.document_vectors", "-1", "1"): "of two axes, the last is 1",
+    ("latent/discrete.py", "Categoricals._expected", "0.0", "1.0"): "it is multiplied by a probability of 0",
+    ("latent/estimators.py", "every_value", "6", "7"): "the wording of a message",
+    ("latent/estimators.py", "every_value", "size > 10 ** 6", "size >= 10 ** 6"): "the wording of a message",
+    ("evaluation/topics.py", "rank_topics", "'stable'", "'stableXX'"): "numpy reads the first letter",
+    ("models/answers/cross_encoder.py", "CrossEncoder.__init__", "1", "2"): "word vectors that it does not have",
+    ("models/documents/axes.py", "readable_axes", "skewness < 0", "skewness <= 0"): "it is never exactly zero",
+    ("models/documents/bounds.py", "document_bounds", "1", "2"): "how many documents are evaluated at once",
+    ("training/trainer.py", "Trainer._round", "True", "False"): "the next batch is found by the number of steps",
+    (
+        "training/trainer.py",
+        "Trainer._rescue",
+        "self.settings.learning_rate * scale",
+        "self.settings.learning_rate / scale",
+    ): "the wording of a message",
     ("latent/estimators.py", "_expectation", "0.0", "1.0"): "it is multiplied by a probability of 0",
     ("latent/estimators.py", "every_value", "10", "11"): "the wording of a message",
     ("layers/lstm.py", "chunk_bounds", "waited > CALL", "waited >= CALL"): "where chunks are cut changes no value",
@@ -53,6 +71,14 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("models/documents/axes.py", "readable_axes", "break", "pass"): "rounds in which nothing moves any more",
 }
 STABLE = "the order among equal numbers changes no value"
+WORDING = {
+    ("evaluation/classification.py", "'training documents'"),
+    ("evaluation/classification.py", "'test documents'"),
+    ("evaluation/classification.py", "'training vectors'"),
+    ("evaluation/classification.py", "'test vectors'"),
+    ("evaluation/windows.py", "'words'"),
+    ("models/answers/likeness.py", "'likeness'"),
+}
 SORTING = {  # functions in which `True` that may be turned without effect is that of a stable sort
     ("layers/counts.py", "_SparseTimesDense.backward"),
     ("layers/lstm.py", "_chunks"),
@@ -63,10 +89,14 @@ SORTING = {  # functions in which `True` that may be turned without effect is th
 
 
 def reason(mutant: Mutant) -> str | None:
-    """Also for a sort that need not be stable, and for the purpose of a stream of random numbers."""
+    """Also for a sort that need not be stable, a sign, and the purpose of a stream of random numbers."""
     unstable = "stable=True" in mutant.before and mutant.after == mutant.before.replace(", stable=True", "")
     if unstable or ((mutant.path, mutant.function) in SORTING and (mutant.before, mutant.after) == ("True", "False")):
         return STABLE
+    if re.search(r"np\.(where\(.*, -1\.0, 1\.0\)|sign\(.*\))$", mutant.before) and mutant.operator == "arithmetic":
+        return "times or over a sign"
+    if (mutant.path, mutant.before) in WORDING:
+        return "the wording of a message"
     if mutant.operator == "string" and mutant.before[1:-1] in get_args(Purpose):
         return "mypy refuses the name"
     return REASONS.get((mutant.path, mutant.function, mutant.before, mutant.after))

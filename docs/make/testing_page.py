@@ -6,33 +6,61 @@ from collections import Counter
 from pathlib import Path
 
 CAUGHT = ("killed", "timeout")
+LEFT_OUT = ("impossible", "equivalent")
 
 
 def mutation_tables(root: Path) -> dict[str, str]:
     found = json.loads((root / "results" / "mutations.json").read_text())
-    fresh = found[max((key for key in found if key.startswith("seed ")), key=lambda key: int(key.split()[1]))]
-    return {"rooms": _rooms(fresh), "survivors": _survivors(fresh), "named": _named(found["named"])}
+    *before, fresh = sorted((key for key in found if key.startswith("seed ")), key=lambda key: int(key.split()[1]))
+    return {
+        "rooms": _rooms(found[fresh]),
+        "before": _before({key: found[key] for key in before}),
+        "survivors": _survivors(found[fresh]),
+        "named": _named(found["named"]),
+    }
+
+
+def _counts(sample: dict, room: str) -> Counter:
+    return Counter(one["outcome"] for one in sample["mutants"].values() if one["room"] == room)
+
+
+def _share(counts: Counter, left_out: tuple[str, ...] = LEFT_OUT) -> tuple[float, int]:
+    """Killed out of those that could be, and how many these are."""
+    able = sum(counts.values()) - sum(counts[name] for name in left_out)
+    return sum(counts[name] for name in CAUGHT) / able, able
 
 
 def _rooms(sample: dict) -> str:
-    """Killed out of those that could be; all rooms weighted by how many mutants each has."""
     rows = ["| room | mutants in all | sampled | killed | timeout | survived | no test | equivalent | share killed |"]
     rows.append("|---|---|---|---|---|---|---|---|---|")
-    shares, total = {}, sum(sample["population"].values())
     for room, size in sample["population"].items():
-        counts = Counter(one["outcome"] for one in sample["mutants"].values() if one["room"] == room)
+        counts = _counts(sample, room)
         tried = sum(counts.values()) - counts["impossible"]
-        able = tried - counts["equivalent"]
-        shares[room] = (sum(counts[name] for name in CAUGHT) / able, able, size / total)
         cells = [counts[name] for name in ("killed", "timeout", "survived", "no test", "equivalent")]
-        rows.append(
-            f"| `{room}` | {size:,} | {tried} | {' | '.join(map(str, cells))} | {_percent(*shares[room][:2])} |"
-        )
-    mean = sum(share * weight for share, _, weight in shares.values())
-    error = math.sqrt(sum(weight**2 * share * (1 - share) / able for share, able, weight in shares.values()))
-    low, high = 100 * (mean - 1.96 * error), 100 * min(1.0, mean + 1.96 * error)
-    rows.append(f"| all | {total:,} | | | | | | | **{100 * mean:.0f} %** ({low:.0f} to {high:.0f}) |")
+        rows.append(f"| `{room}` | {size:,} | {tried} | {' | '.join(map(str, cells))} | {_percent(*_share(counts))} |")
+    rows.append(f"| all | {sum(sample['population'].values()):,} | | | | | | | {_together(sample)} |")
+    rows.append(f"| all, with equivalent ones as survivors | | | | | | | | {_together(sample, LEFT_OUT[:1])} |")
     return "\n".join(rows)
+
+
+def _before(samples: dict[str, dict]) -> str:
+    """Samples of earlier seeds, in short."""
+    rooms = list(next(iter(samples.values()))["population"])
+    rows = [f"| | {' | '.join(f'`{room}`' for room in rooms)} | all |", "|---" * (len(rooms) + 2) + "|"]
+    for key, sample in samples.items():
+        shares = [_percent(*_share(_counts(sample, room))) for room in rooms]
+        rows.append(f"| {key} | {' | '.join(shares)} | {_together(sample)} |")
+    return "\n".join(rows)
+
+
+def _together(sample: dict, left_out: tuple[str, ...] = LEFT_OUT) -> str:
+    """All rooms, weighted by how many mutants each has."""
+    total = sum(sample["population"].values())
+    shares = [(*_share(_counts(sample, room), left_out), size / total) for room, size in sample["population"].items()]
+    mean = sum(share * weight for share, _, weight in shares)
+    error = math.sqrt(sum(weight**2 * share * (1 - share) / able for share, able, weight in shares))
+    low, high = 100 * (mean - 1.96 * error), 100 * min(1.0, mean + 1.96 * error)
+    return f"**{100 * mean:.0f} %** ({low:.0f} to {high:.0f})"
 
 
 def _percent(share: float, of: int) -> str:

@@ -293,3 +293,11 @@ def test_a_lucky_round_is_not_kept_when_scores_are_smoothed(smoothing, kept):
     assert state.best_step == kept and state.best_record["step"] == kept
     assert state.best == pytest.approx(sum(losses[kept - smoothing + 1 : kept + 1]) / smoothing)
     assert len(set(task.scored)) == len(losses) and model.weight.item() == task.scored[kept]  # not those of the end
+
+
+def test_after_its_time_a_run_is_done_and_no_more():
+    run = trainer(time_limit=10.0)
+    run.state.seconds = 25.0
+    assert run._share_done() == 1 and run._learning_rate(run._share_done()) == pytest.approx(0, abs=1e-12)
+    run.state.seconds = 2.5
+    assert run._share_done() == 0.25

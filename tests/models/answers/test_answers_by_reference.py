@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.sparse
 import torch
 from made_up_questions import WORDS as KNOWN_WORDS
@@ -30,7 +31,8 @@ from varitext.models.answers.likeness import SCALE, SHIFT, Likeness, _likeness, 
 from varitext.models.answers.overlap_regression import OverlapRegression
 from varitext.models.answers.paragraph_vectors import NEGATIVE, NOISE_POWER, SAMPLE, _kept_share, _spread
 from varitext.models.answers.pretrained import PretrainedEncoder, _by_word
-from varitext.models.answers.word_alignment import FAR, WordAlignment
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.models.answers.word_alignment import FAR, WordAlignment, _share
 from varitext.runtime.devices import seeded
 from varitext.text import Vocabulary
 
@@ -261,6 +263,24 @@ def test_likeness_by_its_formula(monkeypatch):
     np.testing.assert_allclose(system.log_odds(one), SCALE * parts.sum(1) + SHIFT)
 
 
+def test_what_is_remembered_fills_what_it_may_and_one_sentence_always_stays(monkeypatch):
+    with seeded(0):
+        tiny = PretrainedEncoder(
+            Encoder(20, 8, 1, 2, 12), lambda words: ([1, *map(len, words)], [None, *range(len(words))]), None
+        )
+    tiny.states([("a", "b")])
+    size = tiny.bytes
+    assert size == 2 * 8 * 2  # two words, eight numbers of 16 bits
+    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 2 * size)
+    tiny.states([("c", "d")])
+    assert tiny.bytes == 2 * size and len(tiny.remembered) == 2  # just as much as may be
+    tiny.states([("e",)])
+    assert list(tiny.remembered) == [("c", "d"), ("e",)] and tiny.bytes == size + size // 2
+    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 1)
+    tiny.states([("f", "g")])
+    assert list(tiny.remembered) == [("f", "g")] and tiny.bytes == size
+
+
 # Columns
 
 
@@ -378,7 +398,25 @@ def test_alignment_features_of_random_sentences_word_by_word():
 
 def test_unit_vectors_are_about_their_mean():
     start = np.array([[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]], np.float32)
-    np.testing.assert_allclose(unit_vectors(start, (3, 2)), [[1, 0], [-1, 0], [0, 0]])
+    for scale in (1, 1e-3, 1e3):
+        np.testing.assert_allclose(unit_vectors(scale * start, (3, 2)), [[1, 0], [-1, 0], [0, 0]], atol=1e-4)
+
+
+def test_a_weighted_mean_does_not_depend_on_the_size_of_weights():
+    values, weights = np.array([[1.0, 4.0], [3.0, 8.0]]), np.array([1.0, 3.0])
+    for scale in (1, 1e-6, 1e6):
+        np.testing.assert_allclose(_share(values, scale * weights), [2.5, 7])
+    assert _share(values, 0 * weights).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", [WordAlignment, LCLR])
+def test_word_vectors_are_learned_about_their_mean(kind):
+    train = made_up(6, 0)
+    start = np.random.default_rng(0).normal(size=(len(KNOWN_WORDS), 3)).astype(np.float32)
+    system = kind(KNOWN_WORDS, 3, "similarity" if kind is WordAlignment else "vectors")
+    system.learn_words(train, train, AnswerWords(KNOWN_WORDS, start, "given", 0), 0)
+    expected = unit_vectors(start, start.shape)
+    np.testing.assert_allclose(system.word_vectors.float().numpy(), expected, atol=1e-3)  # 16 bits
 
 
 # LCLR
@@ -595,6 +633,37 @@ def test_gensim_learns_what_the_formula_has():
     assert model.sg == 1 and not model.hs and model.dbow_words == 0
     assert sorted(model.wv.index_to_key) == ["king", "lake", "queen"]
     assert model.train_count == 1
+
+
+def test_paragraph_vectors_learn_noise_and_shares_from_the_words_that_were_read():
+    pytest.importorskip("gensim")
+    train, system = made_up(8, 0), paragraph_vectors.ParagraphVectors(KNOWN_WORDS, 4, doc2vec_epochs=1)
+    system.learn_words(train, train, AnswerWords(KNOWN_WORDS, None, "random", 0), 0)
+    sentences = [one.words for one in train.questions]
+    sentences += [candidate.words for one in train.questions for candidate in one.candidates]
+    counts = np.array([sum(sentence.count(word) for sentence in sentences) for word in KNOWN_WORDS.words], float)
+    assert system.noise.tolist() == _spread(counts**NOISE_POWER, 256).tolist()
+    np.testing.assert_allclose(system.kept.numpy(), _kept_share(counts), rtol=1e-6)
+
+
+def test_paragraph_vectors_gain_all_there_is_also_where_word_vectors_are_large():
+    system = paragraph_vectors.ParagraphVectors(KNOWN_WORDS, 4)
+    with seeded(0):
+        system.word_rows.copy_(6 * torch.randn(len(KNOWN_WORDS), 4))
+        system.kept.copy_(torch.rand(len(KNOWN_WORDS)))
+        system.noise.copy_(torch.randint(len(KNOWN_WORDS), (256,)))
+    words = ("king", "of", "the", "old", "lake")
+    rows = [KNOWN_WORDS.index[word] for word in words]
+    u, c, noise = system.word_rows[rows].double(), system.kept[rows].double(), system.word_rows[system.noise].double()
+
+    def height(v):
+        v, logsigmoid = torch.as_tensor(v), torch.nn.functional.logsigmoid
+        outside = NEGATIVE * c.sum() * logsigmoid(-(noise @ v)).mean()
+        return float((c * logsigmoid(u @ v)).sum() + outside - system.shrinkage / 2 * v @ v)
+
+    best = scipy.optimize.minimize(lambda v: -height(v), np.zeros(4)).x
+    gained = height(system.vectors([words])[0]) - height(np.zeros(4))
+    assert gained > 0.98 * (height(best) - height(np.zeros(4))) > 0
 
 
 def test_the_cosine_of_paragraph_vectors_pair_by_pair(monkeypatch):

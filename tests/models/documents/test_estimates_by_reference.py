@@ -140,7 +140,7 @@ def test_lengths_up_to_the_longest_are_known_and_no_others():
     assert known.at(np.array([])).shape == known.standard_error_at(np.array([])).shape == (0,)
     for ask in (known.at, known.standard_error_at):
         with pytest.raises(ValueError, match=r"up to 6 words, not for 6\.5"):
-            ask(np.array([6.5]))
+            ask(np.array([0.0, 6.5, 1.0]))
 
 
 def test_from_everywhere_the_highest_peak_is_found_and_no_unit_can_raise_a_peak():
@@ -163,6 +163,15 @@ def test_more_samples_are_more_chains_and_documents_share_their_errors():
     few, many = model.evaluate(counts, 3, 0), model.evaluate(counts, 20, 0)
     assert (few.drawn, many.drawn) == (50, 200)
     assert few.standard_errors.shape == (5,) and (few.lengths == counts.sum(1).A1).all()
+
+
+def test_more_samples_anneal_more_slowly(monkeypatch):
+    model, asked = model_class("rsm")(12, 3), []
+    found = model.log_partition(80, 50, 1)
+    monkeypatch.setattr(model, "log_partition", lambda *sizes: (asked.append(sizes[1:]), found)[1])
+    for samples in (1, 9, 20):
+        model.evaluate(topic_documents(5, 12, 3, 6), samples, 0)
+    assert asked == [(50, 1), (90, 1), (200, 4)]  # chains and bridges
 
 
 def test_a_boltzmann_machine_completes_by_the_ratio_of_probabilities():
@@ -335,6 +344,11 @@ def test_gibbs_rounds_add_up_to_all_passes(epochs, shares):
     model = model_class("lda")(12, 2)
     found = list(model.fit_directly(topic_documents(10, 12, 3, 6), TrainingSettings(epochs=epochs)))
     assert found == pytest.approx(shares)
+    torch.testing.assert_close(model.word_topics.sum(0), torch.ones(2).double(), rtol=0, atol=1e-12)
+    fitted = _sampler(topic_documents(10, 12, 3, 6), 2, model.first_alpha, model.eta, TrainingSettings().seed)
+    for part in np.diff([0, *(round(epochs * share) for share in shares)]):
+        fitted.train(int(part), workers=1)
+    assert model.alpha.tolist() == pytest.approx(list(fitted.alpha))  # the same run: alpha is its own
 
 
 # Groups of words

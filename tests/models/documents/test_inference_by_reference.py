@@ -187,6 +187,24 @@ def test_a_few_steps_of_gradient_ascent_gain_most_of_what_there_is():
     assert ((few - first) > 0.9 * (top - first)).all() and (top >= few).all()
 
 
+def test_the_first_step_is_short_enough_where_all_dimensions_say_the_same():
+    """Each dimension by itself asks for the whole way: five of them together would go five times too far."""
+    decoder = torch.nn.Linear(5, WORDS).double().requires_grad_(False)
+    decoder.weight.copy_(decoder.weight[:, :1].expand(-1, 5) * 8)
+    batch = batch_of(COUNTS * 20)
+    first, second = (log_linear.gradient_ascent(decoder, torch.zeros(8, 5).double(), batch, steps) for steps in (0, 1))
+    assert (second.value > first.value).all()
+
+
+def test_the_newton_step_is_the_gradient_where_words_hardly_depend_on_h():
+    decoder = torch.nn.Linear(LATENT, WORDS).double().requires_grad_(False)
+    decoder.weight.mul_(1e-3)
+    batch, h = batch_of(), torch.zeros(8, LATENT, dtype=torch.double, requires_grad=True)
+    words = torch.log_softmax(decoder(h), -1)
+    (gradient,) = torch.autograd.grad((torch.from_numpy(COUNTS.toarray()) * words).sum(), h)
+    torch.testing.assert_close(log_linear.newton_step(decoder, batch).mean, gradient, rtol=1e-3, atol=0)
+
+
 # Bernoulli latents
 
 
