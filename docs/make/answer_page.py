@@ -50,10 +50,10 @@ there by less than .01. Free bits keep NASM's latent alive, and it ranks worse."
         "How the networks start",
         """LSTM, LSTM + Att and NASM, by the same cross-validation on training questions; *dev MAP* is the mean over the
 folds' networks. PyTorch starts the biases of forget gates at about zero: a state then loses half of itself at every
-word, and what three layers leave of a sentence is tiny. *Forget bias* adds one to them: it is the default. *Same LSTMs,
+word, and what three layers leave of a sentence is tiny. *Forget bias* adds one to them. *Same LSTMs,
 identity* also starts both LSTMs from the same weights, and adds the identity to M and half of it to each of W_a and
 W_n: a bias towards answers that read like their question. A difference below .01 is within the variation over seeds.
-The other tables of this page were measured from PyTorch's start.""",
+One seed does not settle it, so PyTorch's start is still the default, and that of all other tables of this page.""",
     ),
     (
         "feature-groups",

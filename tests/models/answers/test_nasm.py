@@ -22,6 +22,7 @@ from varitext.layers.lstm import SentenceLSTM
 from varitext.layers.words import Dropout, WordEmbedding
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.nasm import NASM
+from varitext.models.answers.recurrent import STARTS
 from varitext.text import Vocabulary
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 from varitext.training.trainer import Trainer
@@ -140,9 +141,10 @@ def test_how_networks_start(name):
         torch.manual_seed(1)
         return built(name, **SMALL | changes)
 
-    plain, own, matching = started(initialization="pytorch"), started(), started(initialization="identity")
+    plain, own, matching = (started(initialization=start) for start in STARTS)
     hidden = SMALL["hidden_dim"]
     for part, weight in plain.named_parameters():
+        assert torch.equal(weight, started().get_parameter(part))
         changed = torch.zeros_like(weight)
         if "bias_ih" in part:
             changed[hidden : 2 * hidden] = 1

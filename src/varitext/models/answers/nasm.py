@@ -38,7 +38,7 @@ class NASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 150,
         fixed_words: int = 0,
-        initialization: str = "forget_bias",
+        initialization: str = "pytorch",
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.attention = LatentAttention(latent_dim, hidden_dim, self.start.identity)
