@@ -413,7 +413,7 @@ def test_a_run_that_diverges_leaves_a_usable_model_and_says_what_to_change(divid
 # Interruption
 
 
-LONG = ("--epochs", 60, *SMALL)
+LONG = ("--model", "nvdm", "--epochs", 60, *SMALL)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,20 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Ray's own, about its future
 ]
 DOCUMENTS = 200
-OPTIONS = ("--latent-dim", 4, "--epochs", 12, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
+OPTIONS = (
+    "--model",
+    "nvdm",
+    "--latent-dim",
+    4,
+    "--epochs",
+    12,
+    "--batch-size",
+    32,
+    "--learning-rate",
+    0.005,
+    "--threads",
+    1,
+)
 
 
 @pytest.fixture(scope="module")
