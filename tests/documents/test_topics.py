@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.special import betainc
 from sklearn.metrics import adjusted_rand_score
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
+from varitext.documents.region_words import document_shares
 from varitext.documents.topic_records import read_topic_table, topic_from_dict
 from varitext.evaluation.clustering import clustering_record
 from varitext.evaluation.shares import shares_by_value
@@ -320,3 +322,26 @@ def test_an_update_keeps_the_topics(model):
     model.partial_fit(TEXTS[:100], epochs=1)
     assert [topic.name for topic in model.topics()] == before
     assert model.topic_memberships(TEXTS[:5]).shape == (5, 4)
+
+
+# Words
+
+
+def test_a_word_that_one_document_repeats_does_not_lead_a_topic():
+    """Ten documents of a region have `orbit` once; one of them has its author's name a hundred times."""
+    counts = np.zeros((20, 4), np.float32)
+    counts[:10, 0], counts[0, 1], counts[10:, 2], counts[:, 3] = 1, 100, 1, 1  # orbit, the name, hockey, the
+    regions = np.repeat(np.eye(2, dtype=np.float32), 10, 0)
+    shares = document_shares(scipy.sparse.csr_matrix(counts), regions)
+    np.testing.assert_allclose(shares.of_all, [0.5, 0.05, 0.5, 1], rtol=1e-6)
+    np.testing.assert_allclose(shares.of_regions[0], (np.array([10, 1, 0, 10]) + 0.5 * shares.of_all) / 10.5, rtol=1e-6)
+    log, all_log = np.log(shares.of_regions), np.log(shares.of_all)
+    np.testing.assert_allclose(shares.relevance(0.3), 0.3 * log + 0.7 * (log - all_log), rtol=1e-5)
+    order = shares.most_relevant(4).tolist()
+    assert order[0][0] == 0 and order[1][0] == 2
+
+
+def test_an_empty_region_has_the_shares_of_all_documents():
+    counts = scipy.sparse.csr_matrix(np.array([[1, 0], [3, 1]], np.float32))
+    shares = document_shares(counts, np.array([[1, 0], [1, 0]], np.float32))
+    np.testing.assert_allclose(shares.of_regions[1], shares.of_all, rtol=1e-6)

@@ -44,11 +44,11 @@ class DocumentFit:
         progress: Progress | None = None,
         world: World = ALONE,
     ):
-        settings = dataclasses.replace(settings, model=model_for(settings, documents.counts.shape[1]))
+        self.model = model_for(settings, documents.counts.shape[1])
         self.settings, self.documents = settings, documents
         self.train, self.held_out = split_off(documents.counts, held_out, settings)
         self.recipe = choose_recipe(settings, self.train)
-        self.network = build_network(model_for(settings), self.recipe, self.train, settings.seed, settings.device)
+        self.network = build_network(self.model, self.recipe, self.train, settings.seed, settings.device)
         self.trainer = choose_trainer(
             self.network, self.recipe, self.train, self.held_out, settings.device, checkpoint, progress, world
         )
@@ -62,7 +62,7 @@ class DocumentFit:
         if network.free_axes:
             network.turn_axes(posterior_of(network, sample).mean)
         return FittedDocuments(
-            model=model_for(self.settings),
+            model=self.model,
             network=network,
             architecture=self.recipe.architecture,
             training=dataclasses.asdict(self.recipe.training) | dataclasses.asdict(self.recipe.objective),
