@@ -119,7 +119,7 @@ def assign(
         kept = {"label": documents.labels}
     write_table(out, [_beside(kept, info.row, info.as_dict()) for info in found])
     if unknown := sum(info.topic is None for info in found):
-        say(f"note: {unknown} documents have no known word, and no topic")
+        say(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
     say(f"{len(found)} documents in {out}")
 
 
