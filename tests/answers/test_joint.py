@@ -99,6 +99,14 @@ def test_equal_candidates_share_and_hopeless_ones_have_nothing():
     assert hopeless.none[0] == 1 and not hopeless.right.any() and not hopeless.best.any()
 
 
+def test_the_best_is_never_likelier_than_the_right_one():
+    """Of the top candidate both are the same sum, taken in two ways: rounding must not tell them apart."""
+    generator = np.random.default_rng(5)
+    question_of = np.repeat(np.arange(400), 5)
+    found = MODEL.beliefs(generator.normal(0, 3, len(question_of)), question_of)
+    assert (found.best <= found.right).all()
+
+
 def test_the_order_of_the_ranking_is_that_of_the_probabilities():
     """Labels that fall with the score leave no slope below zero."""
     generator = np.random.default_rng(4)

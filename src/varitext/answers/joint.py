@@ -183,7 +183,8 @@ def _beliefs(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
     right = main + (1 - none[:, None] - main).clamp(min=0) * (kind * also).sum(0)
     higher_wrong = torch.cumprod(torch.cat([torch.ones_like(also[..., :1]), 1 - also[..., :-1]], -1), -1)
     lower = main.flip(1).cumsum(1).flip(1) - main  # [Q, n] P(m is a lower one)
-    return right, (kind * higher_wrong * (main + lower * also)).sum(0), none
+    best = (kind * higher_wrong * (main + lower * also)).sum(0)
+    return right, torch.minimum(best, right), none  # two ways to sum the same for the top one: rounding has no say
 
 
 def _shared(best: np.ndarray, falling: np.ndarray, question: np.ndarray) -> np.ndarray:
