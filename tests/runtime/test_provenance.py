@@ -6,7 +6,8 @@ import subprocess
 import pytest
 from command_line import varitext
 
-from varitext.experiments.stale import ROOMS, _reason, rests_on, stale_results
+from varitext.experiments.runs import moved
+from varitext.experiments.stale import ROOMS, Ages, _reason, ages, rests_on, summary
 from varitext.runtime.provenance import changed_since, commit, provenance
 
 
@@ -50,11 +51,40 @@ def test_results_without_a_commit_or_of_another_one_are_listed(tmp_path, monkeyp
     monkeypatch.setattr("varitext.experiments.stale.changed_since", lambda commit, paths: changed[commit])
     for name in (*changed, "none"):
         (tmp_path / f"{name}.json").write_text(json.dumps({"commit": name} if name in changed else {"result": 1}))
-    assert [one.path.stem for one in stale_results(tmp_path)] == ["gone", "none", "old"]
+    assert [one.path.stem for one in ages(tmp_path) if one.reason] == ["gone", "none", "old"]
     _reason.cache_clear()
-    outcome = varitext("reproduce", "--stale", "--out", tmp_path)
-    assert outcome.code == 0 and "none.json: does not say" in outcome.out
+    outcome = varitext("reproduce", "none", "--stale", "--out", tmp_path)
+    assert outcome.code == 0 and "none.json: does not say" in outcome.out and "old.json" not in outcome.out
+    assert "3 of 4 results" in outcome.err
     _reason.cache_clear()
+
+
+def test_a_fresh_seed_vouches_for_the_others_of_its_row(tmp_path, monkeypatch):
+    _reason.cache_clear()
+    monkeypatch.setattr("varitext.experiments.stale.changed_since", lambda commit, paths: ["a"] * (commit == "old"))
+    for model, seed, commit_ in (("lda", 0, "new"), ("lda", 1, "old"), ("rsm", 0, "old"), ("rsm", 1, "old")):
+        record = {"experiment": "table1a", "settings": {"model": model, "seed": seed}, "commit": commit_}
+        (tmp_path / f"{model}{seed}.json").write_text(json.dumps(record))
+    assert summary(ages(tmp_path)) == {"table1a": Ages(of_today=1, vouched_for=1, older=2)}
+    _reason.cache_clear()
+
+
+def test_words_that_are_only_read_make_no_result_old(repository):
+    path = repository / "latent" / "bound.py"
+    path.write_text("def f(x):\n    return x\n")
+    git(repository, "commit", "-qam", "second")
+    second = git(repository, "rev-parse", "HEAD")
+    path.write_text('"""Why."""\n\n\ndef f(x: int) -> int:\n    """Itself."""\n    return x  # as it is\n')
+    assert changed_since(second, ["latent"], repository) == []
+    git(repository, "commit", "-qam", "third")
+    path.write_text("def f(x):\n    return -x\n")
+    third = git(repository, "rev-parse", "HEAD")
+    assert changed_since(third, ["latent"], repository) == ["latent/bound.py"]
+
+
+def test_what_moved_is_said_figure_by_figure():
+    before = {"map": 0.7, "parts": {"mrr": 0.8}, "n": 3, "average_precision": [1.0]}
+    assert moved(before, {"map": 0.71, "parts": {"mrr": 0.8}, "n": 3}) == "map 0.7 -> 0.71; parts mrr 0.8 -> 0.8"
 
 
 def test_a_result_rests_on_its_experiment_and_its_model_only():

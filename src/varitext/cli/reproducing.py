@@ -20,8 +20,15 @@ def reproduce(
     seeds: Annotated[
         str | None, typer.Option(metavar="A-B", help="Only these seeds, for example 0-4; to share work.")
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Measure runs whose files are there already once more, and say what moved.")
+    ] = False,
     stale: Annotated[
-        bool, typer.Option("--stale", help="Measure nothing: list results that are older than the code they rest on.")
+        bool,
+        typer.Option(
+            "--stale",
+            help="Measure nothing: count results that are older than the code they rest on; with TARGET, list them.",
+        ),
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="One small JSON file per run goes here.")] = Path("results"),
     models: Annotated[
@@ -42,33 +49,40 @@ def reproduce(
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
       varitext reproduce --stale
+      varitext reproduce table4 --again --seeds 0
     """
     from varitext.experiments.runs import Plan
     from varitext.experiments.runs import reproduce as run
 
     if stale:
-        return _list_stale(out)
+        return _list_stale(out, targets or [])
     if not targets:
         for name in EXPERIMENTS:
             print(f"{name:20} {experiment_named(name).about}")
         return
     chosen = [experiment_named(name) for name in (EXPERIMENTS if targets == ["all"] else targets)]
-    plan = Plan(quick, _seeds(seeds), data_dir, models, threads)
+    plan = Plan(quick, _seeds(seeds), data_dir, models, threads, again)
     for experiment in chosen:
         table = run(experiment, plan, out, say)
         print(f"{experiment.about}\n\n{table}\n", flush=True)
 
 
-def _list_stale(results: Path) -> None:
-    from varitext.experiments.stale import stale_results
+def _list_stale(results: Path, targets: list[str]) -> None:
+    from varitext.experiments.stale import ages, summary
 
     if not results.is_dir():
         raise InputError(f"{results} is not a folder of results: name one with --out")
-    found = list(stale_results(results))
-    for path, reason in found:
-        print(f"{path}: {reason}")
-    every = len(list(results.rglob("*.json")))
-    say(f"{len(found)} of {every} results rest on code that is not known or has changed since")
+    found = ages(results)
+    for one in found:
+        if one.reason and one.group in targets:
+            print(f"{one.path}: {one.reason}")
+    if not targets:
+        print(f"{'':20} {'of today':>10} {'vouched for':>12} {'older':>7}")
+        for name, count in summary(found).items():
+            print(f"{name:20} {count.of_today:10} {count.vouched_for:12} {count.older:7}")
+    old = sum(bool(one.reason) for one in found)
+    say(f"{old} of {len(found)} results rest on code that is not known or has changed since")
+    say("vouched for: another seed of the same row was measured with the code of today")
 
 
 def _seeds(typed: str | None) -> tuple[int, ...] | None:

@@ -29,6 +29,7 @@ class Plan:
     data_dir: Path | None = None
     models: Path | None = None  # where fitted models are kept, for experiments that look at the same ones
     threads: int | None = None
+    again: bool = False  # whether runs whose files are there already are measured once more
 
     def seeds_or(self, all_of_them: int) -> tuple[int, ...]:
         return self.seeds or ((0,) if self.quick else tuple(range(all_of_them)))
@@ -66,7 +67,7 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
     folder, missing = experiment.folder(results, plan.quick), set()
     for run in experiment.runs(plan):
         path = folder / f"{run.name}.json"
-        if path.exists():
+        if path.exists() and not plan.again:
             say(f"{experiment.name}: {run.name} is there already")
             continue
         if run.missing:
@@ -77,6 +78,8 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
         result = run.measure()
         folder.mkdir(parents=True, exist_ok=True)
         record = _record(experiment, run, result, time.monotonic() - started)
+        if path.exists():
+            say(f"{experiment.name}: {run.name}: {moved(read_json(path)['result'], result)}")
         write_text(path, json.dumps(record) + "\n")  # one line: values per question would make it thousands
     for reason in sorted(missing):
         say(f"{experiment.name}: {reason}")
@@ -106,6 +109,21 @@ def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: f
         "threads": torch.get_num_threads(),
         **provenance(),
     }
+
+
+def moved(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Every figure of a run that was measured again, beside what it was; those of single questions are left out."""
+    old, new = dict(_figures(before)), dict(_figures(now))
+    both = [f"{name} {old[name]:.5g} -> {new[name]:.5g}" for name in new if name in old]
+    return "; ".join(both) or "no figure in common with before"
+
+
+def _figures(result: dict[str, Any], within: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in result.items():
+        if isinstance(value, dict):
+            yield from _figures(value, f"{within}{name} ")
+        elif isinstance(value, float):
+            yield f"{within}{name}", value
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:

@@ -17,21 +17,53 @@ ROOMS = (
     *("text", "corpora", "runtime", "batches", "latent", "layers", "training", "models", "evaluation"),
     *("documents", "answers", "experiments"),
 )
+# what measures nothing: it reads, writes, counts seconds, says how far a run is, or names things
+WITHOUT_FIGURES = {
+    *("errors.py", "files.py", "records.py", "paper.py", "loading.py", "store.py"),
+    *("runtime/provenance.py", "runtime/import_graph.py", "runtime/interruption.py", "runtime/memory.py"),
+    *("training/progress.py", "training/checkpoint.py", "experiments/__init__.py", "experiments/runs.py"),
+    *("models/registry.py", "models/answers/__init__.py", "models/documents/__init__.py"),
+}
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
 
 
-class Stale(NamedTuple):
+class Age(NamedTuple):
+    """How a result file stands to the code of today."""
+
     path: Path
-    reason: str
+    group: str  # its experiment, or else the folder or file that it stands in
+    row: str  # what it shares with other seeds of the same settings
+    reason: str  # why it counts as old; empty if it does not
 
 
-def stale_results(results: Path) -> Iterator[Stale]:
-    """The files whose code is not known, or has changed since they were written."""
-    for path in sorted(results.rglob("*.json")):
-        record = read_json(path)
-        known = record if isinstance(record, dict) else {}
-        if reason := _reason(known.get("commit"), rests_on(known)):
-            yield Stale(path, reason)
+class Ages(NamedTuple):
+    """How many results of one group are how old."""
+
+    of_today: int
+    vouched_for: int  # older, but another seed of the same row was measured with the code of today
+    older: int
+
+
+def ages(results: Path) -> list[Age]:
+    return [_age(path, results) for path in sorted(results.rglob("*.json"))]
+
+
+def summary(found: list[Age]) -> dict[str, Ages]:
+    fresh = {(one.group, one.row) for one in found if not one.reason}
+    counts: dict[str, list[int]] = {}
+    for one in found:
+        place = 0 if not one.reason else 1 if (one.group, one.row) in fresh else 2
+        counts.setdefault(one.group, [0, 0, 0])[place] += 1
+    return {name: Ages(*each) for name, each in counts.items()}
+
+
+def _age(path: Path, results: Path) -> Age:
+    record = read_json(path)
+    known = record if isinstance(record, dict) else {}
+    settings = known.get("settings") or {}
+    row = " ".join(str(value) for name, value in settings.items() if name != "seed") or path.stem
+    group = known.get("experiment") or Path(path.relative_to(results).parts[0]).stem
+    return Age(path, group, row, _reason(known.get("commit"), rests_on(known)))
 
 
 def rests_on(record: dict[str, Any]) -> tuple[str, ...]:
@@ -46,7 +78,8 @@ def rests_on(record: dict[str, Any]) -> tuple[str, ...]:
 def _files(experiment: str, model: str | None) -> tuple[str, ...]:
     own = f"varitext.experiments.{experiment}"
     models = [HOMES[model]] if model in HOMES else [*_models_beside(needed_by([own]))]
-    return tuple(sorted(str(module_files()[module]) for module in {own, *models, *needed_by([own, *models])}))
+    needed = {str(module_files()[module]) for module in {own, *models, *needed_by([own, *models])}}
+    return tuple(sorted(needed - WITHOUT_FIGURES))
 
 
 def _models_beside(needed: set[str]) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """Where a measured value comes from: the commit of the code, the versions beneath it, and the processor."""
 
+import ast
 import platform
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +38,39 @@ def commit(folder: Path = SOURCE) -> str | None:
 
 
 def changed_since(revision: str, paths: list[str], folder: Path = SOURCE) -> list[str] | None:
-    """Files of the package under `paths` that differ from that commit; None if the commit is not known here."""
-    found = _git(folder, "diff", "--name-only", "--relative", revision.removesuffix("+"), "--", *paths)
-    return None if found is None else found.splitlines()
+    """Files of the package under `paths` whose code is another one at that commit; None if that is not known here.
+
+    Comments, docstrings, annotations and the look of the code change no result, and do not count.
+    """
+    revision = revision.removesuffix("+")
+    found = _git(folder, "diff", "--name-only", "--relative", revision, "--", *paths)
+    return None if found is None else [name for name in found.splitlines() if _code_differs(revision, name, folder)]
+
+
+@cache  # results of many seeds ask for the same files
+def _code_differs(revision: str, name: str, folder: Path) -> bool:
+    before, now = _git(folder, "show", f"{revision}:./{name}"), folder / name
+    if before is None or not now.exists():
+        return True
+    return _bare(before) != _bare(now.read_text(encoding="utf-8"))
+
+
+def _bare(source: str) -> str:
+    """What a Python file does, without what is only there to be read."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)]  # type: ignore[attr-defined]
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+    return ast.dump(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 def cpu_name() -> str:
