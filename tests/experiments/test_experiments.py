@@ -9,8 +9,17 @@ import pytest
 
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
-from varitext.experiments import EXPERIMENTS, answer_fits, experiment_named, recipes, starts, table4
+from varitext.experiments import (
+    EXPERIMENTS,
+    answer_fits,
+    experiment_named,
+    pretrained_rankers,
+    recipes,
+    starts,
+    table4,
+)
 from varitext.experiments.runs import Experiment, Plan, Run, markdown_table, read_records, reproduce
+from varitext.models.answers.pretrained import NEEDED
 
 KINDS = {"who": ("king", "author"), "where": ("city", "river"), "when": ("year", "month"), "how": ("slowly", "fast")}
 KINDS |= {"what": ("thing", "tool")}
@@ -142,6 +151,32 @@ def test_starts_by_hand():
         "| LSTM | PyTorch's | 0.5000 | 0.6000 | 0.7000 | 0.5500 | 1 |",
         "| NASM | forget bias | 0.6500 | 0.7500 | 0.8500 | 0.7000 | 2 |",
     ]
+
+
+def test_minilm_by_hand(monkeypatch):
+    """Its runs, with and without the package, and its rows; a fit of it is tested with the model."""
+    names = [run.name for run in pretrained_rankers.runs(Plan(seeds=(0, 1, 2, 3, 4)))]
+    assert len(names) == len(set(names)) == 5 + 1 + 2
+    monkeypatch.setattr(pretrained_rankers, "PACKAGE", "no_such_package")
+    assert {run.missing for run in pretrained_rankers.runs(Plan())} == {NEEDED}
+
+    def record(row, seed, value):
+        result = {"dev_map": value, "map": value + 0.1, "mrr": value + 0.2, "ece": 0.03, "fit_cpu_seconds": 9.6}
+        return {"settings": {"row": row, "seed": seed}, "result": result}
+
+    rows = pretrained_rankers.table([record("tuned", 0, 0.5), record("frozen", 0, 0.4), record("frozen", 1, 0.6)])
+    assert rows.splitlines()[2:] == [
+        "| frozen | 2 | 0.5000 ± 0.1000 | 0.6000 ± 0.1000 | 0.7000 ± 0.1000 | 0.030 | 10 |",
+        "| tuned | 1 | 0.5000 | 0.6000 | 0.7000 | 0.030 | 10 |",
+    ]
+
+
+def test_what_is_there_is_measured_once_more_if_asked(tmp_path):
+    measured, said = [], []
+    experiment = counting_experiment(measured)
+    for again in (False, True):
+        reproduce(experiment, Plan(seeds=(1,), again=again), tmp_path, said.append)
+    assert measured == [1, 1] and said[-1] == "counting: 1: no figure in common with before"
 
 
 def test_table4_by_hand():

@@ -22,6 +22,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "table3": "table3",
     "table4": "table4",
     "default-ranker": "default_ranker",
+    "minilm": "pretrained_rankers",
     "feature-groups": "feature_groups",
     "map-by-samples": "map_by_samples",
     "attention": "attention",
