@@ -23,6 +23,7 @@ from gensim.models import CoherenceModel
 from varitext.corpora import load
 from varitext.evaluation.coherence import coherence_record
 from varitext.files import write_json
+from varitext.runtime.provenance import provenance
 from varitext.text import tokenise
 
 NAMES = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
@@ -103,7 +104,7 @@ def main() -> None:
     for measure in arguments.measures:
         results["rows"] += compare(topics, tokens, dictionary, measure)
         if arguments.json:
-            write_json(arguments.json, results)
+            write_json(arguments.json, results | provenance())
 
 
 if __name__ == "__main__":

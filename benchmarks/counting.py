@@ -16,6 +16,7 @@ from collections.abc import Callable
 from sklearn.feature_extraction.text import CountVectorizer
 
 from varitext import corpora
+from varitext.runtime.provenance import provenance
 from varitext.text import VocabularyRules, count_texts
 
 ALL_WORDS = VocabularyRules(10**9, minimum_documents=1, maximum_document_share=1.0, stop_words="none")
@@ -61,7 +62,8 @@ def main() -> None:
     seconds = measure(texts, arguments.repeats)
     times_faster = ratios(seconds)
     if arguments.json:
-        print(json.dumps({"documents": len(texts), "seconds": seconds, "times_faster": times_faster}))
+        found = {"documents": len(texts), "seconds": seconds, "times_faster": times_faster}
+        print(json.dumps(found | provenance()))
         return
     print(f"{len(texts):,} documents, median of {arguments.repeats}")
     for name, value in seconds.items():

@@ -39,6 +39,7 @@ from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents.log_linear import gradient_ascent, newton_step
+from varitext.runtime.provenance import provenance
 
 WORDS, LATENT, LENGTH = 10_000, 20, 93  # 93 words are about 75 different ones under this model
 TEST = 2000
@@ -196,7 +197,7 @@ def main() -> None:
     results["bound_above_best"] = held_out["per_document_perplexity"] / best - 1
     print(json.dumps(results | {"fit": {**results["fit"], "history": "..."}}, indent=2))
     if options.json:
-        write_json(options.json, results)
+        write_json(options.json, results | provenance())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.files import write_json
 from varitext.models.answers.vocabulary import learn_words
+from varitext.runtime.provenance import provenance
 
 THREADS = 2
 CANDIDATES = 1000
@@ -173,4 +174,4 @@ if __name__ == "__main__":
     for name, value in found.items():
         print(f"{name:28} {value:.4g}")
     if arguments.json:
-        write_json(arguments.json, found)
+        write_json(arguments.json, found | provenance())

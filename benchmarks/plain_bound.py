@@ -30,6 +30,7 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.runtime.provenance import provenance
 from varitext.runtime.threads import running_on
 
 CORPUS, LATENT_DIM, SEED, HELD_OUT = "20newsgroups-nvdm", 50, 0, 0.09
@@ -124,7 +125,7 @@ def main() -> None:
         for name in options.only:
             result = found.setdefault(name, {})
             if "dev_perplexity" not in result:
-                result |= trial(TRIALS[name])
+                result |= trial(TRIALS[name]) | provenance()
             if name in options.test and "test_perplexity" not in result:
                 result |= on_test(TRIALS[name])
             print(name, {key: value for key, value in result.items() if key != "changes"}, flush=True)

@@ -38,6 +38,7 @@ from varitext.documents.fitting import build_network, choose_recipe, choose_trai
 from varitext.documents.settings import DocumentSettings
 from varitext.files import write_json
 from varitext.runtime.processes import present_world
+from varitext.runtime.provenance import provenance
 from varitext.training.trainer import Trainer
 
 LATENT = 50
@@ -168,7 +169,7 @@ def main() -> None:
     result["estimates"] = [estimate(measured, assumed, workers) for workers in WORKERS]
     print(result)
     if arguments.json:
-        write_json(arguments.json, result)
+        write_json(arguments.json, result | provenance())
 
 
 if __name__ == "__main__":

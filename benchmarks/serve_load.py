@@ -24,6 +24,7 @@ import httpx
 import numpy as np
 
 from varitext.files import write_json
+from varitext.runtime.provenance import provenance
 
 PAGE = "the shuttle is in orbit around the moon and the team won the game in the last minute " * 29  # 493 words
 QUESTION = "who discovered penicillin ?"
@@ -189,7 +190,7 @@ def main() -> None:
     record = measure(typed.folders, typed.clients, typed.seconds)
     print(json.dumps(record, indent=2))
     if typed.json:
-        write_json(typed.json, record)
+        write_json(typed.json, record | provenance())
 
 
 if __name__ == "__main__":

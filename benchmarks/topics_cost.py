@@ -14,6 +14,7 @@ from pathlib import Path
 
 from varitext.corpora import load
 from varitext.documents.model import DocumentModel
+from varitext.runtime.provenance import provenance
 
 REPEATS = 3
 
@@ -50,7 +51,7 @@ if __name__ == "__main__":
     parser.add_argument("--json", type=Path)
     typed = parser.parse_args()
     result = measure(typed.corpus, typed.epochs)
-    text = json.dumps(result, indent=1) + "\n"
+    text = json.dumps(result | provenance(), indent=1) + "\n"
     print(text, end="")
     if typed.json:
         typed.json.write_text(text, encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from varitext.files import read_json, write_json
+from varitext.runtime.provenance import provenance
 
 FAULTS_SHOWN = 20
 SECONDS_BETWEEN_WRITES = 2.0
@@ -22,6 +23,7 @@ class Tally:
         self.kind, self.path, self.written = kind, path, time.monotonic()
         self.parts: dict[str, Any] = self._file().get(kind, {})
         self.tried: set[str] = set()
+        self.measured_by = provenance()
 
     def run(self, part: str, times: int, case: Callable[[int], str]) -> None:
         """Try cases 0 to `times` that were not tried yet. A case gives its outcome, or raises `Fault`."""
@@ -35,6 +37,7 @@ class Tally:
                 record["faults"] = [*record["faults"], f"case {number}: {fault}"][:FAULTS_SHOWN]
                 print(f"{part}, case {number}: {fault}", flush=True)
             record["cases"] = number + 1
+            record |= self.measured_by
             record["outcomes"][outcome] = record["outcomes"].get(outcome, 0) + 1
             if time.monotonic() - self.written > SECONDS_BETWEEN_WRITES:
                 self.write()

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from command_line import varitext
@@ -67,6 +68,32 @@ def test_a_fresh_seed_vouches_for_the_others_of_its_row(tmp_path, monkeypatch):
         (tmp_path / f"{model}{seed}.json").write_text(json.dumps(record))
     assert summary(ages(tmp_path)) == {"table1a": Ages(of_today=1, vouched_for=1, older=2)}
     _reason.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("record", "old"),
+    [
+        ({"a": {"commit": "new"}, "b": {"commit": "new"}}, False),
+        ({"a": {"commit": "new"}, "b": {"commit": "old"}}, True),
+        ({"a": {"commit": "new"}, "b": {"seconds": 1}}, True),
+        ({"a": {"inner": {"commit": "new", "outcomes": {"fine": 3}}}}, False),
+        ({}, True),
+    ],
+)
+def test_a_file_of_many_parts_is_as_old_as_the_oldest(record, old, tmp_path, monkeypatch):
+    _reason.cache_clear()
+    monkeypatch.setattr("varitext.experiments.stale.changed_since", lambda commit, paths: ["a"] * (commit == "old"))
+    (tmp_path / "parts.json").write_text(json.dumps(record))
+    assert [bool(one.reason) for one in ages(tmp_path)] == [old]
+    _reason.cache_clear()
+
+
+def test_every_script_that_writes_a_result_says_where_it_comes_from():
+    folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    scripts = {path.stem: path.read_text() for path in (*folder.glob("*.py"), folder / "fault_kinds" / "tally.py")}
+    writers = {name for name, text in scripts.items() if "json" in text and "__main__" in text} - {"faults"} | {"tally"}
+    assert len(writers) > 10  # `faults` has its cases written by `tally`
+    assert [name for name in sorted(writers) if "provenance()" not in scripts[name]] == []
 
 
 def test_words_that_are_only_read_make_no_result_old(repository):

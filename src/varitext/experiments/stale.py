@@ -63,7 +63,18 @@ def _age(path: Path, results: Path) -> Age:
     settings = known.get("settings") or {}
     row = " ".join(str(value) for name, value in settings.items() if name != "seed") or path.stem
     group = known.get("experiment") or Path(path.relative_to(results).parts[0]).stem
-    return Age(path, group, row, _reason(known.get("commit"), rests_on(known)))
+    reasons = (_reason(commit, rests_on(known)) for commit in _commits(known))
+    return Age(path, group, row, next(filter(None, reasons), ""))
+
+
+def _commits(record: dict[str, Any]) -> Iterator[str | None]:
+    """Of a result; or of every part of a file whose parts were measured one by one."""
+    parts = [part for part in record.values() if isinstance(part, dict)]
+    if "commit" in record or not parts:
+        yield record.get("commit")
+    else:
+        for part in parts:
+            yield from _commits(part)
 
 
 def rests_on(record: dict[str, Any]) -> tuple[str, ...]:
