@@ -2,6 +2,7 @@
 
 import json
 import re
+from unittest.mock import ANY
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,6 +14,7 @@ from varitext.experiments import (
     EXPERIMENTS,
     answer_fits,
     experiment_named,
+    overfitting,
     pretrained_rankers,
     recipes,
     starts,
@@ -125,6 +127,20 @@ def test_experiments_run_from_fit_to_table(name, small, tmp_path):
         drawn = ElementTree.parse(tmp_path / f"{name}-quick" / f"{name}.svg").getroot()
         assert len(list(drawn.iter())) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
     assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
+
+
+def test_overfitting_is_measured_to_the_last_epoch(small, monkeypatch):
+    """Not the quick way, which leaves out what makes it long: patience is a setting of the recipe."""
+    monkeypatch.setattr(overfitting, "EPOCHS", 8)
+    found = overfitting.measure("lstm_attention", 0, Plan(threads=1))
+    assert [len(values) for values in found.values()] == [9] * 3  # before training, and after each epoch
+
+
+def test_tables_of_the_paper_start_as_they_did(small):
+    assert answer_fits.fit_ranker("wikiqa", "lstm", 0, Plan(quick=True, threads=1)).architecture_ == {
+        "vocabulary_size": ANY, "embedding_dim": 50, "hidden_dim": 50, "layers": 3, "dropout": 0.4,
+        "fixed_words": 0, "initialization": "pytorch",
+    }  # fmt: skip
 
 
 def test_experiments_share_fitted_models(small, tmp_path):

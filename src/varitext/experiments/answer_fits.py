@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
+from varitext.answers.settings import AnswerSettings
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
@@ -13,6 +14,7 @@ from varitext.paper import ANSWER_SYSTEMS
 
 SEEDS = 10
 OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are what it compares with
+TABLES_START = "pytorch"  # of these, in all tables but one: what was measured before another start became the default
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 
@@ -39,11 +41,16 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 
 
 def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
-    """A ranker with the default settings, chosen on dev questions; `plan.quick` has it train for one epoch."""
+    """A ranker with the default settings but for those given, which may be of the recipe, too; chosen on dev questions.
+
+    `plan.quick` has it train for one epoch.
+    """
+    chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
+    if model in OWN_MODELS:
+        chosen = {"initialization": TABLES_START} | chosen
     if plan.quick:
-        settings["epochs"] = 1
-    longest = DATA[corpus].longest_answer
-    ranker = AnswerRanker(model, seed=seed, threads=plan.threads, longest_answer=longest, **settings)
+        chosen["epochs"] = 1
+    ranker = AnswerRanker(**vars(AnswerSettings.from_flat({"model": model} | chosen)))
     return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
 
 

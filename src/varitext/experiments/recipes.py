@@ -19,7 +19,7 @@ from varitext.answers.training_run import TrainingRun
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
-from varitext.experiments.answer_fits import load_part
+from varitext.experiments.answer_fits import TABLES_START, load_part
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 from varitext.text import Vocabulary
@@ -56,7 +56,8 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
-    return cross_validated({"model": "lstm_attention", "seed": seed} | CHANGES[change], plan)
+    settings = {"model": "lstm_attention", "seed": seed, "initialization": TABLES_START}
+    return cross_validated(settings | CHANGES[change], plan)
 
 
 def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:

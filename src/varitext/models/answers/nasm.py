@@ -19,7 +19,7 @@ from varitext.latent import DiagonalGaussian
 from varitext.layers.attention import LatentAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import RecurrentNetwork
+from varitext.models.answers.recurrent import DEFAULT_START, RecurrentNetwork
 
 
 class NASM(RecurrentNetwork):
@@ -38,7 +38,7 @@ class NASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 150,
         fixed_words: int = 0,
-        initialization: str = "pytorch",
+        initialization: str = DEFAULT_START,
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.attention = LatentAttention(latent_dim, hidden_dim, self.start.identity)
