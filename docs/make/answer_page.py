@@ -54,9 +54,9 @@ word, and what three layers leave of a sentence is tiny. *Forget bias* adds one 
 identity* also starts both LSTMs from the same weights, and adds the identity to M and half of it to each of W_a and
 W_n: a bias towards answers that read like their question. A difference below .01 is within the variation over seeds.
 
-With counts either start is better than PyTorch's for NASM, in each of three seeds, and on dev for every model; alone and
-with position they hardly differ. *Forget bias*, the simpler of the two, is what `fit` starts with. The other tables of
-this page were measured with PyTorch's start before that, but for the rows of Table 4 that say so.""",
+With counts either start is better than PyTorch's for NASM, in each of three seeds, and on dev for every model; with
+position they hardly differ. *Forget bias*, the simpler of the two, is what `fit` starts with. The other tables of this
+page were measured with PyTorch's start before that, but for the rows of Table 4 that say so.""",
     ),
     (
         "feature-groups",

@@ -1,4 +1,4 @@
-"""The tables of docs/compare.md and docs/minilm.md, from results/default-ranker and results/minilm_untrained.json."""
+"""The tables of docs/compare.md and docs/minilm.md, from results/default-ranker, minilm and minilm_untrained.json."""
 
 import json
 import statistics
@@ -100,11 +100,16 @@ def _abstaining(rankers: dict[str, list[dict]]) -> str:
     return markdown_table(head, rows)
 
 
-def untrained_block(root: Path) -> dict[str, str]:
+def minilm_blocks(root: Path) -> dict[str, str]:
+    fitted = experiment_named("minilm")
+    return {"untrained": _untrained(root), "fitted": fitted.table(read_records(fitted, root / "results"))}
+
+
+def _untrained(root: Path) -> str:
     found = json.loads((root / "results" / "minilm_untrained.json").read_text())["dev_map"]
     rows = [
         ["alike as a whole", f"{found['whole']:.4f}"],
         ["words of the question alone", f"{found['words']:.4f}"],
         ["both, which is what `minilm` does", f"{found['both']:.4f}"],
     ]
-    return {"untrained": markdown_table(["WikiQA, without any fit", "dev MAP"], rows)}
+    return markdown_table(["WikiQA, without any fit", "dev MAP"], rows)

@@ -14,7 +14,7 @@ from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import experiment_sections
 from faults_page import fault_tables
-from ranker_page import ranker_blocks, untrained_block
+from ranker_page import minilm_blocks, ranker_blocks
 from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
@@ -209,7 +209,7 @@ def main() -> None:
         "compare.md": ranker_blocks(ROOT),
         "faults.md": fault_tables(ROOT),
         "honesty.md": {"nvdm": nvdm_table()},
-        "minilm.md": untrained_block(ROOT),
+        "minilm.md": minilm_blocks(ROOT),
         "polya.md": {"likelihoods": table_of("likelihoods")},
         "reproducibility.md": rounding_blocks(ROOT),
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},
