@@ -15,8 +15,6 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: 
 
 from varitext.serve.application import PROBLEMS, create_application  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 SCHEMA = create_application({}).openapi()
 REJECTED = {"checks": {"negative_data_rejection": {"expected-statuses": ["4xx"]}}}  # also 413, for what is too long
 LOADED = schemathesis.openapi.from_dict(SCHEMA, config=SchemathesisConfig.from_dict(REJECTED))
