@@ -227,7 +227,7 @@ def test_index_names_every_page():
 def test_the_site_builds_and_fetches_nothing(tmp_path):
     """--strict refuses pages that are not in the menu, broken links and wrong references (--quiet would disable it)."""
     mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
-    faster = {"SITE_SEARCH": "false", "SITE_SOURCES": "false"}  # an index of words, and listings in colour
+    faster = {"SITE_SEARCH": "false", "SITE_CODE": "false"}  # without an index of words, and code in colour
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"} | faster
     done = subprocess.run(mkdocs, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
