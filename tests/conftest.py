@@ -15,7 +15,30 @@ if os.environ.get("VARITEXT_JITTER"):
 
     Jitter().__enter__()  # for as long as the process lives
 
-BESIDE_THE_REPOSITORY = Path(__file__).resolve().parents[2] / "shared" / "data"
+TESTS = Path(__file__).resolve().parent
+BESIDE_THE_REPOSITORY = TESTS.parents[1] / "shared" / "data"
+LONGEST = (  # those that wait for processes of their own before those that compute
+    "on_ray/test_on_ray.py",
+    "test_docs.py",
+    "runtime/test_processes.py",
+    "cli/test_cli.py",
+    "test_examples.py",
+    "corpora/test_shards.py",
+    "serve/test_serve_load.py",
+    "serve/test_serve_schema.py",
+    "documents/test_document_model.py",
+    "benchmarking/test_benchmarking.py",
+    "serve/test_serve_page.py",
+    "experiments/test_experiments.py",
+    "answers/test_answer_ranker.py",
+    "latent/test_estimators.py",
+    "models/answers/test_nasm.py",
+    "models/documents/test_nvdm.py",
+    "corpora/test_corpora.py",
+    "models/test_contract.py",
+    "documents/test_topics.py",
+    "documents/test_updating.py",
+)
 
 
 @pytest.fixture(scope="session")
@@ -28,5 +51,6 @@ def data_dir() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups first: each is the work of one process, and the other should have something left to do beside it."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    """A file is the work of one process: the longest come first, so that at the end both have something left to do."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.relative_to(TESTS).as_posix(), len(place)))

@@ -15,10 +15,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.skipif(not os.environ.get("VARITEXT_TEST_EXTRAS"), reason="set VARITEXT_TEST_EXTRAS=1"),
-    pytest.mark.xdist_group("extras"),
-]
+pytestmark = pytest.mark.skipif(not os.environ.get("VARITEXT_TEST_EXTRAS"), reason="set VARITEXT_TEST_EXTRAS=1")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SUBJECTS = ("orbit moon shuttle launch rocket", "goal match team league striker", "bread flour oven yeast dough")

@@ -8,6 +8,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,19 +38,25 @@ LONGEST_FUNCTION = 60  # lines
 MOST_ARGUMENTS = 12  # of a constructor
 ESTIMATORS = ("documents/model.py::DocumentModel", "answers/ranker.py::AnswerRanker")  # in scikit-learn's manner
 
-FILES = {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+
+@cache
+def files() -> dict[Path, ast.Module]:
+    """Parsed when a test asks: the other test process does without."""
+    return {path.relative_to(SOURCE): ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
 
 
 def room_of(module: str) -> str:
     return module.split(".")[1]
 
 
-GRAPH = {module: sorted(imports_of(module) - {PACKAGE}) for module in module_files() if module != PACKAGE}
+@cache
+def graph() -> dict[str, list[str]]:
+    return {module: sorted(imports_of(module) - {PACKAGE}) for module in module_files() if module != PACKAGE}
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """All functions and methods, each with its place and name."""
-    for path, tree in FILES.items():
+    for path, tree in files().items():
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield f"{path}::{node.name}", node
@@ -57,7 +64,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
 
 def constructors() -> Iterator[tuple[str, int]]:
     """The classes with a constructor, and how many arguments it takes besides `self`."""
-    for path, tree in FILES.items():
+    for path, tree in files().items():
         for kind in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
             for node in kind.body:
                 if isinstance(node, ast.FunctionDef) and node.name == "__init__":
@@ -69,14 +76,14 @@ def constructors() -> Iterator[tuple[str, int]]:
 
 
 def test_the_root_has_the_rooms_and_nothing_else():
-    found = {path.parts[0].removesuffix(".py") for path in FILES}
+    found = {path.parts[0].removesuffix(".py") for path in files()}
     assert sorted(found - {"__init__"}) == sorted(ROOMS)
 
 
 def test_imports_go_up_the_order_of_rooms():
     down = [
         f"{module} imports {other}"
-        for module, others in GRAPH.items()
+        for module, others in graph().items()
         for other in others
         if ROOMS.index(room_of(other)) > ROOMS.index(room_of(module))
     ]
@@ -85,25 +92,25 @@ def test_imports_go_up_the_order_of_rooms():
 
 def test_imports_are_absolute():
     """`import_graph` reads no others."""
-    nodes = ((path, node) for path, tree in FILES.items() for node in ast.walk(tree))
+    nodes = ((path, node) for path, tree in files().items() for node in ast.walk(tree))
     assert not [f"{path}:{node.lineno}" for path, node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 
 def test_no_module_imports_itself_through_others():
-    reached = {module: needed_by([module]) for module in GRAPH}
-    knots = {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in GRAPH if a in reached[a]}
+    reached = {module: needed_by([module]) for module in graph()}
+    knots = {tuple(sorted(b for b in reached[a] if a in reached[b])) for a in graph() if a in reached[a]}
     assert not knots, "\n".join(["modules that import each other:", *map(", ".join, sorted(knots))])
 
 
 def test_the_package_imports_none_of_its_modules_when_it_is_imported():
     """`import varitext` must not wait for torch. Its modules take the version from it, and nothing else."""
-    eager = [node for node in FILES[Path("__init__.py")].body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    eager = [node for node in files()[Path("__init__.py")].body if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert not [ast.unparse(node) for node in eager if PACKAGE in ast.unparse(node)]
     for module, path in module_files().items():
         taken = PACKAGE in imports_of(module)
         used = {
             node.attr
-            for node in ast.walk(FILES[path])
+            for node in ast.walk(files()[path])
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == PACKAGE
         }
         assert not taken or used == {"__version__"}, f"{path} takes {used} from the package"

@@ -245,12 +245,13 @@ def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
     np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected.right, rtol=1e-6)
     np.testing.assert_allclose([by_place[place].probability_best for place in range(5)], expected.best, rtol=1e-6)
     assert [one.place for one in ranking.candidates] == np.argsort(-scores).tolist() and ranking.joint
-    assert [one.probability for one in ranking.candidates] == sorted(expected.right.tolist(), reverse=True)
+    falling = [one.probability for one in ranking.candidates]
+    np.testing.assert_allclose(falling, sorted(expected.right.tolist(), reverse=True), rtol=1e-6)
     assert [one.rank for one in ranking.candidates] == [1, 2, 3, 4, 5] and ranking.n_samples == 20
     assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
     assert ranking.probability_none == pytest.approx(expected.none[0])
     for one in ranking.candidates:
-        assert 0 < one.rank_interval_probability <= 1 and one.probability_best <= one.probability
+        assert 0 < one.rank_interval_probability <= 1 and one.probability_best <= one.probability * (1 + 1e-9)
         assert 1 <= one.rank_interval[0] <= one.rank_interval[1] <= 5
         assert len(one.words) == len(one.attention_mean) == len(one.attention_std)
         assert sum(one.attention_mean) == pytest.approx(1, abs=1e-5) and one.text == " ".join(one.words)

@@ -219,8 +219,14 @@ def test_the_command_refuses_what_it_does_not_know(tmp_path):
         corpus_parts(str(write_parts(tmp_path / "corpus") / "train.npz"), None, quick=False)
 
 
-def test_the_command_measures_in_processes_of_their_own(tmp_path):
-    corpus = write_parts(tmp_path / "corpus")
+def test_the_command_measures_in_processes_of_their_own(tmp_path, monkeypatch):
+    """Ours in this one, for one import of torch less."""
+    corpus, in_child = write_parts(tmp_path / "corpus"), running.in_child
+
+    def ours_here(module: str, task: dict, threads: int, *others: object) -> dict | None:
+        return measure(Task(**task)) if task["system"] == "varitext" else in_child(module, task, threads, *others)
+
+    monkeypatch.setattr(running, "in_child", ours_here)
     typed = ("benchmark", corpus, "--peers", "scikit-learn", "--threads", 1, "--latent-dim", 3, "--quick", "--json")
     outcome = varitext(*typed, "--out", tmp_path / "results")
     assert outcome.code == 0, outcome.err

@@ -12,11 +12,9 @@ from varitext.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 pytest.importorskip("fastapi", reason="the service is an extra")
-pytestmark = pytest.mark.xdist_group("faults")
-
-from fault_kinds import corpora, disk, folders, inputs, kills, races  # noqa: E402
-from fault_kinds.damage import WAYS, damage  # noqa: E402
-from fault_kinds.tally import Fault, Tally  # noqa: E402
+from fault_kinds import corpora, disk, folders, inputs, kills, races
+from fault_kinds.damage import WAYS, damage
+from fault_kinds.tally import Fault, Tally
 
 
 @pytest.fixture(scope="module")

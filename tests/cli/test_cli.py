@@ -557,7 +557,8 @@ def test_a_terminal_shows_a_live_bar_and_standard_output_stays_empty(divided, tm
 
     terminal, side = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    run = process("fit", divided, "--out", tmp_path / "model", "--epochs", 20, *SMALL, stderr=side, env=environment)
+    typed = ("fit", divided, "--out", tmp_path / "model", "--model", "nvdm", "--epochs", 20, *SMALL)
+    run = process(*typed, stderr=side, env=environment)
     os.close(side)
     shown = b""
     with contextlib.suppress(OSError):  # how Linux says that the other side is closed

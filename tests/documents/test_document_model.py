@@ -48,9 +48,9 @@ def test_scikit_learn_checks(estimator, check):
 
 def test_works_in_a_pipeline_and_a_grid_search():
     labels = np.asarray(COUNTS[:, :15].sum(1) > COUNTS.sum(1) / 2).ravel()
-    pipeline = make_pipeline(DocumentModel(**SMALL), LogisticRegression())
+    pipeline = make_pipeline(DocumentModel("nvdm", **SMALL), LogisticRegression())
     assert cross_val_score(pipeline, COUNTS, labels, cv=3).mean() > 0.9
-    search = GridSearchCV(DocumentModel(**SMALL), {"latent_dim": [1, 4]}, cv=2).fit(COUNTS)
+    search = GridSearchCV(DocumentModel("nvdm", **SMALL), {"latent_dim": [1, 4]}, cv=2).fit(COUNTS)
     assert search.best_params_ == {"latent_dim": 4}  # four topics made these documents
 
 
@@ -59,10 +59,11 @@ def test_texts_tokens_and_counts_give_the_same_model():
     tokens = [[words[w] for w in row.indices for _ in range(int(row[0, w]))] for row in COUNTS]
     texts = [" ".join(document) for document in tokens]
     rules = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
-    by_text = DocumentModel(**SMALL, vocabulary_rules=rules).fit(texts)
-    by_token = DocumentModel(**SMALL, vocabulary_rules=rules).fit(tokens)
+    few = SMALL | {"epochs": 2}
+    by_text = DocumentModel(**few, vocabulary_rules=rules).fit(texts)
+    by_token = DocumentModel(**few, vocabulary_rules=rules).fit(tokens)
     counter = CountVectorizer(vocabulary=by_text.vocabulary_.words).fit(texts)
-    by_count = DocumentModel(**SMALL).fit(counter.transform(texts).astype(np.float32))
+    by_count = DocumentModel(**few).fit(counter.transform(texts).astype(np.float32))
     assert by_text.vocabulary_ == by_token.vocabulary_
     expected = by_text.transform(texts[:5])
     assert np.array_equal(expected, by_token.transform(tokens[:5]))
@@ -101,7 +102,7 @@ def test_unigram_perplexity_equals_a_hand_worked_case():
 
 
 def test_it_finds_the_topics_that_made_the_documents():
-    model = DocumentModel(**SMALL | {"epochs": 40}).fit(topic_documents(600))
+    model = DocumentModel("nvdm", **SMALL | {"epochs": 40}).fit(topic_documents(600))  # drawn from multinomials
     held_out = topic_documents(300, seed=1)
     stretches = [set(range(15 * k, 15 * k + 15)) for k in range(4)]
     own = np.array([np.asarray(held_out[:, sorted(stretch)].sum(1)).ravel() for stretch in stretches])

@@ -254,7 +254,7 @@ def test_seed_words_make_topics(model):
 
 
 def test_the_number_is_chosen_by_held_out_documents():
-    model = DocumentModel(latent_dim=4, epochs=30, threads=1).fit(TEXTS)
+    model = DocumentModel("nvdm", latent_dim=4, epochs=30, threads=1).fit(TEXTS)
     assert 3 <= len(model.topics()) <= 8 and "held-out log-likelihood" in model.regions_.choice.how
 
 

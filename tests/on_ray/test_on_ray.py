@@ -32,10 +32,7 @@ from varitext.on_ray.cluster import connected  # noqa: E402
 from varitext.on_ray.pieces import cut  # noqa: E402
 from varitext.runtime.processes import present_world  # noqa: E402
 
-pytestmark = [
-    pytest.mark.xdist_group("ray"),
-    pytest.mark.filterwarnings("ignore"),  # Ray's own, about its future
-]
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, about its future
 DOCUMENTS = 200
 OPTIONS = (
     "--model",
@@ -73,6 +70,7 @@ def cluster():
     with contextlib.ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")  # not two seconds until it sees that a worker is dead
+        patch.setenv("RAY_worker_niceness", "0")  # not 15: other tests would leave its workers no time on these cores
         try:
             ray = stack.enter_context(connected())
         except InputError as error:

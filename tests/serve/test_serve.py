@@ -33,8 +33,6 @@ from varitext.serve.batch_queue import SERVED_BLOCK, AloneJob, BatchQueue, run_b
 from varitext.serve.document_jobs import Explain, Transform  # noqa: E402
 from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 TOKEN = "a-token-of-the-tests"
 ADDRESS = "http://127.0.0.1"
 

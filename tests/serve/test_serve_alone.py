@@ -9,8 +9,6 @@ from served import texts
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx")
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 # what the other extras bring, and the development environment, but for pyarrow, which scikit-learn looks for among
 # the modules; `find_spec` does not find what is None here
 OF_OTHER_EXTRAS = (

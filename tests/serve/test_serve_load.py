@@ -22,8 +22,6 @@ httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "serve_load.py"
 ENDED_WITHIN = 10  # seconds: five are promised, and a machine that runs other tests too has its own
 

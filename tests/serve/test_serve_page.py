@@ -16,8 +16,6 @@ from varitext.documents.model import DocumentModel
 playwright_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("fastapi")
 
-pytestmark = pytest.mark.xdist_group("serve")
-
 CHROMIUM = os.environ.get("VARITEXT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 MARKUP = "<img/src=x/onerror=document.title='gone'>"
 FOLDER = "news<b>bold"  # a folder can have any name but one with a slash

@@ -10,6 +10,7 @@ to 1 does not claim more than float32 can say. Certain and right costs nothing; 
 float32, 36 as float64, and is counted.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -120,12 +121,13 @@ def no_answer_calibration(probability: np.ndarray, has_none: np.ndarray) -> NoAn
     """Of questions, [Q]."""
     generator = np.random.default_rng(0)
     drawn = generator.random((CHANCE_DRAWS, len(probability))) < probability
-    by_chance = [expected_calibration_error(probability, one, NONE_BINS) for one in drawn.astype(np.int8)]
+    values, right = _checked(probability, has_none.astype(np.int8))
+    by_chance = [curve.expected_error for curve in _curves(values, drawn, NONE_BINS, "equal-mass")]
     return NoAnswerCalibration(
         float(has_none.mean()),
         float(probability.mean()),
-        log_loss(probability, has_none.astype(np.int8)),
-        expected_calibration_error(probability, has_none.astype(np.int8), NONE_BINS),
+        log_loss(probability, right),
+        expected_calibration_error(probability, right, NONE_BINS),
         float(np.mean(by_chance)),
     )
 
@@ -157,13 +159,7 @@ def reliability_curve(
     Equal probabilities always share a bin, so that the order of rows does not matter; bins can then differ in mass.
     """
     values, right = _checked(probabilities, labels)
-    merged = merge_ties(values)
-    upper = _upper_edges(merged, bins, binning)
-    bin_of = np.searchsorted(upper, merged)  # the first bin whose upper edge is not below
-    count = np.bincount(bin_of, minlength=len(upper))
-    used, lower = count > 0, np.concatenate([[0.0], upper[:-1]])
-    sums = [np.bincount(bin_of, column, len(upper))[used] for column in (values, right)]
-    return ReliabilityCurve(lower[used], upper[used], sums[0] / count[used], sums[1] / count[used], count[used])
+    return next(_curves(values, right[None], bins, binning))
 
 
 def risk_coverage(confidence: ArrayLike, right: ArrayLike) -> RiskCoverage:
@@ -205,6 +201,18 @@ def _within_0_and_1(values: ArrayLike, name: str) -> np.ndarray:
     if len(outside):
         raise InputError(f"{name} lie between 0 and 1; row {outside[0]} has {values[outside[0]]:g}")
     return values
+
+
+def _curves(values: np.ndarray, right: np.ndarray, bins: int, binning: str) -> Iterator[ReliabilityCurve]:
+    """One for every row of labels, [S, P], of the same probabilities, [P]; these are sorted into bins once."""
+    merged = merge_ties(values)
+    upper = _upper_edges(merged, bins, binning)
+    bin_of = np.searchsorted(upper, merged)  # the first bin whose upper edge is not below
+    count = np.bincount(bin_of, minlength=len(upper))
+    used, lower = count > 0, np.concatenate([[0.0], upper[:-1]])
+    said, *happened = (np.bincount(bin_of, column, len(upper))[used] / count[used] for column in (values, *right))
+    for share in happened:
+        yield ReliabilityCurve(lower[used], upper[used], said, share, count[used])
 
 
 def _upper_edges(values: np.ndarray, bins: int, binning: str) -> np.ndarray:
