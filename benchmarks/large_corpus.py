@@ -16,7 +16,6 @@ is done stays in the folder --work, training to its last checkpoint: the same co
 import argparse
 import json
 import math
-import resource
 import subprocess
 import sys
 import time
@@ -39,6 +38,7 @@ from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents.log_linear import gradient_ascent, newton_step
+from varitext.runtime.memory import peak_so_far
 from varitext.runtime.provenance import provenance
 
 WORDS, LATENT, LENGTH = 10_000, 20, 93  # 93 words are about 75 different ones under this model
@@ -168,7 +168,7 @@ def run_step(threads: int, step: str, arguments: list[str]) -> None:
     torch.set_num_threads(threads)
     started = time.monotonic()
     found = STEPS[step](*(int(word) if word.isdigit() else Path(word) for word in arguments))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_so_far()
     print(json.dumps(found | {"wall_seconds": round(time.monotonic() - started, 1), "peak_megabytes": round(peak)}))
 
 

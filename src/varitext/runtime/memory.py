@@ -1,5 +1,6 @@
 """Peak memory of this process and of those it starts, above what it had at a moment (Linux)."""
 
+import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,14 @@ def watched() -> Iterator[Peak]:
         done.set()
         watcher.join()
         peak.above = (_status("self", "VmHWM") or before) - before + max(children)
+
+
+def peak_so_far() -> float:
+    """Megabytes of this process alone.
+
+    `ru_maxrss` would count from the process that started it, which may have been larger: it survives exec.
+    """
+    return _status("self", "VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _watch_children(seen: list[float], done: threading.Event) -> None:

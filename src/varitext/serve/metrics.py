@@ -1,9 +1,10 @@
 """What the service did, in Prometheus' text form."""
 
-import resource
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from varitext.runtime.memory import peak_so_far
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 BATCH_SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -29,7 +30,9 @@ class Metrics:
         )
         self.in_flight = Gauge("varitext_requests_in_flight", "Requests begun and not answered yet.", registry=own)
         self._queues = Gauge("varitext_queue_length", "Requests that wait for a model.", ["model"], registry=own)
-        Gauge("varitext_peak_memory_bytes", "Most memory so far.", registry=own).set_function(_peak_memory)
+        Gauge("varitext_peak_memory_bytes", "Most memory so far.", registry=own).set_function(
+            lambda: peak_so_far() * 2**20
+        )
 
     def request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
@@ -45,7 +48,3 @@ class Metrics:
     def text(self) -> str:
         lines = generate_latest(self._registry).decode().splitlines(keepends=True)
         return "".join(line for line in lines if "_created" not in line.split("{")[0])  # when each was first seen
-
-
-def _peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0  # Linux counts in KB
