@@ -17,6 +17,11 @@ WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the s
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 
 
+SETTINGS: dict[str, dict[str, Any]] = {  # of models whose defaults are not those of all
+    "nasm_question": {"latent_dim": 8, "questions": "all"}
+}
+
+
 class Data(NamedTuple):
     """How a corpus of questions is used."""
 
@@ -40,6 +45,7 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 
 def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
     """A ranker with the default settings, chosen on dev questions; `plan.quick` has it train for one epoch."""
+    settings = SETTINGS.get(model, {}) | settings
     if plan.quick:
         settings["epochs"] = 1
     longest = DATA[corpus].longest_answer
