@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
+from varitext.answers.settings import AnswerRecipe
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.experiments.runs import Plan, rounded
@@ -18,7 +19,8 @@ VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (T
 
 
 SETTINGS: dict[str, dict[str, Any]] = {  # of models whose defaults are not those of all
-    "nasm_question": {"latent_dim": 8, "questions": "all"}
+    # of a question all candidates, since they share its h
+    "nasm_question": {"latent_dim": 8, "questions": "all", "recipe": AnswerRecipe(most_wrong=None)}
 }
 
 

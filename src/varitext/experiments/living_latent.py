@@ -71,12 +71,14 @@ def _of_latent(part: Part, latents: Latents, scaling: Scaling, own: Labelled) ->
     posterior, others = (
         part.given(h).scaled(scaling).given_h().mean() for h in (latents.of_posterior, exchanged(latents.of_posterior))
     )
-    weights = own.given_h().softmax(0)  # [S, Q]
+    given_h = own.given_h()  # [S, Q]
+    weights = given_h.softmax(0)  # of samples of the prior, which make them samples of the exact posterior
     values = {
         "kl": latents.kl.sum(1).mean(),
         "active_units": (latents.kl.mean(0) > ACTIVE).sum(),
         "cost_of_other_prior": own.joint().mean() - other.joint().mean(),
         "cost_of_other_posterior": posterior - others,
+        "exact_kl": ((weights * given_h).sum(0) - own.joint()).mean(),
         "effective_samples": (1 / weights.square().sum(0)).mean() / len(weights),
         "log_odds_std": own.logits.std(0).mean(),
     }

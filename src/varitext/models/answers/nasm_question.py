@@ -48,7 +48,7 @@ class QuestionNASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 50,
         fixed_words: int = 0,
-        initialization: str = "pytorch",
+        initialization: str = "forget_bias",
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.has_latent = latent_dim > 0
