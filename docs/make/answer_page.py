@@ -65,16 +65,18 @@ brackets the difference from all of them. [Answer systems](answer-systems.md) sa
         "attention",
         "Attention (Figure 4)",
         """WikiQA test, all candidates; weights are means over samples. The figure shows the first short right answers
-of the test part, seed 0: the background is as dark as a word's weight, and the bar under a word of NASM is its spread
-over samples as a share of the weight.
+of the test part, seed 0: the darker a word, the more weight it has above equal weights, and the bar under a word of
+NASM is its spread over samples as a share of the weight. *One h a question* is [NASM with an h that
+lives](#one-h-a-question).
 
 ![Attention of LSTM + Att and NASM](../results/attention/attention.svg)""",
     ),
     (
         "hinton",
         "Uncertainty of p(h | q) (Figure 5)",
-        """WikiQA test questions by the word they start with. The figure: ten questions of each, 50 dimensions, seed 0;
-a square is as large as its log standard deviation is far from zero, white above and black below.
+        """WikiQA test questions by the word they start with. The figure: ten questions of each, all dimensions of h, seed 0;
+a square is as large as its log standard deviation is far from zero, white above and black below, both models on one
+scale.
 
 ![Hinton diagrams of log standard deviations](../results/hinton/hinton.svg)""",
     ),
