@@ -74,14 +74,16 @@ def test_the_table_by_hand():
         test["joint_log_likelihood"] = [-1.0 + better, -1.5 + better, -2.0 + better]
         if latent_dim:
             test |= {"kl": 0.05, "active_units": 2, "cost_of_other_prior": 0.01, "cost_of_other_posterior": 0.1}
-            test |= {"map_of_other_prior": 0.59, "exact_kl": 0.06}
+            test |= {"map_of_other_prior": 0.59, "exact_kl": 0.06, "log_odds_std": 0.4}
         result = {"test": test, "dev": {"joint_nll": 1.4}, "map": 0.6 + better, "mrr": 0.65, "dev_map": 0.7}
         result["average_precision"] = [0.5 + better, 0.7 + better]
         return {"settings": {"model": "nasm_question", "latent_dim": latent_dim, "seed": seed}, "result": result}
 
     records = [record(8, seed, 0.1) for seed in (0, 1)] + [record(0, seed, 0.0) for seed in (0, 1)]
     rows = [line for line in table(records).splitlines() if line.startswith("|")]
-    assert "1.4000 ± 0.0000" in rows[2] and "1.5000 ± 0.0000" in rows[3] and "1.4100" in rows[2]
+    assert "| KL, exact | 0.060 |" in rows and "| units above 0.01 nats | 2.0 |" in rows
+    ours, twin = (next(row for row in rows if row.startswith(f"| {name}")) for name in ("one h", "without h"))
+    assert "| 1.4000 ± 0.0000 |" in ours and "| 1.5000 ± 0.0000 |" in twin and "| 0.7000 ± 0.0000 |" in ours
     joint = next(row for row in rows if "nats | all" in row)
     assert "| 3 | +0.1000 | +0.1000 to +0.1000 | 0.250 |" in joint  # three questions, all the same way: 2 of 8 signs
     assert any("three or more | 1 | +0.1000" in row for row in rows) and not any("two" in row for row in rows)

@@ -81,7 +81,7 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
         batch_size=settings.batch_size,
         learning_rate=settings.learning_rate * model_class(settings.model).learning_rate_factor,
         kl_warm_up=recipe.kl_warm_up,
-        samples=recipe.samples or model_class(settings.model).training_samples,
+        samples=model_class(settings.model).training_samples if recipe.samples is None else recipe.samples,
         weight_decay=recipe.weight_decay,
         averaging=recipe.averaging,
         patience=recipe.patience,

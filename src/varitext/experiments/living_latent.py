@@ -94,10 +94,10 @@ def _map(labelled: Labelled) -> float:
 
 
 def table(records: list[Record]) -> str:
-    parts = [_measured(records)]
     ours, twin = (_results(records, latent_dim) for latent_dim in LATENT_DIMS)
+    parts = [f"What h carries on test questions:\n\n{_carried(ours)}", f"How well both do:\n\n{_done(ours, twin)}"]
     if ours and len(ours) == len(twin):
-        parts += ["With h against without, each question the mean over seeds, paired:", _compared(ours, twin)]
+        parts.append(f"With h against without, each question the mean over seeds, paired:\n\n{_compared(ours, twin)}")
     return "\n\n".join(parts)
 
 
@@ -106,31 +106,31 @@ def _results(records: list[Record], latent_dim: int) -> list[dict[str, Any]]:
     return [one["result"] for one in sorted(found, key=lambda one: one["settings"]["seed"])]
 
 
-def _measured(records: list[Record]) -> str:
-    head = ["", "KL, nats a question", "active units", "test NLL, nats a question", "with another question's prior"]
-    head += ["posterior's h: another question's costs, nats", "MAP", "with another question's prior", "MRR"]
-    head += ["dev MAP", "dev NLL", "P(none) log loss", "seeds"]
+def _carried(ours: list[dict[str, Any]]) -> str:
+    test = [one["test"] for one in ours]
+    rows = [
+        ["KL, nats a question", _mean(test, "kl", ".3f")],
+        ["KL, exact", _mean(test, "exact_kl", ".3f")],
+        [f"units above {ACTIVE} nats", _mean(test, "active_units", ".1f")],
+        ["std of log odds over samples of h", _mean(test, "log_odds_std", ".2f")],
+        ["h of another question's posterior costs, nats", _mean(test, "cost_of_other_posterior", ".3f")],
+        ["h of another question's prior costs, nats", _mean(test, "cost_of_other_prior", ".4f")],
+        ["MAP with 200 samples", _mean(test, "map", ".4f")],
+        ["MAP with h of another question's prior", _mean(test, "map_of_other_prior", ".4f")],
+    ]
+    return markdown_table(["", f"mean of {len(ours)} seeds"], rows)
+
+
+def _done(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
     rows = []
-    for latent_dim, name in LATENT_DIMS.items():
-        if found := _results(records, latent_dim):
-            rows.append([name, *_row(found), str(len(found))])
+    for name, found in zip(LATENT_DIMS.values(), (ours, twin), strict=True):
+        dev, test = ([one[part] for one in found] for part in ("dev", "test"))
+        cells = [_mean(dev, "joint_nll", ".4f"), _mean(test, "joint_nll", ".4f", spread=True)]
+        cells += [_mean(test, "none_log_loss", ".4f"), _mean(found, "dev_map", ".4f")]
+        cells += [_mean(found, "map", ".4f", spread=True), _mean(found, "mrr", ".4f", spread=True)]
+        rows.append([name, *cells, str(len(found))])
+    head = ["", "dev NLL", "test NLL, nats a question", "log loss of P(none)", "dev MAP", "MAP", "MRR", "seeds"]
     return markdown_table(head, rows)
-
-
-def _row(found: list[dict[str, Any]]) -> Iterator[str]:
-    test = [one["test"] for one in found]
-    exchanged_nll = [one | {"nll": one["joint_nll"] + one.get("cost_of_other_prior", np.nan)} for one in test]
-    yield _mean(test, "kl", ".3f")
-    yield _mean(test, "active_units", ".1f")
-    yield _mean(test, "joint_nll", ".4f", spread=True)
-    yield _mean(exchanged_nll, "nll", ".4f") if "kl" in test[0] else ""
-    yield _mean(test, "cost_of_other_posterior", ".3f")
-    yield _mean(found, "map", ".4f", spread=True)
-    yield _mean(test, "map_of_other_prior", ".4f")
-    yield _mean(found, "mrr", ".4f")
-    yield _mean(found, "dev_map", ".4f")
-    yield _mean([one["dev"] for one in found], "joint_nll", ".4f")
-    yield _mean(test, "none_log_loss", ".4f")
 
 
 def _mean(found: list[dict[str, Any]], name: str, form: str, spread: bool = False) -> str:

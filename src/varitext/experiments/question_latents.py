@@ -8,6 +8,7 @@ with one scale and one shift for the whole model, which maximise it on dev quest
 product there, and its own scale and shift.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ class Labelled(NamedTuple):
 
 
 def _log_mean(values: Tensor) -> Tensor:
-    return torch.logsumexp(values, 0) - np.log(len(values))
+    return torch.logsumexp(values, 0) - math.log(len(values))
 
 
 class Scaling(NamedTuple):
