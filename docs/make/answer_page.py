@@ -93,10 +93,10 @@ the 243 questions with a right answer. Settings were chosen on dev questions, by
 This h is no longer nothing, and still not worth having. One h a question, trained on the importance-weighted bound, has
 about a hundred times the KL of NASM's, all pairs of a question taken together, but no unit reaches 0.01 nats. Given
 another question's h, the network ranks as well as before. h raises neither the joint likelihood nor MAP by more than
-another sample of questions would change. Should MAP be higher after all, that would come of the noise in training, as
-by dropout, and not of what h knows. Nor do labels leave such an h much to say. Most questions have one right answer or
-none: right answers exclude each other, while an h that they share makes them go together, or sets one kind of candidate
-against another. That at most one is the answer is what the [joint
+another sample of questions would change. Should MAP be higher after all, then not by what h knows, since another
+question's serves as well; by its noise in training, perhaps, as with dropout. The labels leave such an h little to say.
+Most questions have one right answer or none: right answers exclude each other, while an h that they share makes them go
+together, or sets one kind of candidate against another. That at most one is the answer is what the [joint
 picture](compare.md#one-joint-picture-of-a-questions-candidates) has a latent for, summed out exactly. What does change
 is what Figures 4 and 5 show: attention with a factor in the place of a sum chooses words, and p(h | q) differs between
 questions.""",
