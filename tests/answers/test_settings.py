@@ -64,7 +64,7 @@ def test_a_folder_with_old_settings_loads(tmp_path):
     path.write_text(json.dumps(config))
     loaded = AnswerRanker.load(tmp_path / "model")
     assert loaded.settings.flat() == OLD_SETTINGS | {"ensemble": 1, "initialization": None}
-    assert loaded.recipe == AnswerRecipe(16, 1, 0.1, most_wrong=7, free_bits=0.5, patience=50, folds=4)
+    assert loaded.recipe == AnswerRecipe(16, 1, 0.1, most_wrong=7, free_bits=0.5, patience=50, samples=1, folds=4)
     assert np.array_equal(loaded.predict_proba(TEST), ranker.predict_proba(TEST))
 
 

@@ -116,6 +116,7 @@ def test_every_experiment_says_what_it_is():
         "attention",
         "hinton",
         "overfitting",
+        "living-latent",
     ],
 )
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):

@@ -23,8 +23,10 @@ def check_settings(settings: AnswerSettings) -> None:
     if not model_class(settings.model).feature_names and settings.features is not None:
         raise InputError(f"{settings.model} has no features to choose from: leave out features")
     named = settings.flat()
+    fewest = model_class(settings.model).fewest_latent_dims
+    if settings.latent_dim < fewest:
+        raise InputError(f"latent_dim must be at least {fewest}, not {settings.latent_dim}")
     for name in (
-        "latent_dim",
         "embedding_dim",
         "hidden_dim",
         "layers",
@@ -79,7 +81,7 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
         batch_size=settings.batch_size,
         learning_rate=settings.learning_rate * model_class(settings.model).learning_rate_factor,
         kl_warm_up=recipe.kl_warm_up,
-        samples=recipe.samples,
+        samples=model_class(settings.model).training_samples if recipe.samples is None else recipe.samples,
         weight_decay=recipe.weight_decay,
         averaging=recipe.averaging,
         patience=recipe.patience,

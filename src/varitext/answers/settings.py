@@ -32,7 +32,7 @@ class AnswerRecipe:
     )
     patience: int = 5
     smoothing: int = 3
-    samples: int = 1
+    samples: int | None = None  # as the model has it
     folds: int = 3
     dev_share: float = 0.1
     initialization: str | None = None  # of lstm, lstm_attention and nasm: a name of `recurrent.py::STARTS`

@@ -33,7 +33,8 @@ ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
 class AnswerObjective:
     """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood.
 
-    A pair weighs as many candidates as it stands for.
+    A pair weighs as many candidates as it stands for. A network that is `importance_weighted` is trained on that bound
+    instead, which pays for the KL as it is.
     """
 
     free_bits: float = 0.0
@@ -85,8 +86,12 @@ class AnswerTask:
         encoding = network.encode(batch)
         draws = draw_encoded(network, encoding, self.settings.samples)
         bound = draws.elbo()
-        paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
-        loss = (batch.weights * (kl_weight * paid - bound.log_likelihood)).mean() / batch.weights.mean()
+        if network.importance_weighted:
+            cost = -draws.importance_weighted()
+        else:
+            paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
+            cost = kl_weight * paid - bound.log_likelihood
+        loss = mean_over_pairs(cost, batch, network.latent_of_question)
         if network.listwise:
             listwise = listwise_loss(network.logits(draws.h, encoding).mean(0), batch)
             loss = network.listwise * listwise + network.cross_entropy * loss
@@ -114,6 +119,13 @@ class AnswerTask:
         return Score(-ranking.map, metrics)
 
 
+def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tensor:
+    """Of what pairs cost, [P], each as many as it stands for; or of what questions cost, [Q], with all their pairs."""
+    if of_questions:
+        return cost.sum() / batch.weights.sum()
+    return (batch.weights * cost).mean() / batch.weights.mean()
+
+
 def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
     """The mean over questions with a right answer of -log p(a right one), p the softmax of their candidates' logits.
 
@@ -132,13 +144,16 @@ def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
 
 
 class _HeldOut(NamedTuple):
-    """What held-out pairs look like by h of the prior, by h of the posterior, and by another question's h."""
+    """What held-out pairs look like by h of the prior, by h of the posterior, and by another question's h.
+
+    B examples are the pairs, or the questions where all pairs of one share its h.
+    """
 
     probability: np.ndarray  # [P]
     exchanged: np.ndarray  # [P]   the probability under h of the prior of another question
-    prior_log_likelihood: np.ndarray  # [P]   E_p[log p(y | h)]
-    posterior_log_likelihood: np.ndarray  # [P]   E_q[log p(y | h)]
-    kl: np.ndarray  # [P, K]
+    prior_log_likelihood: np.ndarray  # [B]   E_p[log p(y | h)]
+    posterior_log_likelihood: np.ndarray  # [B]   E_q[log p(y | h)]
+    kl: np.ndarray  # [B, K]
 
 
 def _held_out(model: AnswerNetwork, batch: PairBatch, seed: int) -> _HeldOut:
@@ -147,9 +162,9 @@ def _held_out(model: AnswerNetwork, batch: PairBatch, seed: int) -> _HeldOut:
     # half round the batch: questions stand in the order of their words, so that neighbours are often alike
     other = h.roll(max(1, h.shape[1] // 2), 1)
     posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
-    prior = model.log_likelihood(h.index_select(1, batch.question_of), encoding)  # [S, P]
+    prior = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)  # [S, P]
     exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
     right = torch.where(batch.labels == 1, prior.exp(), -torch.expm1(prior))  # [S, P] p(y = 1 | h)
-    means = (right.mean(0), exchanged.sigmoid().mean(0), prior.mean(0))
+    means = (right.mean(0), exchanged.sigmoid().mean(0), model.per_example(prior, encoding).mean(0))
     found = (*means, posterior.log_likelihood, posterior.kl_per_dimension)
     return _HeldOut(*(values.double().cpu().numpy() for values in found))

@@ -27,6 +27,7 @@ EXPERIMENTS = {  # what is typed, and the file
     "map-by-samples": "map_by_samples",
     "attention": "attention",
     "hinton": "hinton",
+    "living-latent": "living_latent",
     "question-types": "question_types",
     "overfitting": "overfitting",
     "complexity": "complexity",

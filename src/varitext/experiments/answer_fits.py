@@ -17,6 +17,11 @@ OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are 
 TABLES_START = "pytorch"  # of these, in all tables but one: what was measured before another start became the default
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
+SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults of all
+    **{model: {"initialization": TABLES_START} for model in OWN_MODELS},
+    # of a question all candidates, since they share its h
+    "nasm_question": {"latent_dim": 8, "questions": "all", "most_wrong": None},
+}
 
 
 class Data(NamedTuple):
@@ -46,8 +51,7 @@ def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) 
     `plan.quick` has it train for one epoch.
     """
     chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
-    if model in OWN_MODELS:
-        chosen = {"initialization": TABLES_START} | chosen
+    chosen = SETTINGS.get(model, {}) | chosen
     if plan.quick:
         chosen["epochs"] = 1
     ranker = AnswerRanker(**vars(AnswerSettings.from_flat({"model": model} | chosen)))

@@ -7,22 +7,23 @@ from typing import Any
 import numpy as np
 
 from varitext.corpora.question_answers import subset
-from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part
+from varitext.experiments.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
+from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_figures, prior_log_std, rows_by_group
 from varitext.report.drawing.saving import svg_text
 
 CORPUS = "wikiqa"
-SEEDS = 10
+SEEDS = {"nasm": 10, "nasm_question": 3}
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):
-        yield Run({"model": "nasm", "seed": seed}, partial(measure, seed, plan))
+    for model, seeds in SEEDS.items():
+        for seed in plan.seeds_or(seeds):
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
-def measure(seed: int, plan: Plan) -> dict[str, Any]:
-    ranker = fitted_ranker(CORPUS, "nasm", seed, plan)
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    ranker = fitted_ranker(CORPUS, model, seed, plan)
     test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
     log_std = prior_log_std(ranker, test)
     rows_of = rows_by_group(question.text for question in test.questions)
@@ -45,19 +46,29 @@ def _summary(log_std: np.ndarray) -> dict[str, Any]:
 def table(records: list[Record]) -> str:
     head = ["questions that start with", "number", "mean log std", "share above 0", "spread over questions", "seeds"]
     rows = []
-    for group in GROUPS:
-        found = [record["result"][group] for record in records if group in record["result"]]
-        if found:
-            names = ("mean", "positive", "spread_over_questions")
-            figures = [f"{np.mean([one[name] for one in found]):.4f}" for name in names]
-            rows.append([group, str(found[0]["n"]), *figures, str(len(found))])
-    return markdown_table(head, rows)
+    for model in SEEDS:
+        for group in GROUPS:
+            found = [one["result"][group] for one in _of(model, records) if group in one["result"]]
+            if found:
+                names = ("mean", "positive", "spread_over_questions")
+                figures = [f"{np.mean([one[name] for one in found]):.4f}" for name in names]
+                rows.append([titles()[model], group, str(found[0]["n"]), *figures, str(len(found))])
+    return markdown_table(["", *head], rows)
+
+
+def _of(model: str, records: list[Record]) -> list[Record]:
+    return [one for one in records if one["settings"]["model"] == model]
 
 
 def figure(records: list[Record]) -> str:
-    shown: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
-    values = {group: np.array(shown[group]["log_std"]) for group in GROUPS if "log_std" in shown.get(group, {})}
-    return svg_text(hinton_figure(values))
+    shown = {titles()[model]: _shown(_of(model, records)) for model in SEEDS}
+    return svg_text(hinton_figures({title: values for title, values in shown.items() if values}))
+
+
+def _shown(records: list[Record]) -> dict[str, np.ndarray]:
+    """Of seed 0."""
+    found: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
+    return {group: np.array(found[group]["log_std"]) for group in GROUPS if "log_std" in found.get(group, {})}
 
 
 EXPERIMENT = Experiment(

@@ -48,8 +48,22 @@ class LatentAttention(nn.Module):
         states = self.from_state(answers.states.flatten(0, 1).index_select(0, places))  # [n, H]
         queries = self.from_query(query)  # [S, P, H]
         # one sample at a time: S times n times H numbers at once would leave the cache
-        scores = [self.score(torch.tanh(states + one.index_select(0, rows)))[:, 0] for one in queries]
+        scores = [self.score(self._together(states, one.index_select(0, rows)))[:, 0] for one in queries]
         return torch.stack(scores)  # [S, n]
+
+    def _together(self, states: Tensor, queries: Tensor) -> Tensor:
+        return torch.tanh(states + queries)  # [n, H]
+
+
+class ScalingAttention(LatentAttention):
+    """The same with the query as a factor: alpha(i) ~ exp(W_alpha^T ((1 + W_h h) * W_s s_a(i))).
+
+    In the paper's sum a query moves all words of an answer much alike, and the softmax takes out what they share. Here
+    it says which units of a state count.
+    """
+
+    def _together(self, states: Tensor, queries: Tensor) -> Tensor:
+        return states * (1 + queries)  # [n, H]
 
 
 class BilinearMatch(nn.Module):
@@ -66,5 +80,5 @@ class BilinearMatch(nn.Module):
         self.bias = nn.Parameter(torch.zeros(()))
 
     def forward(self, question: Tensor, answer: Tensor) -> Tensor:
-        """question [P, H], answer [S, P, H] or [P, H]."""
+        """question [P, H] or [S, P, H], answer [S, P, H] or [P, H]."""
         return (question @ self.weight * answer).sum(-1) + self.bias  # [S, P] or [P]

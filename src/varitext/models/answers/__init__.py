@@ -33,6 +33,7 @@ ANSWER_MODELS = {
     "lstm": AnswerEntry("LSTM", f"{ROOM}.recurrent:LSTM"),
     "lstm_attention": AnswerEntry("LSTM + Att", f"{ROOM}.recurrent:LSTMAttention"),
     "nasm": AnswerEntry("NASM", f"{ROOM}.nasm:NASM", has_latent=True),
+    "nasm_question": AnswerEntry("NASM, one h a question", f"{ROOM}.nasm_question:QuestionNASM", has_latent=True),
     "compare": AnswerEntry("Compare-aggregate", f"{ROOM}.compare_aggregate:CompareAggregate", has_features=True),
     "bigram_cnn": AnswerEntry("Bigram-CNN", f"{ROOM}.convolutional:BigramCNN"),
     "deep_cnn": AnswerEntry("Deep CNN", f"{ROOM}.convolutional:DeepCNN", has_features=True),

@@ -18,6 +18,7 @@ class Encoding(NamedTuple):
     question_of: Tensor  # [P]
     labels: Tensor  # [P]   only the posterior and the likelihood look at them
     features: Tensor | None = None  # [P, F]   for networks that ask for `pair_columns`
+    weights: Tensor | None = None  # [P]   how many candidates each stands for; for networks with one h a question
 
     @property
     def question_by_pair(self) -> Tensor:
@@ -29,9 +30,16 @@ class AnswerNetwork(nn.Module):
 
     As it stands h has no dimensions: then the KL is zero and the bound is the log likelihood itself, which is all that
     a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
+
+    An example, which the bound has a value for, is a pair. Where all candidates of a question share its h
+    (`latent_of_question`), it is the question with all of them.
     """
 
     has_latent = False
+    latent_of_question = False
+    importance_weighted = False  # whether training maximises that bound in the place of the plain one
+    training_samples = 1  # of h, for each example
+    fewest_latent_dims = 1
     trained_by_gradient = True
     updates = 700  # enough: about 13 passes over WikiQA; 25 were no better in trials on training questions
     joins_columns = True  # whether counts and position can be added to its probability
@@ -75,8 +83,18 @@ class AnswerNetwork(nn.Module):
         return self.prior(encoding)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.per_example(self.log_likelihood_of_pairs(h, encoding), encoding)  # [S, P]
+
+    # Pairs and examples
+
+    def log_likelihood_of_pairs(self, h: Tensor, encoding: Encoding) -> Tensor:
+        """log p(y | q, a, h) of each pair, [S, P], for h of shape [S, P, K]."""
         logits = self.logits(h, encoding)
         return encoding.labels * logits - nn.functional.softplus(logits)  # [S, P]
+
+    def per_example(self, of_pairs: Tensor, encoding: Encoding) -> Tensor:
+        """What log likelihoods of pairs, [S, P], make for each example: as they are, since each is a pair."""
+        return of_pairs
 
     # Prediction
 

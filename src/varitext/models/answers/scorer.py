@@ -28,6 +28,8 @@ class AnswerScorer(nn.Module):
     """
 
     has_latent = False
+    training_samples = 1
+    fewest_latent_dims = 1
     trained_by_gradient = False
     updates = 0
     joins_columns = True  # whether counts and position can be added: not to a system that is made of these

@@ -1,0 +1,128 @@
+"""What one h for all candidates of a question says (`models/answers/nasm_question.py`), measured on whole parts.
+
+The joint likelihood of a question's labels is a mean over samples h of the prior,
+
+    p(y | q) = E_{p(h | q)} prod_i Bernoulli(y_i; sigmoid(scale * logit_i(h) + shift)),
+
+with one scale and one shift for the whole model, which maximise it on dev questions. A model without h has a single
+product there, and its own scale and shift.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
+from varitext.answers.ranker import AnswerRanker
+from varitext.batches.pairs import PairBatches
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.latent.divergence import kl
+from varitext.models.answers.network import AnswerNetwork
+from varitext.runtime.devices import seeded
+
+SAMPLES = 200
+
+
+class Labelled(NamedTuple):
+    """Log odds of all pairs of a part under each of S samples of h, and what is known of the pairs."""
+
+    logits: Tensor  # [S, P]
+    labels: Tensor  # [P]
+    question_of: Tensor  # [P]
+
+    def scaled(self, scaling: "Scaling") -> "Labelled":
+        return self._replace(logits=scaling.scale * self.logits + scaling.shift)
+
+    def given_h(self) -> Tensor:
+        """log p(y | q, h) of each question, [S, Q]."""
+        return self._sums(logsigmoid(torch.where(self.labels == 1, self.logits, -self.logits)))
+
+    def joint(self) -> Tensor:
+        """log p(y | q), [Q]."""
+        return _log_mean(self.given_h())
+
+    def probability_none(self) -> np.ndarray:
+        """That no candidate is right, [Q]."""
+        return _log_mean(self._sums(logsigmoid(-self.logits))).exp().numpy()
+
+    def probability(self) -> np.ndarray:
+        """That each candidate is right, [P]."""
+        return self.logits.sigmoid().mean(0).numpy()
+
+    def _sums(self, of_pairs: Tensor) -> Tensor:
+        total = of_pairs.new_zeros(len(of_pairs), int(self.question_of.max()) + 1)
+        return total.index_add(1, self.question_of, of_pairs)
+
+
+def _log_mean(values: Tensor) -> Tensor:
+    return torch.logsumexp(values, 0) - math.log(len(values))
+
+
+class Scaling(NamedTuple):
+    scale: float
+    shift: float
+
+    @classmethod
+    def fit(cls, labelled: Labelled) -> "Scaling":
+        """By maximum likelihood of whole questions."""
+
+        def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
+            parameters = torch.tensor(values, requires_grad=True)
+            loss = -labelled.scaled(Scaling(*parameters)).joint().mean()
+            (gradient,) = torch.autograd.grad(loss, parameters)
+            return float(loss.detach()), gradient.numpy()
+
+        return cls(*minimize(objective, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x.tolist())
+
+
+class Latents(NamedTuple):
+    """h of every question of a part, and how far its posterior is from its prior."""
+
+    of_prior: Tensor  # [S, Q, K]
+    of_posterior: Tensor  # [S, Q, K]   which has seen the labels
+    kl: Tensor  # [Q, K]
+
+
+class Part:
+    """A part of a corpus, as a fitted network reads it; in the order of `arrange`."""
+
+    def __init__(self, ranker: AnswerRanker, question_answers: QuestionAnswers, samples: int = SAMPLES):
+        network = ranker.network_
+        assert isinstance(network, AnswerNetwork) and network.latent_of_question
+        self.network, self.seed = network, ranker.seed
+        self.samples = samples if network.has_latent else 1
+        self.labels = torch.from_numpy(question_answers.labels)
+        self.question_of = torch.from_numpy(question_answers.groups)
+        self.batches = PairBatches(question_answers, ranker.vocabulary_, PREDICTION_PAIRS)
+
+    @torch.no_grad()
+    def latents(self) -> Latents:
+        found = []
+        with seeded(self.seed):
+            for batch in self.batches.in_order():
+                encoding = self.network.encode(batch)
+                prior, posterior = self.network.prior(encoding), self.network.posterior(encoding)
+                drawn = prior_samples(self.network, encoding, batch, self.samples, self.seed)
+                found.append((drawn, posterior.rsample(self.samples), kl(posterior, prior)))
+        of_prior, of_posterior, divergence = zip(*found, strict=True)
+        return Latents(torch.cat(of_prior, 1), torch.cat(of_posterior, 1), torch.cat(divergence))
+
+    @torch.no_grad()
+    def given(self, h: Tensor) -> Labelled:
+        """What the network says of all pairs where each question has its row of h, [S, Q, K]."""
+        found, first = [], 0
+        for batch in self.batches.in_order():
+            own = h[:, first : first + len(batch.questions)]
+            first += len(batch.questions)
+            found.append(self.network.logits(own.index_select(1, batch.question_of), self.network.encode(batch)))
+        return Labelled(torch.cat(found, 1).double(), self.labels, self.question_of)
+
+
+def exchanged(h: Tensor) -> Tensor:
+    """Each question is given the h of one half round the part: neighbours are often alike."""
+    return h.roll(h.shape[1] // 2, 1)

@@ -1,0 +1,220 @@
+"""NASM with one h a question: the bound against quadrature, sets without an order, who sees labels, and the twin."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from made_up_questions import WORDS, built, made_up, some_pairs
+from torch.distributions import Bernoulli, Normal, kl_divergence
+
+from varitext import AnswerRanker, InputError
+from varitext.answers.task import mean_over_pairs
+from varitext.batches.pairs import PairBatch, PairBatches
+from varitext.latent import DiagonalGaussian, draw, elbo, kl
+from varitext.layers.attention import LatentAttention, ScalingAttention
+from varitext.layers.words import Sentences
+from varitext.models.answers.nasm_question import QuestionNASM
+
+SMALL = {"embedding_dim": 8, "hidden_dim": 6, "layers": 1}
+QUESTIONS = made_up(4, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def same_random_state():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def network(**changes) -> QuestionNASM:
+    """In double precision, with weights large enough for attention and both Gaussians to matter."""
+    model = built("nasm_question", **SMALL | {"latent_dim": 3} | changes).double().eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(0.5 * torch.randn_like(parameter))
+        model.word_vectors.weight[0] = 0
+    return model
+
+
+def reordered(batch: PairBatch, order: torch.Tensor) -> PairBatch:
+    return replace(
+        batch,
+        answers=type(batch.answers)(batch.answers.tokens[order], batch.answers.mask[order]),
+        question_of=batch.question_of[order],
+        labels=batch.labels[order],
+        weights=batch.weights[order],
+    )
+
+
+def parts(model: QuestionNASM, batch: PairBatch) -> list[torch.Tensor]:
+    """Of each question: prior, posterior, and the log likelihood at the posterior's mean."""
+    encoding = model.encode(batch)
+    prior, posterior = model.prior(encoding), model.posterior(encoding)
+    return [*prior, *posterior, model.log_likelihood(posterior.mean[None], encoding)[0]]
+
+
+# The bound
+
+
+@torch.no_grad()
+def test_bounds_stand_in_their_order_below_the_evidence_by_quadrature():
+    """log p(y | q) of a whole question, h integrated out once: not the sum of what its pairs have each alone."""
+    model, batch, samples = network(latent_dim=1), some_pairs(3, seed=4), 20_000
+    for parameter in model.posterior_head.parameters():
+        parameter *= 0.1  # a posterior that covers what it approximates
+    encoding = model.encode(batch)
+    prior = model.prior(encoding)
+    axis = torch.linspace(-8, 8, 2001, dtype=torch.float64)[:, None, None]
+    h = prior.mean + prior.std * axis  # [S, Q, 1]
+    weight = Normal(0.0, 1.0).log_prob(axis)[..., 0] + math.log(16 / 2000)  # [S, 1]
+    exact = torch.logsumexp(model.log_likelihood(h, encoding) + weight, 0)  # [Q]
+    draws = draw(model, batch, samples)
+    ratios = draws.log_likelihood + prior.log_prob(draws.h) - draws.posterior.log_prob(draws.h)
+    tightened = (torch.logsumexp(ratios.view(-1, 8, 3), 1) - math.log(8)).mean(0)
+    error = 4 * ratios.std(0) / math.sqrt(samples) + 1e-6
+    bound = draws.elbo().elbo
+    assert exact.shape == (3,) and (bound <= tightened + error).all() and (tightened <= exact + error).all()
+    assert (exact - bound > 3 * error).all()  # the order is not there by chance
+    torch.testing.assert_close(draws.importance_weighted(), exact, atol=0.05, rtol=0)
+    of_pairs = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)
+    one_by_one = torch.logsumexp(of_pairs + weight, 0)  # [P]
+    alone = torch.zeros(3).double().index_add(0, batch.question_of, one_by_one)
+    assert (alone - exact).abs().max() > 0.05
+
+
+def test_the_likelihood_is_the_product_over_a_questions_candidates():
+    model, batch = network(), some_pairs()
+    batch = replace(batch, weights=torch.arange(1.0, len(batch) + 1) / 5)
+    encoding, h = model.encode(batch), torch.randn(2, 4, 3).double()
+    logits = model.logits(h.index_select(1, batch.question_of), encoding)
+    each = Bernoulli(logits=logits).log_prob(batch.labels.double()) * batch.weights
+    found = model.log_likelihood(h, encoding)
+    for question in range(4):
+        torch.testing.assert_close(found[:, question], each[:, batch.question_of == question].sum(1))
+
+
+def test_kl_is_between_the_two_gaussians_once_for_a_question():
+    model, batch = network(), some_pairs()
+    encoding = model.encode(batch)
+    q, p = model.posterior(encoding), model.prior(encoding)
+    reference = kl_divergence(Normal(q.mean, q.std), Normal(p.mean, p.std))
+    found = elbo(model, batch)
+    assert found.kl_per_dimension.shape == (4, 3)
+    torch.testing.assert_close(found.kl_per_dimension, reference)
+    assert (found.kl > 0.01).all() and not torch.allclose(found.kl, kl(q, DiagonalGaussian.standard(q.mean)).sum(1))
+
+
+def test_what_questions_cost_is_shared_by_the_pairs_they_stand_for():
+    batch = replace(some_pairs(2), weights=torch.tensor([1.0, 1, 1, 1, 4] * 2))
+    torch.testing.assert_close(mean_over_pairs(torch.tensor([3.0, 5.0]), batch, True), torch.tensor(8 / 16))
+    of_pairs = torch.arange(10.0)
+    expected = (of_pairs * batch.weights).sum() / 16
+    torch.testing.assert_close(mean_over_pairs(of_pairs, batch, False), expected)
+
+
+# h in the log odds and in the attention
+
+
+def test_log_odds_are_linear_in_h_but_for_the_attention():
+    model, batch = network(), some_pairs()
+    torch.nn.init.zeros_(model.attention.from_query.weight)  # no h in the attention
+    encoding, h = model.encode(batch), torch.randn(1, len(batch), 3).double()
+    nothing, once, twice = (model.logits(times * h, encoding) for times in (0, 1, 2))
+    torch.testing.assert_close(twice - nothing, 2 * (once - nothing))
+    answer = model.attention(model._query(h, encoding), encoding.answers)[0]  # [P, H]
+    bilinear = torch.einsum("pk,kh,ph->p", h[0], model.match.weight[6:], answer)
+    torch.testing.assert_close((once - nothing)[0], bilinear + h[0] @ model.intercept.weight[0])
+    assert (once - nothing).abs().max() > 0.1
+
+
+def test_a_query_scales_the_units_of_states():
+    attention = ScalingAttention(3, 6).double()
+    states = torch.randn(2, 4, 6).double()
+    answers = Sentences(states, states[:, -1], torch.ones(2, 4, dtype=torch.bool))
+    query = torch.randn(5, 2, 3).double()
+    scale = 1 + query @ attention.from_query.weight.T  # [S, P, H]
+    energy = torch.einsum("h,sph,pth->spt", attention.score.weight[0], scale, attention.from_state(states))
+    torch.testing.assert_close(attention.weights(query, answers), energy.softmax(-1))
+    plain = LatentAttention(3, 6).double()
+    plain.load_state_dict(attention.state_dict())
+    assert not torch.allclose(plain.weights(query, answers), energy.softmax(-1), atol=1e-3)
+
+
+def test_h_moves_attention_and_log_odds():
+    model, batch = network(), some_pairs()
+    encoding = model.encode(batch)
+    h = model.prior_samples(encoding, 5)
+    assert model.attention_given(h, encoding).std(0).max() > 1e-3 and model.logits(h, encoding).std(0).max() > 0.01
+
+
+# Sets, company, labels
+
+
+def test_the_order_of_candidates_does_not_matter():
+    model, batch = network(), some_pairs()
+    order = torch.randperm(len(batch))
+    assert not torch.equal(batch.question_of[order], batch.question_of)
+    for expected, found in zip(parts(model, batch), parts(model, reordered(batch, order)), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_question_does_not_depend_on_what_else_is_in_the_batch():
+    model, batches = network(), PairBatches(QUESTIONS, WORDS)
+    together = parts(model, batches.batch([0, 1, 2, 3]))
+    for number in range(4):
+        for expected, found in zip(together, parts(model, batches.batch([number])), strict=True):
+            torch.testing.assert_close(found[0], expected[number])
+
+
+def test_a_candidate_that_stands_for_two_is_as_two():
+    model, batches = network(), PairBatches(QUESTIONS, WORDS)
+    batch = batches.batch([0])
+    twice = reordered(batch, torch.tensor([0, 1, 2, 3, 4, 4]))
+    heavier = replace(batch, weights=torch.tensor([1.0, 1, 1, 1, 2]))
+    for expected, found in zip(parts(model, twice), parts(model, heavier), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_the_posterior_sees_every_label_and_the_prior_none():
+    model, batch = network(), some_pairs()
+    posterior, prior = (one(model.encode(batch)) for one in (model.posterior, model.prior))
+    for pair in range(len(batch)):
+        labels = batch.labels.clone()
+        labels[pair] = 1 - labels[pair]
+        encoding = model.encode(replace(batch, labels=labels))
+        moved = (model.posterior(encoding).mean - posterior.mean).abs().max(1).values > 1e-4  # [Q]
+        assert moved.tolist() == [number == batch.question_of[pair] for number in range(4)]
+        assert torch.equal(model.prior(encoding).mean, prior.mean)
+
+
+def test_gradients_reach_every_parameter():
+    model, batch = QuestionNASM(len(WORDS), latent_dim=3, **SMALL), some_pairs()
+    for head in (model.prior_head, model.posterior_head):
+        torch.nn.init.normal_(head.log_std.weight)
+    (-draw(model, batch, 8).importance_weighted().mean()).backward()
+    for part, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.any(), f"no gradient reaches {part}"
+
+
+# The twin
+
+
+def test_without_dimensions_it_is_its_deterministic_twin():
+    twin, batch = network(latent_dim=0), some_pairs()
+    assert not twin.has_latent and QuestionNASM.has_latent
+    bound, encoding = elbo(twin, batch, 2), twin.encode(batch)
+    logits = twin.logits(twin.prior_samples(encoding, 2), encoding)
+    each = Bernoulli(logits=logits[0]).log_prob(batch.labels.double())
+    torch.testing.assert_close(bound.elbo, torch.zeros(4).double().index_add(0, batch.question_of, each))
+    torch.testing.assert_close(draw(twin, batch, 3).importance_weighted(), bound.elbo)
+    assert not bound.kl.any() and torch.equal(logits[0], logits[1])
+
+
+def test_a_ranker_without_h_has_one_sample_and_other_models_need_an_h():
+    small = {"vectors": "random", "embedding_dim": 4, "epochs": 1, "threads": 1}
+    ranker = AnswerRanker("nasm_question", 0, **small).fit(QUESTIONS, made_up(3, seed=1))
+    assert ranker.sample_proba(QUESTIONS, 7).shape == (1, QUESTIONS.n_pairs)
+    assert not ranker.latent_carries_ and ranker.training_["samples"] == 8
+    with pytest.raises(InputError, match="latent_dim must be at least 1, not 0"):
+        AnswerRanker("nasm", 0, **small).fit(QUESTIONS, made_up(3, seed=1))
