@@ -1,10 +1,11 @@
 """The Gaussian with any covariance, against torch's own."""
 
+import pytest
 import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from varitext.latent import DiagonalGaussian, FullGaussian, kl
-from varitext.latent.full_gaussian import cholesky_of
+from varitext.latent.full_gaussian import LEAF, inverse_cholesky
 
 
 def gaussian(documents: int = 3, dimensions: int = 4) -> FullGaussian:
@@ -54,6 +55,23 @@ def test_without_correlations_it_is_the_diagonal_gaussian():
 def test_a_curvature_that_is_none_leaves_its_neighbours_alone():
     good = torch.eye(3)
     curvatures = torch.stack([good, torch.full((3, 3), torch.nan), -5 * good, good])
-    factors = cholesky_of(curvatures)
-    assert torch.allclose(factors[[0, 3]], (2 + 3e-6) ** 0.5 * good)
-    assert not torch.isfinite(factors[1:3]).any()
+    inverses = inverse_cholesky(curvatures)
+    assert torch.allclose(inverses[[0, 3]], (2 + 3e-6) ** -0.5 * good)
+    assert not torch.isfinite(inverses[1:3]).any()
+
+
+@pytest.mark.parametrize("size", [1, LEAF, LEAF + 1, 50])
+def test_a_covariance_found_by_halves_is_the_inverse(size):
+    spread = torch.randn(3, 2 * size, size, generator=torch.Generator().manual_seed(0), dtype=torch.double)
+    curvature = spread.mT @ spread
+    inverse = inverse_cholesky(curvature.clone())
+    expected = torch.linalg.inv(torch.eye(size) + curvature)
+    torch.testing.assert_close(inverse.mT @ inverse, expected, rtol=1e-3, atol=1e-6)  # but for the jitter
+    assert torch.equal(inverse, inverse.tril())
+
+
+def test_a_fault_in_the_second_half_is_seen():
+    curvature = torch.zeros(2, 2 * LEAF, 2 * LEAF)
+    curvature[1, -1, -1] = -3
+    inverse = inverse_cholesky(curvature)
+    assert torch.isfinite(inverse[0]).all() and torch.isnan(inverse[1]).all()

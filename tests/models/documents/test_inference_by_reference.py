@@ -294,8 +294,8 @@ def test_moments_and_curvature_by_sums_over_words():
             within += shares[word] * torch.outer(vectors[word] - means[group], vectors[word] - means[group])
     torch.testing.assert_close(moments.means, means)
     weights = decoder.log_joint(torch.randn(8, LATENT).double(), counts).group_weights
-    factor = decoder.curvature(weights, moments)
-    for row, found in zip(weights, factor @ factor.mT, strict=True):
+    root = decoder.covariance_root(weights, moments)
+    for row, found in zip(weights, torch.linalg.inv(root.mT @ root), strict=True):
         spread = torch.cov(means.T, correction=0, aweights=row)
         torch.testing.assert_close(
             found, torch.eye(LATENT).double() + row.sum() * (spread + within), rtol=1e-4, atol=1e-4
@@ -335,16 +335,16 @@ def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
     q, decoder = model.posterior(encoding), model.decoder
     guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
     here = decoder.log_joint(guess, encoding.counts)
-    lower = decoder.curvature(here.group_weights, encoding.moments)
-    newton = torch.linalg.solve(lower @ lower.mT, here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
+    root = decoder.covariance_root(here.group_weights, encoding.moments)
+    newton = (root.mT @ root @ here.gradient[..., None])[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
     mean = guess + torch.sigmoid(model.step_gates) * newton
     if not training:  # kept only where the joint goes up, with the curvature there
         there = decoder.log_joint(mean, encoding.counts)
         mean = torch.where((there.value > here.value)[:, None], mean, guess)
-        lower = decoder.curvature(decoder.log_joint(mean, encoding.counts).group_weights, encoding.moments)
+        root = decoder.covariance_root(decoder.log_joint(mean, encoding.counts).group_weights, encoding.moments)
     torch.testing.assert_close(q.mean, mean)
     stretch = torch.tensor([-0.4, 0.0, STRETCH_RANGE[1]]).double().exp()
-    expected = stretch[:, None] * torch.linalg.inv(lower @ lower.mT) * stretch
+    expected = stretch[:, None] * (root.mT @ root) * stretch
     torch.testing.assert_close(q.factor @ q.factor.mT, expected)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian, FullGaussian
-from varitext.latent.full_gaussian import cholesky_of
+from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import sparse_times_dense
 
 ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
@@ -79,7 +79,7 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
     curvature = curvature.view(-1, latent_dim, latent_dim)
     expected = probabilities @ word_vectors  # [B, K]
     curvature.baddbmm_(expected[:, :, None], expected[:, None, :], alpha=-1).mul_(batch.lengths[:, None, None])
-    return FullGaussian.from_cholesky(h, cholesky_of(curvature))
+    return FullGaussian(h, inverse_cholesky(curvature).mT)
 
 
 class _LogJointOf:

@@ -95,18 +95,13 @@ class NVDMPolya(DocumentNetwork):
         correction, decoder = self.head(encoding.hidden), self.decoder
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
         here = decoder.log_joint(guess.detach(), encoding.counts)
-        curvature = decoder.curvature(here.group_weights, encoding.moments)
-        mean = self._step(guess, here, curvature)
+        root = decoder.covariance_root(here.group_weights, encoding.moments)
+        mean = self._step(guess, here, root)
         if not self.training:
-            for _ in range(1 + self.refinement_steps):
-                there = decoder.log_joint(mean, encoding.counts)
-                here = there.where_higher(here)
-                mean = self._step(here.h, here, curvature)
-            mean = here.h
-            curvature = decoder.curvature(here.group_weights, encoding.moments)
-        laplace = FullGaussian.from_cholesky(mean, curvature)
+            here = self._refine(mean, here, root, encoding.counts)
+            mean, root = here.h, decoder.covariance_root(here.group_weights, encoding.moments)
         stretch = correction.log_std.clamp(*STRETCH_RANGE).exp()[..., None]
-        return laplace._replace(factor=stretch * laplace.factor)
+        return FullGaussian(mean, stretch * root.mT)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
@@ -124,9 +119,17 @@ class NVDMPolya(DocumentNetwork):
         weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
         return words.sums(weighted[None], len(hidden))[0]  # [B]
 
-    def _step(self, h: Tensor, here: LogJoint, curvature: Tensor) -> Tensor:
-        step = torch.cholesky_solve(here.gradient[..., None], curvature)[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
-        return (h + torch.sigmoid(self.step_gates) * step).clamp(*MEAN_RANGE)
+    def _refine(self, first: Tensor, here: LogJoint, root: Tensor, counts: GroupedCounts) -> LogJoint:
+        """Take the first step where it goes up, then others with the same curvature."""
+        here = self.decoder.log_joint(first, counts).where_higher(here)
+        for _ in range(self.refinement_steps):
+            here = self.decoder.log_joint(self._step(here.h, here, root), counts).where_higher(here)
+        return here
+
+    def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
+        """Newton's, with the curvature whose inverse is M^T M, M the root."""
+        newton = (root.mT @ (root @ here.gradient[..., None]))[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
+        return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     # What users and training look at
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.latent.full_gaussian import cholesky_of
+from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import centred_log_length, sparse_times_dense
 from varitext.layers.polya import (
     LOG_MASS_RANGE,
@@ -29,11 +29,10 @@ from varitext.layers.polya import (
     GroupedCounts,
     Urns,
     WordGroups,
-    log_rising,
-    log_rising_falling,
     next_word_log_probabilities,
     polya_log_likelihood,
 )
+from varitext.layers.rising import log_rising_falling
 
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
@@ -123,15 +122,14 @@ class PolyaDecoder(nn.Module):
         A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
         its count for one that is not.
         """
-        batch, groups, masses = counts.batch, counts.groups, self._masses()
+        batch, groups, factorials, masses = counts.batch, counts.groups, counts.factorials, self._masses()
         sums = counts.layout.sums(masses[:, None])[:, 0]  # [G]
         group_masses = sums * self.group_log_scales.exp()
-        words, total = masses[batch.words], group_masses.sum().expand(len(batch))
-        worth = total * log_rising(total, batch.lengths).slope  # [B]   E
-        inner, outer = sums[groups.items], group_masses[groups.items]  # [m]
-        pulls = outer * log_rising_falling(outer, groups.counts).slope
-        pulls -= inner * log_rising_falling(inner, groups.counts).slope
-        gradient = sparse_times_dense(batch, words * log_rising(words, batch.counts).slope, self.linear.weight)
+        every = torch.cat([masses, group_masses, sums, group_masses.sum()[None]])[factorials.entries.items]  # [e]
+        effective = every * log_rising_falling(every, factorials.falling).slope
+        worth = effective[factorials.totals]  # [B]   E
+        gradient = sparse_times_dense(batch, effective[factorials.words], self.linear.weight)
+        pulls = effective[factorials.groups] - effective[factorials.within]  # [m]
         of_groups = pulls.new_zeros(len(sums), len(batch))
         groups.add_to(of_groups, pulls[None], len(batch))
         gradient += of_groups.T @ moments.means
@@ -148,19 +146,17 @@ class PolyaDecoder(nn.Module):
     @torch.no_grad()
     def log_joint(self, h: Tensor, counts: GroupedCounts) -> LogJoint:
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
-        in_logits = urns.gradient(torch.ones_like(urns.total)).logits
-        gradient = in_logits.T @ self.linear.weight - h
-        return LogJoint(
-            h, urns.log_likelihood()[0] - 0.5 * h.square().sum(1), gradient, (urns.group_masses * urns.all.slope).T
-        )
+        gradient = (self.linear.weight.T @ urns.gradient().logits).T - h
+        value = urns.log_likelihood()[0] - 0.5 * h.square().sum(1)
+        return LogJoint(h, value, gradient, urns.group_weights().T)
 
     @torch.no_grad()
-    def curvature(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
-        """Its lower Cholesky factor, [B, K, K]."""
+    def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
+        """M with M^T M the inverse of the curvature, lower triangular, [B, K, K]."""
         expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
         latent_dim, worth = expected.shape[1], group_weights.sum(1, keepdim=True).clamp(min=1e-12)
         found = (group_weights @ moments.squares).view(-1, latent_dim, latent_dim)
-        return cholesky_of(found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1))
+        return inverse_cholesky(found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1))
 
     def _masses(self) -> Tensor:
         return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
