@@ -11,9 +11,10 @@ from varitext.latent.full_gaussian import LEAF, inverse_cholesky
 def gaussian(documents: int = 3, dimensions: int = 4) -> FullGaussian:
     generator = torch.Generator().manual_seed(0)
     mean = torch.randn(documents, dimensions, generator=generator, dtype=torch.double)
-    factor = torch.randn(documents, dimensions, dimensions, generator=generator, dtype=torch.double).triu()
-    factor.diagonal(dim1=1, dim2=2).abs_().add_(0.1)
-    return FullGaussian(mean, factor)
+    stretch = torch.rand(documents, dimensions, generator=generator, dtype=torch.double) + 0.5
+    root = torch.randn(documents, dimensions, dimensions, generator=generator, dtype=torch.double).tril()
+    root.diagonal(dim1=1, dim2=2).abs_().add_(0.1)
+    return FullGaussian(mean, stretch, root)
 
 
 def as_torch(q: FullGaussian) -> MultivariateNormal:
@@ -46,7 +47,7 @@ def test_divergence_from_a_diagonal_gaussian_has_no_part_below_zero():
 
 def test_without_correlations_it_is_the_diagonal_gaussian():
     p = DiagonalGaussian(torch.tensor([[0.3, -1.0]]), torch.tensor([[0.5, -0.2]]))
-    q = FullGaussian(p.mean, torch.diag_embed(p.std))
+    q = FullGaussian(p.mean, p.std, torch.eye(2)[None])
     standard = DiagonalGaussian.standard(p.mean)
     torch.testing.assert_close(kl(q, standard), kl(p, standard))
     torch.testing.assert_close(q.log_prob(p.mean[None] + 1), Normal(p.mean, p.std).log_prob(p.mean + 1).sum(-1)[None])

@@ -101,8 +101,9 @@ class Factorials(NamedTuple):
         lengths = [len(batch.words), len(groups.items), len(groups.items), size]
         signs = torch.ones_like(falling.numbers)
         parts = torch.split(falling.places(), lengths)
-        signs[torch.cat(parts[2:])] = -1
-        entries = Entries(items[falling.order], documents[falling.order], falling.numbers)
+        signs.index_fill_(0, torch.cat(parts[2:]), -1)
+        order = falling.order
+        entries = Entries(items.index_select(0, order), documents.index_select(0, order), falling.numbers)
         return cls(entries, signs, falling, *parts)
 
 
@@ -119,9 +120,9 @@ class GroupedCounts(NamedTuple):
     def of(cls, batch: CountBatch, layout: WordGroups) -> "GroupedCounts":
         number = len(layout.starts)
         dense = batch.counts.new_zeros(len(batch) * number)
-        dense.index_add_(0, batch.documents * number + layout.of_words[batch.words], batch.counts)
+        dense.index_add_(0, batch.documents * number + layout.of_words.index_select(0, batch.words), batch.counts)
         pairs = torch.nonzero(dense)[:, 0]
-        groups = Entries(pairs % number, pairs // number, dense[pairs])
+        groups = Entries(pairs % number, pairs // number, dense.index_select(0, pairs))
         words = Entries(batch.words, batch.documents, batch.counts)
         return cls(batch, words, groups, layout, Factorials.of(batch, groups, layout))
 
@@ -167,16 +168,16 @@ class Urns:
         slopes = self.rising.slope * factorials.signs
         if weights is not None:
             slopes *= weights.index_select(1, factorials.entries.documents)
-        others = torch.cat([factorials.groups, factorials.within, factorials.totals])
+        words, others = factorials.words, torch.cat([factorials.groups, factorials.within, factorials.totals])
         in_masses = self.masses.new_zeros(2 * len(self.scales) + 1, columns)
-        in_masses.put_(self.places[:, others] - number * columns, slopes[:, others])
+        places = self.places.index_select(1, others) - number * columns
+        in_masses.put_(places, slopes.index_select(1, others))
         in_groups, in_sums, in_total = in_masses.split([len(self.scales), len(self.scales), 1])
         in_groups += in_total  # [G, S B]   in b_g
         in_scales = (in_groups * self.group_masses).sum(1)
         in_sums.addcmul_(in_groups, self.scales)  # [G, S B]   in A_g
         in_words = in_sums.index_select(0, self.counts.layout.of_words)  # [V, S B]   in a_w
-        words = factorials.words
-        in_words.put_(self.places[:, words], slopes[:, words], accumulate=True)
+        in_words.put_(self.places.index_select(1, words), slopes.index_select(1, words), accumulate=True)
         return PolyaGradient(in_words.mul_(self.masses), in_scales)
 
 

@@ -79,7 +79,7 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
     curvature = curvature.view(-1, latent_dim, latent_dim)
     expected = probabilities @ word_vectors  # [B, K]
     curvature.baddbmm_(expected[:, :, None], expected[:, None, :], alpha=-1).mul_(batch.lengths[:, None, None])
-    return FullGaussian(h, inverse_cholesky(curvature).mT)
+    return FullGaussian(h, torch.ones_like(h), inverse_cholesky(curvature))
 
 
 class _LogJointOf:

@@ -100,8 +100,7 @@ class NVDMPolya(DocumentNetwork):
         if not self.training:
             here = self._refine(mean, here, root, encoding.counts)
             mean, root = here.h, decoder.covariance_root(here.group_weights, encoding.moments)
-        stretch = correction.log_std.clamp(*STRETCH_RANGE).exp()[..., None]
-        return FullGaussian(mean, stretch * root.mT)
+        return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
@@ -128,7 +127,8 @@ class NVDMPolya(DocumentNetwork):
 
     def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
         """Newton's, with the curvature whose inverse is M^T M, M the root."""
-        newton = (root.mT @ (root @ here.gradient[..., None]))[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
+        along = (root * here.gradient[:, None]).sum(2)  # [B, K]   M times the gradient, faster than a product of one column
+        newton = (along[:, None] @ root)[:, 0].clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     # What users and training look at
@@ -137,7 +137,7 @@ class NVDMPolya(DocumentNetwork):
         """On the readable axes. A document of no words gets the prior."""
         q = self.posterior(self.encode(batch))
         known = (batch.lengths > 0)[:, None]
-        std = FullGaussian(q.mean, self.axes.T @ q.factor).std
+        std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
     def linear_decoder(self) -> nn.Linear:

@@ -111,7 +111,7 @@ class PolyaDecoder(nn.Module):
         sums = layout.sums(masses)
         means = layout.sums(masses * word_vectors) / sums.clamp(min=torch.finfo(sums.dtype).tiny)  # empty groups: 0
         shares = torch.softmax(self.linear.bias + self.group_log_scales[self.group_of_word], 0)[:, None]
-        centred = word_vectors - means[layout.of_words]
+        centred = word_vectors - means.index_select(0, layout.of_words)
         within = (centred * shares).T @ centred  # [K, K]   C
         return GroupMoments(means, (means[:, :, None] * means[:, None, :] + within).flatten(1))
 
@@ -125,11 +125,12 @@ class PolyaDecoder(nn.Module):
         batch, groups, factorials, masses = counts.batch, counts.groups, counts.factorials, self._masses()
         sums = counts.layout.sums(masses[:, None])[:, 0]  # [G]
         group_masses = sums * self.group_log_scales.exp()
-        every = torch.cat([masses, group_masses, sums, group_masses.sum()[None]])[factorials.entries.items]  # [e]
+        every = torch.cat([masses, group_masses, sums, group_masses.sum()[None]])
+        every = every.index_select(0, factorials.entries.items)  # [e]
         effective = every * log_rising_falling(every, factorials.falling).slope
-        worth = effective[factorials.totals]  # [B]   E
-        gradient = sparse_times_dense(batch, effective[factorials.words], self.linear.weight)
-        pulls = effective[factorials.groups] - effective[factorials.within]  # [m]
+        worth = effective.index_select(0, factorials.totals)  # [B]   E
+        gradient = sparse_times_dense(batch, effective.index_select(0, factorials.words), self.linear.weight)
+        pulls = effective.index_select(0, factorials.groups) - effective.index_select(0, factorials.within)  # [m]
         of_groups = pulls.new_zeros(len(sums), len(batch))
         groups.add_to(of_groups, pulls[None], len(batch))
         gradient += of_groups.T @ moments.means
