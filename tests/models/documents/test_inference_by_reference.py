@@ -348,6 +348,12 @@ def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
     torch.testing.assert_close(q.factor @ q.factor.mT, expected)
 
 
+def test_polya_means_alone_are_those_with_their_spread():
+    model, batch = polya(refinement_steps=2), batch_of(WITH_EMPTY)
+    model.axes = rotation()
+    torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
+
+
 def test_the_polya_network_reads_both_sizes_of_a_document():
     """Its length, and how many different words it has, about zero at fifty."""
     model, batch, read = polya(), batch_of(), []

@@ -92,14 +92,15 @@ class NVDMPolya(DocumentNetwork):
         return DiagonalGaussian.standard(encoding.start)
 
     def posterior(self, encoding: Encoding) -> FullGaussian:
-        correction, decoder = self.head(encoding.hidden), self.decoder
+        correction = self.head(encoding.hidden)
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
-        here = decoder.log_joint(guess.detach(), encoding.counts)
-        root = decoder.covariance_root(here.group_weights, encoding.moments)
-        mean = self._step(guess, here, root)
-        if not self.training:
-            here = self._refine(mean, here, root, encoding.counts)
-            mean, root = here.h, decoder.covariance_root(here.group_weights, encoding.moments)
+        here = self.decoder.log_joint(guess.detach(), encoding.counts)
+        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        if self.training:
+            mean = self._step(guess, here, root)
+        else:
+            here = self._refine(here, root, encoding.counts)
+            mean, root = here.h, self.decoder.covariance_root(here.group_weights, encoding.moments)
         return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
@@ -118,18 +119,17 @@ class NVDMPolya(DocumentNetwork):
         weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
         return words.sums(weighted[None], len(hidden))[0]  # [B]
 
-    def _refine(self, first: Tensor, here: LogJoint, root: Tensor, counts: GroupedCounts) -> LogJoint:
-        """Take the first step where it goes up, then others with the same curvature."""
-        here = self.decoder.log_joint(first, counts).where_higher(here)
-        for _ in range(self.refinement_steps):
-            here = self.decoder.log_joint(self._step(here.h, here, root), counts).where_higher(here)
-        return here
-
     def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
         """Newton's, with the curvature whose inverse is M^T M, M the root."""
-        along = (root * here.gradient[:, None]).sum(2)  # [B, K]   M times the gradient, faster than a product of one column
+        along = (root * here.gradient[:, None]).sum(2)  # M times the gradient: faster than a product of one column
         newton = (along[:, None] @ root)[:, 0].clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
+
+    def _refine(self, here: LogJoint, root: Tensor, counts: GroupedCounts) -> LogJoint:
+        """In prediction: the step of training, then others with the same curvature, each taken where it goes up."""
+        for _ in range(1 + self.refinement_steps):
+            here = self.decoder.log_joint(self._step(here.h, here, root), counts).where_higher(here)
+        return here
 
     # What users and training look at
 
@@ -139,6 +139,15 @@ class NVDMPolya(DocumentNetwork):
         known = (batch.lengths > 0)[:, None]
         std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
+
+    def document_means(self, batch: CountBatch) -> Tensor:
+        """The same means, without the curvature where the steps end and what follows from it."""
+        encoding = self.encode(batch)
+        guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
+        here = self.decoder.log_joint(guess, encoding.counts)
+        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        mean = self._refine(here, root, encoding.counts).h
+        return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
 
     def linear_decoder(self) -> nn.Linear:
         return self.decoder.linear
