@@ -200,7 +200,8 @@ class DocumentModel(TopicsOfDocuments):
         """One vector per document: the posterior mean; or p(topic | document), with `transform_to="topics"`."""
         if self.transform_to == "topics":
             return self.memberships_of(self.posterior(X, refine=refine))
-        return means_of(self.network_, self.count(X), refine=refine, threads=self.threads)
+        counts = self.count(X)
+        return means_of(self.network_, counts, refine=refine, threads=self.threads)
 
     def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
@@ -265,7 +266,8 @@ class DocumentModel(TopicsOfDocuments):
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
-        vectors, asked = (means_of(self.network_, self.count(each), threads=self.threads) for each in (among, X))
+        counts = [self.count(each) for each in (among, X)]
+        vectors, asked = (means_of(self.network_, each, threads=self.threads) for each in counts)
         return [nearest(vectors, vector, n) for vector in asked]
 
     @property

@@ -157,22 +157,23 @@ def test_value_slope_and_curvature_of_the_joint_are_those_of_autograd():
         return (torch.from_numpy(COUNTS.toarray())[row].double() * words).sum(-1) - 0.5 * h.square().sum(-1)
 
     here = log_linear._LogJointOf(model.decoder, batch)
-    statistics = joint(h) - here.first(h).value[:, 0]  # what does not depend on h: b X
+    statistics = joint(h) - here.first(h).joint.value[:, 0]  # what does not depend on h: b X
     for at in (h, 0.3 * h):
         found, moved = here.at(at), at.clone().requires_grad_()
+        precision = log_linear.precision_at(model.decoder, at, batch)
         (gradient,) = torch.autograd.grad(joint(moved).sum(), moved)
         torch.testing.assert_close(found.value[:, 0] + statistics, joint(at))
         torch.testing.assert_close(found.gradient, gradient)
         for row in range(3):
             hessian = torch.autograd.functional.hessian(lambda h, row=row: joint(h, row), at[row])
-            torch.testing.assert_close(found.precision[row], -hessian.diagonal())
+            torch.testing.assert_close(precision[row], -hessian.diagonal())
 
 
 def test_a_gain_too_small_for_rounding_is_told_by_the_slope():
     """In double precision both ways agree, near the top and far from it."""
     model, batch = network("nvdm"), batch_of()
     log_joint = log_linear._LogJointOf(model.decoder, batch)
-    here = log_joint.first(torch.zeros(8, LATENT).double())
+    here = log_joint.first(torch.zeros(8, LATENT).double()).joint
     for step in (1e-7, 1e-2):
         there = log_joint.at(step * here.gradient)
         gain = there.value - here.value
