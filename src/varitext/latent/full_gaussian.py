@@ -34,7 +34,7 @@ def _invert_into(inverse: Tensor, matrix: Tensor) -> Tensor:
         factor, fault = torch.linalg.cholesky_ex(matrix)
         identity = torch.eye(size).to(matrix).expand_as(matrix)
         torch.linalg.solve_triangular(factor, identity, upper=False, left=False, out=inverse)
-        return fault.bool()
+        return torch.as_tensor(fault, dtype=torch.bool)
     half = size // 2
     first, below, second = inverse[:, :half, :half], inverse[:, half:, :half], inverse[:, half:, half:]
     fault = _invert_into(first, matrix[:, :half, :half])

@@ -143,7 +143,7 @@ class Urns:
         (number, columns), groups = logits.shape, len(log_scales)
         self.size, self.counts, self.scales = len(counts.batch), counts, log_scales.exp()[:, None]
         rows = logits.new_empty(number + 2 * groups + 1, columns)
-        self.masses, self.group_masses, self.group_sums, total = rows.split([number, groups, groups, 1])
+        self.masses, self.group_masses, self.group_sums, total = torch.split(rows, [number, groups, groups, 1])
         # a power of two: torch has it several times faster than exp()
         torch.clamp(logits, *LOG_MASS_RANGE, out=self.masses).mul_(LOG2_E).exp2_()  # [V, S B]   a_w
         self.group_sums.copy_(counts.layout.sums(self.masses))  # [G, S B]   A_g
@@ -172,7 +172,7 @@ class Urns:
         in_masses = self.masses.new_zeros(2 * len(self.scales) + 1, columns)
         places = self.places.index_select(1, others) - number * columns
         in_masses.put_(places, slopes.index_select(1, others))
-        in_groups, in_sums, in_total = in_masses.split([len(self.scales), len(self.scales), 1])
+        in_groups, in_sums, in_total = torch.split(in_masses, [len(self.scales), len(self.scales), 1])
         in_groups += in_total  # [G, S B]   in b_g
         in_scales = (in_groups * self.group_masses).sum(1)
         in_sums.addcmul_(in_groups, self.scales)  # [G, S B]   in A_g

@@ -122,7 +122,7 @@ class _LogJointOf:
         self.shift = logits.amax(1, keepdim=True)
         weights = logits.sub_(self.shift).exp2_()
         sums = weights @ torch.cat([self.moments, self.word_vectors.square()], 1)
-        expected, total, square = sums.split([h.shape[1], 1, h.shape[1]], 1)
+        expected, total, square = torch.split(sums, [h.shape[1], 1, h.shape[1]], 1)
         variance = (square / total - (expected / total).square()).clamp(min=0)
         return Curved(self._evaluated(h, sums[:, : self.moments.shape[1]]), 1 + self.lengths * variance)
 
