@@ -99,7 +99,7 @@ class NVDMPolya(DocumentNetwork):
         if self.training:
             mean = self._step(guess, here, root)
         else:
-            here = self._refine(here, root, encoding.counts)
+            here = self._climb(here, root, encoding.counts, 1 + self.refinement_steps)
             mean, root = here.h, self.decoder.covariance_root(here.group_weights, encoding.moments)
         return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
@@ -125,9 +125,9 @@ class NVDMPolya(DocumentNetwork):
         newton = (along[:, None] @ root)[:, 0].clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
-    def _refine(self, here: LogJoint, root: Tensor, counts: GroupedCounts) -> LogJoint:
+    def _climb(self, here: LogJoint, root: Tensor, counts: GroupedCounts, steps: int) -> LogJoint:
         """In prediction: the step of training, then others with the same curvature, each taken where it goes up."""
-        for _ in range(1 + self.refinement_steps):
+        for _ in range(steps):
             here = self.decoder.log_joint(self._step(here.h, here, root), counts).where_higher(here)
         return here
 
@@ -141,12 +141,15 @@ class NVDMPolya(DocumentNetwork):
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
     def document_means(self, batch: CountBatch) -> Tensor:
-        """The same means, without the curvature where the steps end and what follows from it."""
+        """The same means, without what nobody asks for where the steps end: slope, curvature and spread."""
         encoding = self.encode(batch)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess, encoding.counts)
         root = self.decoder.covariance_root(here.group_weights, encoding.moments)
-        mean = self._refine(here, root, encoding.counts).h
+        here = self._climb(here, root, encoding.counts, self.refinement_steps)
+        last = self._step(here.h, here, root)
+        higher = self.decoder.height(last, encoding.counts) > here.value
+        mean = torch.where(higher[:, None], last, here.h)
         return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
 
     def linear_decoder(self) -> nn.Linear:

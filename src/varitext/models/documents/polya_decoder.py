@@ -159,8 +159,12 @@ class PolyaDecoder(nn.Module):
     def log_joint(self, h: Tensor, counts: GroupedCounts) -> LogJoint:
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
         gradient = (self.linear.weight.T @ urns.gradient().logits).T - h
-        value = urns.log_likelihood()[0] - 0.5 * h.square().sum(1)
-        return LogJoint(h, value, gradient, urns.group_weights().T)
+        return LogJoint(h, _height(h, urns), gradient, urns.group_weights().T)
+
+    @torch.no_grad()
+    def height(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """The value of `log_joint` alone, [B]."""
+        return _height(h, Urns(self.logits(h[None], counts), self.group_log_scales, counts))
 
     @torch.no_grad()
     def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
@@ -172,3 +176,7 @@ class PolyaDecoder(nn.Module):
 
     def _masses(self) -> Tensor:
         return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
+
+
+def _height(h: Tensor, urns: Urns) -> Tensor:
+    return urns.log_likelihood()[0] - 0.5 * h.square().sum(1)  # [B]   log p(h, X)
