@@ -30,7 +30,7 @@ BATCHES, ROUNDS = 24, 5
 PARTS = {
     "nvdm_polya": {
         "inference network": ("encode",),
-        "heights and slopes": ("decoder.log_joint",),
+        "heights and slopes": ("decoder.log_joint", "decoder.height"),
         "curvature": ("decoder.covariance_root",),
         "likelihood of the sample": ("log_likelihood",),
     },
