@@ -4,8 +4,8 @@
     evaluate          log p(X) of held-out documents                  default: the lower bound from draws of h
     estimate_kind     what that is: a bound, exact or an estimate     default: a bound
     document_vectors  one vector per document, and how sure that is   default: mean and std of q(h | X)
-    document_means    the vectors alone, where they come for less     default: those of `document_vectors`
     kl_per_unit       the information in each dimension of those      default: its KL
+    document_means    the vectors alone, where they come for less     default: those of `document_vectors`
     linear_decoder    the layer of softmax(h R + b), if there is one  none
     word_directions   one vector per word, for topics and neighbours  default: R
     recipe            how to fit a corpus of some size, by preset     none
