@@ -62,6 +62,7 @@ build/peers/.done: .venv/.all constraints.txt
 benchmark: setup peers
 	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
 	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
+	$(BIN)/python benchmarks/hot_paths.py --json results/hot_paths.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
 	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json

@@ -14,6 +14,7 @@ from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
 from document_page import experiment_sections
 from faults_page import fault_tables
+from hot_paths_page import hot_paths
 from ranker_page import minilm_blocks, ranker_blocks
 from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
@@ -210,7 +211,8 @@ def main() -> None:
         "faults.md": fault_tables(ROOT),
         "honesty.md": {"nvdm": nvdm_table()},
         "minilm.md": minilm_blocks(ROOT),
-        "polya.md": {"likelihoods": table_of("likelihoods")},
+        "nvdm.md": {"hot-paths": hot_paths(ROOT, "nvdm")},
+        "polya.md": {"likelihoods": table_of("likelihoods"), "hot-paths": hot_paths(ROOT, "nvdm_polya")},
         "reproducibility.md": rounding_blocks(ROOT),
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},
         "serve.md": {"load": load_block(ROOT)},

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +21,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.corpora.documents import Documents
+from varitext.documents.posterior import means_of, posterior_of
 from varitext.text import Vocabulary, VocabularyRules
 
 COUNTS = topic_documents()
@@ -348,3 +350,26 @@ def test_folders_of_every_earlier_format_stay_readable(path, tmp_path):
     counts = scipy.sparse.csr_matrix(np.array(stored["counts"], np.float32))
     np.testing.assert_allclose(model.transform(counts), stored["vectors"], rtol=1e-4, atol=1e-5)
     assert [list(topic.words) for topic in model.latent_dimensions(3)] == stored["topics"]
+
+
+def test_vectors_are_the_same_on_any_number_of_threads_and_with_other_neighbours():
+    """A block is the work of one thread; small blocks, so that there are many."""
+    counts = topic_documents(documents=50, words=30)
+    before = torch.get_num_threads()
+    for name in ("nvdm_polya", "nvdm"):
+        network = DocumentModel(name, latent_dim=3, epochs=1, threads=1).fit(counts).network_
+        one, two = (posterior_of(network, counts, block=8, threads=threads) for threads in (1, 2))
+        assert (one.mean == two.mean).all() and (one.std == two.std).all()
+        np.testing.assert_allclose(means_of(network, counts[16:], block=8, threads=3), one.mean[16:], atol=1e-5)
+        assert (means_of(network, counts, block=8, refine=False, threads=2) != one.mean).any()
+    assert torch.get_num_threads() == before
+
+
+def test_a_fault_in_a_thread_is_told_and_leaves_threads_as_they_were(monkeypatch):
+    counts = topic_documents(documents=50, words=30)
+    network = DocumentModel("nvdm", latent_dim=3, epochs=1, threads=1).fit(counts).network_
+    before = torch.get_num_threads()
+    monkeypatch.setattr(type(network), "document_vectors", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        posterior_of(network, counts, block=8, threads=2)
+    assert torch.get_num_threads() == before and network.refinement_steps == 4

@@ -15,7 +15,7 @@ from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_ali
 from varitext.layers.attention import BilinearMatch, LatentAttention
 from varitext.layers.counts import CountEncoder, centred_log_length, scaled_log_counts
 from varitext.layers.lstm import SentenceLSTM, chunk_bounds
-from varitext.layers.polya import SUMMED, _log_rising_of_large, _stirling, _stirling_slope, log_rising
+from varitext.layers.rising import SUMMED, _log_rising_of_large, _stirling, _stirling_slope, log_rising
 from varitext.layers.sampled_softmax import sample_words
 from varitext.layers.transformer import Encoder
 from varitext.layers.tree_softmax import DEEPEST, WordTree

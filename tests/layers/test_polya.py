@@ -17,10 +17,10 @@ from varitext.layers.polya import (
     Entries,
     GroupedCounts,
     WordGroups,
-    log_rising,
     next_word_log_probabilities,
     polya_log_likelihood,
 )
+from varitext.layers.rising import log_rising
 
 GROUPS = torch.tensor([1, 0, 1, 0])  # group 2 is empty
 SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)

@@ -51,13 +51,13 @@ def transform(
         refuse_options({"fast": fast or None}, "on Ray vectors are always refined")
         return transform_corpus_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
-    from varitext.documents.export import check_vector_file, write_vectors
+    from varitext.documents.export import check_vector_file, vector_tables, write_vectors
 
     check_vector_file(out)
     model = load_document_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.network_.vector_dim
-    write_vectors(out, model.posterior_blocks(counts, refine=not fast), documents, width, with_std)
+    write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
     if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
         say(f"note: {unknown} documents have no known word: they get the prior")
     say(f"{documents} vectors of {width} dimensions in {out}")

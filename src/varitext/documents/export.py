@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from varitext.documents.posterior import Posterior
+from varitext.corpora.sharded_counts import Counts
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.files import atomic_file, check_can_write
 
@@ -27,13 +28,19 @@ def check_vector_file(path: Path) -> None:
     check_can_write(path)
 
 
-def write_vectors(path: Path, blocks: Iterable[Posterior], documents: int, width: int, with_std: bool) -> None:
+def vector_tables(model: DocumentModel, counts: Counts, with_std: bool, refine: bool = True) -> Iterator[np.ndarray]:
+    """The vectors of documents, and how sure each is after them if asked for, some rows at a time."""
+    if with_std:
+        return (np.hstack(block) for block in model.posterior_blocks(counts, refine=refine))
+    return model.mean_blocks(counts, refine=refine)
+
+
+def write_vectors(path: Path, tables: Iterable[np.ndarray], documents: int, width: int, with_std: bool) -> None:
     """Rows are documents in their order; columns mean_0.. and, if asked for, std_0.. after them.
 
-    The blocks are written as they come, `documents` rows in all, so that no more than a few are ever held.
+    The tables are written as they come, `documents` rows in all, so that no more than a few are ever held.
     """
     names = [f"{part}_{k}" for part in (("mean", "std") if with_std else ("mean",)) for k in range(width)]
-    tables = (np.hstack([block.mean, block.std]) if with_std else block.mean for block in blocks)
     with atomic_file(path) as temporary:
         if path.suffix == ".npy":
             _write_npy(temporary, tables, (documents, len(names)))

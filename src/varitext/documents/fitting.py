@@ -12,7 +12,7 @@ from varitext.documents.default_model import model_for
 from varitext.documents.direct import DirectTrainer
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.input import TrainingDocuments
-from varitext.documents.posterior import kl_per_dimension, posterior_of
+from varitext.documents.posterior import kl_per_dimension, means_of
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.task import DocumentTask
 from varitext.errors import InputError
@@ -60,7 +60,7 @@ class DocumentFit:
         rows = some_rows(generator, self.train.shape[0], AXES_FROM)
         sample = self.train[rows]
         if network.free_axes:
-            network.turn_axes(posterior_of(network, sample).mean)
+            network.turn_axes(means_of(network, sample))
         return FittedDocuments(
             model=self.model,
             network=network,

@@ -106,7 +106,7 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
 def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:
     """h of each document on the network's own axes, [D, K]."""
     batches = CountBatches(counts, network.word_log_frequencies.device).in_order(BLOCK)
-    h = torch.cat([network.document_vectors(batch).mean for batch in batches]).double()
+    h = torch.cat([network.document_means(batch) for batch in batches]).double()
     return (h @ network.axes.T.double() if network.free_axes else h).cpu().numpy()
 
 

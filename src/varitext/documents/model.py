@@ -13,7 +13,7 @@ from varitext.documents.fitting import DocumentFit
 from varitext.documents.folder import KIND, restore_documents, save_documents
 from varitext.documents.input import corpus_of, documents_to_learn, texts_of, widened_vocabulary, without_empty
 from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
-from varitext.documents.posterior import BLOCK, Posterior, posterior_blocks, posterior_of
+from varitext.documents.posterior import BLOCK, Posterior, mean_blocks, means_of, posterior_blocks, posterior_of
 from varitext.documents.regions import RegionDocuments, find_regions
 from varitext.documents.seed_topics import known_words, seed_topics_of
 from varitext.documents.surprise import fit_length_line
@@ -198,8 +198,10 @@ class DocumentModel(TopicsOfDocuments):
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document: the posterior mean; or p(topic | document), with `transform_to="topics"`."""
-        posterior = self.posterior(X, refine=refine)
-        return self.memberships_of(posterior) if self.transform_to == "topics" else posterior.mean
+        if self.transform_to == "topics":
+            return self.memberships_of(self.posterior(X, refine=refine))
+        counts = self.count(X)
+        return means_of(self.network_, counts, refine=refine, threads=self.threads)
 
     def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
@@ -218,6 +220,11 @@ class DocumentModel(TopicsOfDocuments):
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
         counts = self.count(X)
         yield from posterior_blocks(self.network_, counts, block, refine, self.threads)
+
+    def mean_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[np.ndarray]:
+        """The means alone, for less where the model is that of bursts."""
+        counts = self.count(X)
+        yield from mean_blocks(self.network_, counts, block, refine, self.threads)
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
         """Held-out perplexity in full: what kind of estimate it is, bounds, KL apart, unigram, interval."""
@@ -259,8 +266,9 @@ class DocumentModel(TopicsOfDocuments):
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
-        vectors = self.posterior(among).mean
-        return [nearest(vectors, vector, n) for vector in self.posterior(X).mean]
+        counts = [self.count(each) for each in (among, X)]
+        vectors, asked = (means_of(self.network_, each, threads=self.threads) for each in counts)
+        return [nearest(vectors, vector, n) for vector in asked]
 
     @property
     def word_vectors_(self) -> np.ndarray:

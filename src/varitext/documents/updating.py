@@ -20,7 +20,7 @@ from varitext.documents.anchor import Anchor, UpdateTask
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.fitting import choose_recipe, split_off
 from varitext.documents.growing import with_new_documents
-from varitext.documents.posterior import kl_per_dimension, posterior_of
+from varitext.documents.posterior import kl_per_dimension, means_of
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.evaluation.topic_alignment import TopicAlignmentRecord, topic_alignment_record
@@ -174,7 +174,7 @@ def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any
     known = np.flatnonzero(np.diff(old_words.indptr))
     if not len(known):
         return 0.0
-    before, after = posterior_of(earlier, old_words[known]).mean, posterior_of(network, counts[known]).mean
+    before, after = means_of(earlier, old_words[known]), means_of(network, counts[known])
     return float((unit_rows(before) * unit_rows(after)).sum(1).mean())
 
 

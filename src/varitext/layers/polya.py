@@ -12,11 +12,12 @@ others of the group, not only for itself:
     log p = sum_g [ log b_g^(n_g) - log A_g^(n_g) ] - log B^(N) + sum_w log a_w^(x_w)
 
 with n_g the words of group g, A_g = sum_{w in g} a_w, b_g = s_g A_g and B = sum_g b_g. With all s_g = 1 this is one
-urn. The derivation is in docs/polya.md.
+urn. `rising.py` has the factorials, docs/polya.md the derivation.
 
 Logits are [V, S B], one row per word: sums over groups are then sums of rows.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -25,63 +26,10 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from varitext.batches.counts import CountBatch
+from varitext.layers.rising import Falling, log_rising_falling
 
 LOG_MASS_RANGE = (-60.0, 30.0)  # of a_w: sums of exp() stay finite, and no mass vanishes
-SUMMED = 8  # factors of a^(n) taken one by one; from there on Stirling's series is exact to rounding
-
-
-class LogRising(NamedTuple):
-    """log a^(n) = log Gamma(a + n) - log Gamma(a), and its derivative in a."""
-
-    value: Tensor
-    slope: Tensor
-
-
-def log_rising(a: Tensor, n: Tensor) -> LogRising:
-    """For a of shape [..., e] and whole n, [e]."""
-    order = torch.sort(n, descending=True, stable=True).indices
-    back = torch.empty_like(order).index_copy_(0, order, torch.arange(len(n), device=n.device))
-    value, slope = log_rising_falling(a[..., order], n[order])
-    return LogRising(value[..., back], slope[..., back])
-
-
-def log_rising_falling(a: Tensor, n: Tensor) -> LogRising:
-    """The same where n is sorted, the largest first: then every step works on the first so many of them.
-
-    Most words of a document stand there once or twice, so factors are taken one by one as long as there are any. This
-    is not only faster than a difference of log Gammas but right where that loses all its digits: at large a.
-    """
-    value, slope = torch.zeros_like(a), torch.zeros_like(a)
-    numbers = torch.arange(SUMMED + 1, dtype=n.dtype, device=n.device)
-    for factor, above in enumerate(torch.searchsorted(-n, -numbers).tolist()):  # how many n are above `factor`
-        if not above:
-            return LogRising(value, slope)
-        shifted = a[..., :above] + factor
-        if factor < SUMMED:
-            value[..., :above] += shifted.log()
-            slope[..., :above] += shifted.reciprocal_()
-        else:
-            rest = _log_rising_of_large(shifted, n[:above] - SUMMED)
-            value[..., :above] += rest.value
-            slope[..., :above] += rest.slope
-    return LogRising(value, slope)
-
-
-def _log_rising_of_large(a: Tensor, n: Tensor) -> LogRising:
-    """Stirling's series at a + n minus that at a, the large terms subtracted on paper; a is at least 8."""
-    low, high, growth = a.reciprocal(), (a + n).reciprocal(), torch.log1p(n / a)
-    value = n * a.log() + (a + n - 0.5) * growth - n + _stirling(high) - _stirling(low)
-    return LogRising(value, growth - 0.5 * (high - low) - _stirling_slope(high) + _stirling_slope(low))
-
-
-def _stirling(inverse: Tensor) -> Tensor:
-    square = inverse.square()
-    return inverse * (1 / 12 - square * (1 / 360 - square / 1260))
-
-
-def _stirling_slope(inverse: Tensor) -> Tensor:
-    square = inverse.square()
-    return square * (1 / 12 - square * (1 / 120 - square / 252))
+LOG2_E = math.log2(math.e)
 
 
 class WordGroups(NamedTuple):
@@ -103,34 +51,60 @@ class WordGroups(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Counts above zero: of words, or of groups, in each document. The largest come first."""
+    """Counts above zero: of words, or of groups, in each document."""
 
     items: Tensor  # [n]
     documents: Tensor  # [n]
     counts: Tensor  # [n]
 
-    @classmethod
-    def sorted(cls, items: Tensor, documents: Tensor, counts: Tensor) -> "Entries":
-        falling = torch.sort(counts, descending=True, stable=True)
-        return cls(items[falling.indices], documents[falling.indices], falling.values)
-
     def of(self, rows: Tensor, documents: int) -> Tensor:
         """The values of rows [items, S B] at these entries: [S, n]."""
-        return rows.take(self._places(rows, documents))
+        return rows.take(self.places(rows.shape[1], documents))
 
     def add_to(self, rows: Tensor, values: Tensor, documents: int) -> None:
         """The other way: `values` [S, n] into rows. No two entries are of the same item and document."""
-        rows.put_(self._places(rows, documents), values, accumulate=True)
+        rows.put_(self.places(rows.shape[1], documents), values, accumulate=True)
 
     def sums(self, values: Tensor, documents: int) -> Tensor:
         """Of `values` [S, n] over each document's entries: [S, B]."""
         return values.new_zeros(len(values), documents).index_add_(1, self.documents, values)
 
-    def _places(self, rows: Tensor, documents: int) -> Tensor:
-        """In the flattened rows, [S, n]."""
-        columns = rows.shape[1]
-        first = torch.arange(0, columns, documents, device=rows.device)[:, None]  # [S, 1]   column of each sample
-        return first + self.items * columns + self.documents
+    def places(self, columns: int, documents: int) -> Tensor:
+        """In flattened rows of S B columns, [S, n]."""
+        first = torch.arange(0, columns, documents, device=self.items.device)[:, None]  # [S, 1]   column of each sample
+        return first + (self.items * columns + self.documents)
+
+
+class Factorials(NamedTuple):
+    """All rising factorials of a batch in one falling order: words, groups in the first urn and in their own, totals.
+
+    Items are rows of the masses of all these, [V + 2 G + 1, S B], in the order in which they are named here.
+    """
+
+    entries: Entries
+    signs: Tensor  # [e]   1 for a factor of the probability, -1 for a divisor
+    falling: Falling
+    words: Tensor  # [n]   places of the words' factorials, in the order of the batch
+    groups: Tensor  # [m]   of the groups' in the first urn
+    within: Tensor  # [m]   of the groups' own
+    totals: Tensor  # [B]   of the documents' totals
+
+    @classmethod
+    def of(cls, batch: CountBatch, groups: Entries, layout: "WordGroups") -> "Factorials":
+        size, device = len(batch), batch.words.device
+        first, number = batch.vocabulary_size, len(layout.starts)
+        total = torch.full((size,), first + 2 * number, device=device)
+        items = torch.cat([batch.words, first + groups.items, first + number + groups.items, total])
+        everyone = torch.arange(size, device=device)
+        documents = torch.cat([batch.documents, groups.documents, groups.documents, everyone])
+        falling = Falling.of(torch.cat([batch.counts, groups.counts, groups.counts, batch.lengths]))
+        lengths = [len(batch.words), len(groups.items), len(groups.items), size]
+        signs = torch.ones_like(falling.numbers)
+        parts = torch.split(falling.places(), lengths)
+        signs.index_fill_(0, torch.cat(parts[2:]), -1)
+        order = falling.order
+        entries = Entries(items.index_select(0, order), documents.index_select(0, order), falling.numbers)
+        return cls(entries, signs, falling, *parts)
 
 
 class GroupedCounts(NamedTuple):
@@ -140,15 +114,17 @@ class GroupedCounts(NamedTuple):
     words: Entries
     groups: Entries
     layout: WordGroups
+    factorials: Factorials
 
     @classmethod
     def of(cls, batch: CountBatch, layout: WordGroups) -> "GroupedCounts":
         number = len(layout.starts)
         dense = batch.counts.new_zeros(len(batch) * number)
-        dense.index_add_(0, batch.documents * number + layout.of_words[batch.words], batch.counts)
+        dense.index_add_(0, batch.documents * number + layout.of_words.index_select(0, batch.words), batch.counts)
         pairs = torch.nonzero(dense)[:, 0]
-        words = Entries.sorted(batch.words, batch.documents, batch.counts)
-        return cls(batch, words, Entries.sorted(pairs % number, pairs // number, dense[pairs]), layout)
+        groups = Entries(pairs % number, pairs // number, dense.index_select(0, pairs))
+        words = Entries(batch.words, batch.documents, batch.counts)
+        return cls(batch, words, groups, layout, Factorials.of(batch, groups, layout))
 
 
 class PolyaGradient(NamedTuple):
@@ -157,35 +133,51 @@ class PolyaGradient(NamedTuple):
 
 
 class Urns:
-    """The masses that logits [V, S B] give words and groups, and what the counts say of them: value and gradient."""
+    """The masses that logits [V, S B] give words and groups, and what the counts say of them: value and gradient.
 
+    No gradient runs through this: it is written out.
+    """
+
+    @torch.no_grad()
     def __init__(self, logits: Tensor, log_scales: Tensor, counts: GroupedCounts):
-        size = self.size = len(counts.batch)
-        self.counts, self.scales = counts, log_scales.exp()[:, None]
-        self.masses = logits.clamp(*LOG_MASS_RANGE).exp_()  # [V, S B]   a_w
-        self.group_sums = counts.layout.sums(self.masses)  # [G, S B]   A_g
-        self.group_masses = self.group_sums * self.scales  # [G, S B]   b_g
-        self.total = self.group_masses.sum(0).view(-1, size)  # [S, B]   B
-        self.words = log_rising_falling(counts.words.of(self.masses, size), counts.words.counts)  # [S, n]
-        self.groups = log_rising_falling(counts.groups.of(self.group_masses, size), counts.groups.counts)  # [S, m]
-        self.within = log_rising_falling(counts.groups.of(self.group_sums, size), counts.groups.counts)  # [S, m]
-        self.all = log_rising(self.total, counts.batch.lengths)  # [S, B]
+        (number, columns), groups = logits.shape, len(log_scales)
+        self.size, self.counts, self.scales = len(counts.batch), counts, log_scales.exp()[:, None]
+        rows = logits.new_empty(number + 2 * groups + 1, columns)
+        self.masses, self.group_masses, self.group_sums, total = torch.split(rows, [number, groups, groups, 1])
+        # a power of two: torch has it several times faster than exp()
+        torch.clamp(logits, *LOG_MASS_RANGE, out=self.masses).mul_(LOG2_E).exp2_()  # [V, S B]   a_w
+        self.group_sums.copy_(counts.layout.sums(self.masses))  # [G, S B]   A_g
+        torch.mul(self.group_sums, self.scales, out=self.group_masses)  # [G, S B]   b_g
+        torch.sum(self.group_masses, 0, keepdim=True, out=total)
+        self.total = total.view(-1, self.size)  # [S, B]   B
+        self.places = counts.factorials.entries.places(columns, self.size)
+        self.rising = log_rising_falling(rows.take(self.places), counts.factorials.falling)  # [S, e]
 
     def log_likelihood(self) -> Tensor:
-        words, groups = self.counts.words, self.counts.groups
-        in_groups = groups.sums(self.groups.value - self.within.value, self.size)
-        return words.sums(self.words.value, self.size) + in_groups - self.all.value  # [S, B]
+        factorials = self.counts.factorials
+        return factorials.entries.sums(self.rising.value * factorials.signs, self.size)  # [S, B]
 
-    def gradient(self, weights: Tensor) -> PolyaGradient:
-        """Of sum(weights * log_likelihood), weights [S, B]."""
-        counts, size = self.counts, self.size
-        in_groups = (-weights * self.all.slope).reshape(1, -1).repeat(len(self.scales), 1)  # [G, S B]   in b_g
-        counts.groups.add_to(in_groups, self.groups.slope * weights[:, counts.groups.documents], size)
+    def group_weights(self) -> Tensor:
+        """E = B (digamma(B + N) - digamma(B)), shared as the first urn's masses are: [G, S B]."""
+        slope = self.rising.slope.index_select(1, self.counts.factorials.totals)
+        return self.group_masses * slope.view(1, -1)
+
+    def gradient(self, weights: Tensor | None = None) -> PolyaGradient:
+        """Of sum(weights * log_likelihood), weights [S, B]; None are ones."""
+        factorials, (number, columns) = self.counts.factorials, self.masses.shape
+        slopes = self.rising.slope * factorials.signs
+        if weights is not None:
+            slopes *= weights.index_select(1, factorials.entries.documents)
+        words, others = factorials.words, torch.cat([factorials.groups, factorials.within, factorials.totals])
+        in_masses = self.masses.new_zeros(2 * len(self.scales) + 1, columns)
+        places = self.places.index_select(1, others) - number * columns
+        in_masses.put_(places, slopes.index_select(1, others))
+        in_groups, in_sums, in_total = torch.split(in_masses, [len(self.scales), len(self.scales), 1])
+        in_groups += in_total  # [G, S B]   in b_g
         in_scales = (in_groups * self.group_masses).sum(1)
-        in_groups *= self.scales  # now in A_g
-        counts.groups.add_to(in_groups, -self.within.slope * weights[:, counts.groups.documents], size)
-        in_words = in_groups[counts.layout.of_words]  # [V, S B]   in a_w
-        counts.words.add_to(in_words, self.words.slope * weights[:, counts.words.documents], size)
+        in_sums.addcmul_(in_groups, self.scales)  # [G, S B]   in A_g
+        in_words = in_sums.index_select(0, self.counts.layout.of_words)  # [V, S B]   in a_w
+        in_words.put_(self.places.index_select(1, words), slopes.index_select(1, words), accumulate=True)
         return PolyaGradient(in_words.mul_(self.masses), in_scales)
 
 
@@ -210,6 +202,7 @@ def polya_log_likelihood(logits: Tensor, log_scales: Tensor, counts: GroupedCoun
     return value
 
 
+@torch.no_grad()
 def next_word_log_probabilities(logits: Tensor, log_scales: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
     """log p(the next word of the document is this one | h, the words drawn so far) at each entry, [S, n].
 

@@ -12,9 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from varitext.corpora.sharded_counts import in_memory
-from varitext.documents.export import write_vectors
-from varitext.documents.model import DocumentModel, Posterior
+from varitext.documents.export import vector_tables, write_vectors
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.files import atomic_folder
 from varitext.on_ray.cluster import LOCAL, connected
@@ -84,12 +86,12 @@ class PieceEncoder:
             error = str(told)
         return {"number": row["number"], "documents": self.documents, "unknown": self.unknown, "error": error}
 
-    def vectors(self, piece: Piece) -> Iterator[Posterior]:
+    def vectors(self, piece: Piece) -> Iterator[np.ndarray]:
         for documents in self.documents_of(piece):
             counts = in_memory(self.model.count(documents))
             self.documents += counts.shape[0]
             self.unknown += int((counts.getnnz(1) == 0).sum())
-            yield from self.model.posterior_blocks(counts)
+            yield from vector_tables(self.model, counts, self.with_std)
 
     def documents_of(self, piece: Piece) -> Iterator[Any]:
         if piece.is_counted:

@@ -157,22 +157,23 @@ def test_value_slope_and_curvature_of_the_joint_are_those_of_autograd():
         return (torch.from_numpy(COUNTS.toarray())[row].double() * words).sum(-1) - 0.5 * h.square().sum(-1)
 
     here = log_linear._LogJointOf(model.decoder, batch)
-    statistics = joint(h) - here.first(h).value[:, 0]  # what does not depend on h: b X
+    statistics = joint(h) - here.first(h).joint.value[:, 0]  # what does not depend on h: b X
     for at in (h, 0.3 * h):
         found, moved = here.at(at), at.clone().requires_grad_()
+        precision = log_linear.precision_at(model.decoder, at, batch)
         (gradient,) = torch.autograd.grad(joint(moved).sum(), moved)
         torch.testing.assert_close(found.value[:, 0] + statistics, joint(at))
         torch.testing.assert_close(found.gradient, gradient)
         for row in range(3):
             hessian = torch.autograd.functional.hessian(lambda h, row=row: joint(h, row), at[row])
-            torch.testing.assert_close(found.precision[row], -hessian.diagonal())
+            torch.testing.assert_close(precision[row], -hessian.diagonal())
 
 
 def test_a_gain_too_small_for_rounding_is_told_by_the_slope():
     """In double precision both ways agree, near the top and far from it."""
     model, batch = network("nvdm"), batch_of()
     log_joint = log_linear._LogJointOf(model.decoder, batch)
-    here = log_joint.first(torch.zeros(8, LATENT).double())
+    here = log_joint.first(torch.zeros(8, LATENT).double()).joint
     for step in (1e-7, 1e-2):
         there = log_joint.at(step * here.gradient)
         gain = there.value - here.value
@@ -294,8 +295,8 @@ def test_moments_and_curvature_by_sums_over_words():
             within += shares[word] * torch.outer(vectors[word] - means[group], vectors[word] - means[group])
     torch.testing.assert_close(moments.means, means)
     weights = decoder.log_joint(torch.randn(8, LATENT).double(), counts).group_weights
-    factor = decoder.curvature(weights, moments)
-    for row, found in zip(weights, factor @ factor.mT, strict=True):
+    root = decoder.covariance_root(weights, moments)
+    for row, found in zip(weights, torch.linalg.inv(root.mT @ root), strict=True):
         spread = torch.cov(means.T, correction=0, aweights=row)
         torch.testing.assert_close(
             found, torch.eye(LATENT).double() + row.sum() * (spread + within), rtol=1e-4, atol=1e-4
@@ -335,17 +336,23 @@ def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
     q, decoder = model.posterior(encoding), model.decoder
     guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
     here = decoder.log_joint(guess, encoding.counts)
-    lower = decoder.curvature(here.group_weights, encoding.moments)
-    newton = torch.linalg.solve(lower @ lower.mT, here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
+    root = decoder.covariance_root(here.group_weights, encoding.moments)
+    newton = (root.mT @ root @ here.gradient[..., None])[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
     mean = guess + torch.sigmoid(model.step_gates) * newton
     if not training:  # kept only where the joint goes up, with the curvature there
         there = decoder.log_joint(mean, encoding.counts)
         mean = torch.where((there.value > here.value)[:, None], mean, guess)
-        lower = decoder.curvature(decoder.log_joint(mean, encoding.counts).group_weights, encoding.moments)
+        root = decoder.covariance_root(decoder.log_joint(mean, encoding.counts).group_weights, encoding.moments)
     torch.testing.assert_close(q.mean, mean)
     stretch = torch.tensor([-0.4, 0.0, STRETCH_RANGE[1]]).double().exp()
-    expected = stretch[:, None] * torch.linalg.inv(lower @ lower.mT) * stretch
+    expected = stretch[:, None] * (root.mT @ root) * stretch
     torch.testing.assert_close(q.factor @ q.factor.mT, expected)
+
+
+def test_polya_means_alone_are_those_with_their_spread():
+    model, batch = polya(refinement_steps=2), batch_of(WITH_EMPTY)
+    model.axes = rotation()
+    torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
 
 
 def test_the_polya_network_reads_both_sizes_of_a_document():

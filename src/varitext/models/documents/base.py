@@ -5,6 +5,7 @@
     estimate_kind     what that is: a bound, exact or an estimate     default: a bound
     document_vectors  one vector per document, and how sure that is   default: mean and std of q(h | X)
     kl_per_unit       the information in each dimension of those      default: its KL
+    document_means    the vectors alone, where they come for less     default: those of `document_vectors`
     linear_decoder    the layer of softmax(h R + b), if there is one  none
     word_directions   one vector per word, for topics and neighbours  default: R
     recipe            how to fit a corpus of some size, by preset     none
@@ -174,6 +175,10 @@ class DocumentNetwork(nn.Module):
         q = self.on_axes(posterior)
         known = (batch.lengths > 0)[:, None]
         return DocumentVectors(torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0))
+
+    def document_means(self, batch: CountBatch) -> Tensor:
+        """The same without how sure that is, [B, K]."""
+        return self.document_vectors(batch).mean
 
     def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Information per dimension in nats, from a sample of training documents; ranks the topics."""

@@ -6,6 +6,7 @@ It is concave in h, and a document enters only through R X and its length N. The
 is R^T and whose bias is b. No gradient runs through anything here.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian, FullGaussian
-from varitext.latent.full_gaussian import cholesky_of
+from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import sparse_times_dense
 
 ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
@@ -26,6 +27,12 @@ class LogJoint(NamedTuple):
     h: Tensor  # [B, K]
     value: Tensor  # [B, 1]
     gradient: Tensor  # [B, K]
+
+
+class Curved(NamedTuple):
+    """The same with its curvature."""
+
+    joint: LogJoint
     precision: Tensor  # [B, K]   minus the second derivative, each dimension by itself
 
 
@@ -50,16 +57,22 @@ def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
 
 @torch.no_grad()
 def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> LogJoint:
-    """From h, scaled by curvature; a document that would go down stays and takes a smaller step next."""
+    """From h, scaled by the curvature there; a document that would go down stays and takes a smaller step next."""
     log_joint = _LogJointOf(decoder, batch)
-    here = log_joint.first(h)
+    here, precision = log_joint.first(h)
     step_size = torch.full_like(h[:, :1], 0.2)
     for _ in range(steps):
-        there = log_joint.at(here.h + step_size * here.gradient / here.precision)
+        there = log_joint.at(here.h + step_size * here.gradient / precision)
         better = log_joint.gain(here, there) > 0  # [B, 1]   never where it is not a number
         here = LogJoint(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
         step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
     return here
+
+
+@torch.no_grad()
+def precision_at(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> Tensor:
+    """Minus the second derivative of log p(h, X), each dimension by itself, [B, K]."""
+    return _LogJointOf(decoder, batch).first(h).precision
 
 
 @torch.no_grad()
@@ -79,35 +92,42 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
     curvature = curvature.view(-1, latent_dim, latent_dim)
     expected = probabilities @ word_vectors  # [B, K]
     curvature.baddbmm_(expected[:, :, None], expected[:, None, :], alpha=-1).mul_(batch.lengths[:, None, None])
-    return FullGaussian.from_cholesky(h, cholesky_of(curvature))
+    return FullGaussian(h, torch.ones_like(h), inverse_cholesky(curvature))
 
 
 class _LogJointOf:
     """log p(h, X) of a batch up to a constant, its gradient, and its curvature dimension by dimension.
 
-    The normaliser, the mean and the mean square of the word vectors under softmax(h R + b) are sums over all words with
-    the same weights exp(h R_w + b_w): one matrix product has them all. The weights are taken relative to the largest
-    at the first h, which the product that makes the logits subtracts: later ones are near. Where they are not, and
-    overflow or vanish, the value is no number or minus infinity, and the step is not taken.
+    The normaliser and the mean of the word vectors under softmax(h R + b) are sums over all words with the same weights
+    exp(h R_w + b_w): one matrix product has them all. The weights are taken relative to the largest at the first h,
+    which the product that makes the logits subtracts: later ones are near. Where they are not, and overflow or vanish,
+    the value is no number or minus infinity, and the step is not taken.
+
+    Logits are in bits: torch has powers of two several times faster than exp().
     """
 
     def __init__(self, decoder: nn.Linear, batch: CountBatch):
-        word_vectors = decoder.weight
+        word_vectors = self.word_vectors = decoder.weight
         ones = word_vectors.new_ones(len(word_vectors), 1)
-        self.logit_weights = torch.cat([word_vectors, decoder.bias[:, None], -ones], 1).T  # [K + 2, V]
-        self.moments = torch.cat([word_vectors, word_vectors.square(), ones], 1)  # [V, 2 K + 1]
+        in_nats = torch.cat([word_vectors, decoder.bias[:, None]], 1)
+        self.logit_weights = torch.cat([in_nats / math.log(2), -ones], 1).T  # [K + 2, V]
+        self.moments = torch.cat([word_vectors, ones], 1)  # [V, K + 1]
         self.statistics = sparse_times_dense(batch, batch.counts, word_vectors)  # [B, K]   R X
         self.lengths = batch.lengths[:, None]
         self.one = torch.ones_like(self.statistics[:, :1])
-        self.shift = torch.zeros_like(self.one)  # [B, 1]
+        self.shift = torch.zeros_like(self.one)  # [B, 1]   in bits
 
-    def first(self, h: Tensor) -> LogJoint:
+    def first(self, h: Tensor) -> Curved:
         logits = self._logits(h)
         self.shift = logits.amax(1, keepdim=True)
-        return self._evaluated(h, logits.sub_(self.shift))
+        weights = logits.sub_(self.shift).exp2_()
+        sums = weights @ torch.cat([self.moments, self.word_vectors.square()], 1)
+        expected, total, square = torch.split(sums, [h.shape[1], 1, h.shape[1]], 1)
+        variance = (square / total - (expected / total).square()).clamp(min=0)
+        return Curved(self._evaluated(h, sums[:, : self.moments.shape[1]]), 1 + self.lengths * variance)
 
     def at(self, h: Tensor) -> LogJoint:
-        return self._evaluated(h, self._logits(h))
+        return self._evaluated(h, self._logits(h).exp2_() @ self.moments)
 
     def gain(self, here: LogJoint, there: LogJoint) -> Tensor:
         """How much higher `there` is.
@@ -122,12 +142,9 @@ class _LogJointOf:
     def _logits(self, h: Tensor) -> Tensor:
         return torch.cat([h, self.one, self.shift], 1) @ self.logit_weights  # [B, V]
 
-    def _evaluated(self, h: Tensor, logits: Tensor) -> LogJoint:
-        sums = logits.exp_() @ self.moments  # [B, 2 K + 1]
+    def _evaluated(self, h: Tensor, sums: Tensor) -> LogJoint:
+        """From the sums of the weights with the word vectors and with 1, [B, K + 1]."""
         total = sums[:, -1:].where(sums[:, -1:] > 0, torch.nan)
-        expected, square = (sums[:, :-1] / total).chunk(2, 1)  # [B, K]
-        variance = (square - expected.square()).clamp(min=0)
-        normaliser = self.shift + total.log()
+        normaliser = self.shift * math.log(2) + total.log()
         value = (h * self.statistics - 0.5 * h.square()).sum(1, keepdim=True) - self.lengths * normaliser
-        gradient = self.statistics - self.lengths * expected - h
-        return LogJoint(h, value, gradient, 1 + self.lengths * variance)
+        return LogJoint(h, value, self.statistics - self.lengths * (sums[:, :-1] / total) - h)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.latent.full_gaussian import cholesky_of
+from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import centred_log_length, sparse_times_dense
 from varitext.layers.polya import (
     LOG_MASS_RANGE,
@@ -29,11 +29,10 @@ from varitext.layers.polya import (
     GroupedCounts,
     Urns,
     WordGroups,
-    log_rising,
-    log_rising_falling,
     next_word_log_probabilities,
     polya_log_likelihood,
 )
+from varitext.layers.rising import log_rising_falling
 
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
@@ -44,7 +43,15 @@ class GroupMoments(NamedTuple):
     """Where word vectors lie at h = 0, by group."""
 
     means: Tensor  # [G, K]   r_g
-    squares: Tensor  # [G, K K]   r_g r_g^T + C
+    squares: Tensor  # [G, K (K + 1) / 2]   r_g r_g^T + C, of which the lower triangle says all
+
+    def weighted_square(self, weights: Tensor) -> Tensor:
+        """The sum over groups of r_g r_g^T + C with weights [B, G], and so symmetric: [B, K, K]."""
+        latent_dim, device = self.means.shape[1], weights.device
+        rows, columns = torch.tril_indices(latent_dim, latent_dim, device=device)
+        places = torch.empty(latent_dim, latent_dim, dtype=torch.long, device=device)
+        places[rows, columns] = places[columns, rows] = torch.arange(len(rows), device=device)
+        return (weights @ self.squares).index_select(1, places.flatten()).view(-1, latent_dim, latent_dim)
 
 
 class LogJoint(NamedTuple):
@@ -112,9 +119,11 @@ class PolyaDecoder(nn.Module):
         sums = layout.sums(masses)
         means = layout.sums(masses * word_vectors) / sums.clamp(min=torch.finfo(sums.dtype).tiny)  # empty groups: 0
         shares = torch.softmax(self.linear.bias + self.group_log_scales[self.group_of_word], 0)[:, None]
-        centred = word_vectors - means[layout.of_words]
+        centred = word_vectors - means.index_select(0, layout.of_words)
         within = (centred * shares).T @ centred  # [K, K]   C
-        return GroupMoments(means, (means[:, :, None] * means[:, None, :] + within).flatten(1))
+        rows, columns = torch.tril_indices(*within.shape, device=means.device)
+        squares = means.index_select(1, rows) * means.index_select(1, columns)
+        return GroupMoments(means, squares.add_(within[rows, columns]))
 
     @torch.no_grad()
     def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
@@ -123,21 +132,22 @@ class PolyaDecoder(nn.Module):
         A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
         its count for one that is not.
         """
-        batch, groups, masses = counts.batch, counts.groups, self._masses()
+        batch, factorials, masses = counts.batch, counts.factorials, self._masses()
         sums = counts.layout.sums(masses[:, None])[:, 0]  # [G]
         group_masses = sums * self.group_log_scales.exp()
-        words, total = masses[batch.words], group_masses.sum().expand(len(batch))
-        worth = total * log_rising(total, batch.lengths).slope  # [B]   E
-        inner, outer = sums[groups.items], group_masses[groups.items]  # [m]
-        pulls = outer * log_rising_falling(outer, groups.counts).slope
-        pulls -= inner * log_rising_falling(inner, groups.counts).slope
-        gradient = sparse_times_dense(batch, words * log_rising(words, batch.counts).slope, self.linear.weight)
-        of_groups = pulls.new_zeros(len(sums), len(batch))
-        groups.add_to(of_groups, pulls[None], len(batch))
-        gradient += of_groups.T @ moments.means
+        every = torch.cat([masses, group_masses, sums, group_masses.sum()[None]])
+        every = every.index_select(0, factorials.entries.items)  # [e]
+        effective = every * log_rising_falling(every, factorials.falling).slope
+        words, groups, within, worth = (
+            effective.index_select(0, places)
+            for places in (factorials.words, factorials.groups, factorials.within, factorials.totals)
+        )
+        of_groups = worth.new_zeros(len(sums), len(batch))
+        counts.groups.add_to(of_groups, (groups - within)[None], len(batch))
+        gradient = sparse_times_dense(batch, words, self.linear.weight) + of_groups.T @ moments.means
         shares = group_masses / group_masses.sum()
         expected = shares @ moments.means  # [K]
-        covariance = (shares @ moments.squares).view(len(expected), -1) - torch.outer(expected, expected)
+        covariance = moments.weighted_square(shares[None])[0] - torch.outer(expected, expected)
         if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
             return torch.full_like(gradient, math.nan)
         variances, directions = torch.linalg.eigh(covariance)
@@ -148,19 +158,25 @@ class PolyaDecoder(nn.Module):
     @torch.no_grad()
     def log_joint(self, h: Tensor, counts: GroupedCounts) -> LogJoint:
         urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
-        in_logits = urns.gradient(torch.ones_like(urns.total)).logits
-        gradient = in_logits.T @ self.linear.weight - h
-        return LogJoint(
-            h, urns.log_likelihood()[0] - 0.5 * h.square().sum(1), gradient, (urns.group_masses * urns.all.slope).T
-        )
+        gradient = (self.linear.weight.T @ urns.gradient().logits).T - h
+        return LogJoint(h, _height(h, urns), gradient, urns.group_weights().T)
 
     @torch.no_grad()
-    def curvature(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
-        """Its lower Cholesky factor, [B, K, K]."""
+    def height(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """The value of `log_joint` alone, [B]."""
+        return _height(h, Urns(self.logits(h[None], counts), self.group_log_scales, counts))
+
+    @torch.no_grad()
+    def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
+        """M with M^T M the inverse of the curvature, lower triangular, [B, K, K]."""
         expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
-        latent_dim, worth = expected.shape[1], group_weights.sum(1, keepdim=True).clamp(min=1e-12)
-        found = (group_weights @ moments.squares).view(-1, latent_dim, latent_dim)
-        return cholesky_of(found.baddbmm_(expected[:, :, None], (expected / worth)[:, None, :], alpha=-1))
+        worth = group_weights.sum(1, keepdim=True).clamp(min=1e-12)
+        found = moments.weighted_square(group_weights)
+        return inverse_cholesky(found.addcmul_(expected[:, :, None], (expected / worth)[:, None, :], value=-1))
 
     def _masses(self) -> Tensor:
         return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
+
+
+def _height(h: Tensor, urns: Urns) -> Tensor:
+    return urns.log_likelihood()[0] - 0.5 * h.square().sum(1)  # [B]   log p(h, X)

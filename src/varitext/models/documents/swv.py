@@ -26,7 +26,7 @@ from varitext.latent import Bound, DiagonalGaussian, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.bounds import EstimateKind
-from varitext.models.documents.log_linear import gradient_ascent, newton_step
+from varitext.models.documents.log_linear import gradient_ascent, newton_step, precision_at
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
@@ -63,8 +63,8 @@ class SWV(DocumentNetwork):
 
     def encode(self, batch: CountBatch) -> Encoding:
         start = newton_step(self.decoder, batch).mean
-        top = gradient_ascent(self.decoder, start, batch, self.training_steps if self.training else self.steps)
-        return Encoding(DiagonalGaussian(top.h, -0.5 * top.precision.log()), batch)
+        top = gradient_ascent(self.decoder, start, batch, self.training_steps if self.training else self.steps).h
+        return Encoding(DiagonalGaussian(top, -0.5 * precision_at(self.decoder, top, batch).log()), batch)
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
         return DiagonalGaussian.standard(encoding.posterior.mean)
