@@ -70,7 +70,9 @@ def check_same_figures(found, expected) -> None:
     assert found.ranking == expected.ranking and found.by_question_word == expected.by_question_word
     for name in ("log_loss", "brier", "ece", "risk", "risk_of_surer_half", "risk_coverage_area"):
         np.testing.assert_allclose(getattr(found.calibration, name), getattr(expected.calibration, name), rtol=1e-4)
-    np.testing.assert_allclose(found.uncertainty, expected.uncertainty, rtol=1e-5)
+    np.testing.assert_allclose(found.uncertainty[:2], expected.uncertainty[:2], rtol=1e-5)
+    # of drawn labels: one draw in thousands may lie so near an edge that rounding puts it on the other side
+    np.testing.assert_allclose(found.uncertainty[2:], expected.uncertainty[2:], atol=1e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

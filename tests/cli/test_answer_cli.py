@@ -378,7 +378,7 @@ def test_report_and_figures(placed, tmp_path):
         ("fit asked --model lstm --out new --vocabulary-size 9", "--vocabulary-size does not apply: lstm is"),
         ("fit asked --model nvdm --out new --counts", "--counts does not apply: nvdm is a model of documents"),
         ("fit asked --out new --free-bits 0.5", "--free-bits does not apply: compare has no latent variable"),
-        ("fit asked --model nasm2 --out new", "swv for documents, lstm, lstm_attention, nasm, compare, bigram_cnn"),
+        ("fit asked --model nasm2 --out new", "swv for documents, lstm, lstm_attention, nasm, nasm_question, compare"),
         ("fit asked --model nasm --out new --kl-warm-up 2 --vectors random", "kl_warm_up is a share of the steps"),
         ("fit asked --model nasm --out new --free-bits=-1", "free_bits must be 0 or more nats"),
         ("fit asked --model nasm --out new --vectors nowhere.txt", "cannot read nowhere.txt"),

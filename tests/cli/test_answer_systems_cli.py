@@ -193,5 +193,5 @@ def test_settings_of_steps_are_said_to_have_no_effect(asked, tmp_path):
 
 
 def test_help_lists_every_model():
-    listed = re.search(r"--model NAME(.*?)If left out", varitext("fit", "--help").out, re.DOTALL)[1]
+    listed = re.search(r"--model NAME(.*?)If\s+left\s+out", varitext("fit", "--help").out, re.DOTALL)[1]
     assert sorted(re.findall(r"\b[a-z_]+\b", listed)) == sorted([*DOCUMENT_MODELS, *ANSWER_MODELS])

@@ -52,7 +52,7 @@ def small(monkeypatch):
     """The experiments' corpora, replaced by small ones; everything else is real."""
     parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
     replaced = lambda corpus, part, plan: parts[part]  # noqa: E731
-    for name in EXPERIMENTS.values():
+    for name in (*EXPERIMENTS.values(), "ranker_measures"):
         module = __import__(f"varitext.experiments.{name}", fromlist=["load_part"])
         if hasattr(module, "load_part"):
             monkeypatch.setattr(module, "load_part", replaced)

@@ -31,7 +31,7 @@ def watched() -> Iterator[Peak]:
         return
     with suppress(OSError):  # not allowed: then the peak of the imports is the least it can be
         (PROCESSES / "self" / "clear_refs").write_text("5")  # the kernel's peak counts from here
-    children, done = [0.0], threading.Event()
+    children, done = [_of_children()], threading.Event()  # those of before are no part of the block
     watcher = threading.Thread(target=_watch_children, args=(children, done), daemon=True)
     watcher.start()
     try:
@@ -39,7 +39,7 @@ def watched() -> Iterator[Peak]:
     finally:
         done.set()
         watcher.join()
-        peak.above = (_status("self", "VmHWM") or before) - before + max(children)
+        peak.above = (_status("self", "VmHWM") or before) - before + max(children) - children[0]
 
 
 def peak_so_far() -> float:
@@ -52,7 +52,11 @@ def peak_so_far() -> float:
 
 def _watch_children(seen: list[float], done: threading.Event) -> None:
     while not done.wait(EVERY):
-        seen.append(sum(map(_private, _descendants("self"))))
+        seen.append(_of_children())
+
+
+def _of_children() -> float:
+    return sum(map(_private, _descendants("self")))
 
 
 def _descendants(process: str) -> list[str]:
