@@ -9,8 +9,9 @@ import numpy as np
 from varitext.experiments import experiment_named
 from varitext.experiments.answer_fits import DATA, TABLES_START
 from varitext.experiments.default_ranker import ENSEMBLE, TOGETHER, VARIANTS
+from varitext.experiments.pretrained_rankers import ROWS
 from varitext.experiments.runs import Record, markdown_table, read_records
-from varitext.experiments.table4 import paper_name, rows_of
+from varitext.experiments.table4 import STARTED_TITLE, paper_name, rows_of
 from varitext.paper import ANSWER_SCALE, ANSWERS
 
 # experiment, heading, what to know when reading it
@@ -170,10 +171,11 @@ def short_table(root: Path) -> str:
     """Of README.md: the default on WikiQA, then NASM and its twin."""
     rows = rows_of(_table4_runs(root, "wikiqa"))
     lines = ["| WikiQA, 243 test questions | paper MAP / MRR | ours, mean of seeds | seeds |", "|---|---|---|---|"]
-    default = _default_ranker(root)
-    rows |= default
-    for name in (*default, "LSTM + Att", "NASM", "LSTM + Att + Cnt", "NASM + Cnt", "NASM + Cnt + position"):
-        paper = " / ".join(f"{value:.4f}" for value in ANSWERS["wikiqa"].get(name, ()))
+    best = _default_ranker(root) | _pretrained(root)
+    rows |= best
+    networks = ("LSTM + Att", "NASM", STARTED_TITLE)
+    for name in (*best, *networks, *(f"{name} + Cnt" for name in networks), f"{STARTED_TITLE} + Cnt + position"):
+        paper = " / ".join(f"{value:.4f}" for value in ANSWERS["wikiqa"].get(paper_name(name), ()))
         ours = " / ".join(f"{statistics.mean(one[key] for one in rows[name]):.4f}" for key in ("map", "mrr"))
         lines.append(f"| {name} | {paper} | {ours} | {len(rows[name])} |")
     return "\n".join(lines)
@@ -235,6 +237,12 @@ def _default_ranker(root: Path) -> dict[str, list[dict]]:
         if corpus == "wikiqa" and variant in titles:
             found[titles[variant]].append(record["result"])
     return {title: results for title, results in found.items() if results}
+
+
+def _pretrained(root: Path) -> dict[str, list[dict]]:
+    records = read_records(experiment_named("minilm"), root / "results")
+    found = {row: [one["result"] for one in records if one["settings"]["row"] == row] for row in ROWS}
+    return {f"MiniLM, {row}": results for row, results in found.items() if results}
 
 
 def _table4_runs(root: Path, corpus: str) -> list[Record]:
