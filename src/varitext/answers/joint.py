@@ -22,11 +22,12 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels
+
 KINDS = 2  # of questions: those with one answer, and lists
 START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3)  # a, b, d, log odds of a list, r_c and t_c of each kind
 SLOPES = (0, 5, 7)  # which of these are a and t_c
 SMALLEST_SLOPE = 1e-3
-LOWEST = -1e9  # a log probability of what cannot be
 PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
 
 
@@ -155,21 +156,16 @@ def _parts(parameters: Tensor, questions: _Questions) -> _Parts:
     scale, none, by_number, of_list = parameters[:4]
     also = parameters[4:].view(KINDS, 2, 1, 1)
     score_of_none = none + by_number * questions.real.sum(1).double().log()  # [Q]
-    scores = (scale * questions.scores).masked_fill(~questions.real, -torch.inf)
-    joint = torch.cat([scores, score_of_none[:, None]], 1).log_softmax(1)
+    log_main, log_none = log_main_or_none(scale * questions.scores, score_of_none, questions.real.double())
     log_kind = torch.stack([logsigmoid(-of_list), logsigmoid(of_list)])
-    return _Parts(joint[:, :-1], joint[:, -1], log_kind, also[:, 0] + also[:, 1] * questions.scores)
+    return _Parts(log_main, log_none, log_kind, also[:, 0] + also[:, 1] * questions.scores)
 
 
 def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:
     """log P(y) of every question, [Q]."""
-    part = _parts(parameters, questions)
-    each = logsigmoid(torch.where(questions.labels, part.also, -part.also)) * questions.real  # [C, Q, n]
-    # the main answer's own factor is taken out again: that it is right is given
-    by_main = part.log_kind[:, None, None] + part.log_main + each.sum(2, keepdim=True) - each
-    by_main = by_main.masked_fill(~questions.labels, LOWEST)  # not -inf, whose gradient is NaN
-    some_right = by_main.permute(1, 0, 2).flatten(1).logsumexp(1)
-    return torch.where(questions.labels.any(1), some_right, part.log_none)
+    part, number = _parts(parameters, questions), questions.real.double()
+    by_kind = log_probability_of_labels(part.log_main, part.log_none, part.also, questions.labels, number)  # [C, Q]
+    return (part.log_kind[:, None] + by_kind).logsumexp(0)
 
 
 def _beliefs(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:

@@ -162,9 +162,10 @@ def _held_out(model: AnswerNetwork, batch: PairBatch, seed: int) -> _HeldOut:
     # half round the batch: questions stand in the order of their words, so that neighbours are often alike
     other = h.roll(max(1, h.shape[1] // 2), 1)
     posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
-    prior = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)  # [S, P]
+    of_pairs = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)  # [S, P]
     exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
-    right = torch.where(batch.labels == 1, prior.exp(), -torch.expm1(prior))  # [S, P] p(y = 1 | h)
-    means = (right.mean(0), exchanged.sigmoid().mean(0), model.per_example(prior, encoding).mean(0))
+    right = torch.where(batch.labels == 1, of_pairs.exp(), -torch.expm1(of_pairs))  # [S, P] p(y = 1 | h)
+    prior = model.log_likelihood(h, encoding) if model.latent_of_question else of_pairs  # [S, B]
+    means = (right.mean(0), exchanged.sigmoid().mean(0), prior.mean(0))
     found = (*means, posterior.log_likelihood, posterior.kl_per_dimension)
     return _HeldOut(*(values.double().cpu().numpy() for values in found))

@@ -53,11 +53,15 @@ def measure(latent_dim: int, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def _measures(part: Part, latents: Latents, scaling: Scaling) -> dict[str, Any]:
-    own = part.given(latents.of_prior).scaled(scaling)
-    joint, without_right = own.joint(), np.bincount(own.question_of, own.labels) == 0
+    trained = part.given(latents.of_prior)
+    own = trained.scaled(scaling)
+    joint, as_trained = own.joint(), trained.joint()
+    without_right = np.bincount(own.question_of, own.labels) == 0
     found = {
         "joint_log_likelihood": rounded(joint),  # of each question
         "joint_nll": round(-float(joint.mean()), 5),
+        "log_likelihood_as_trained": rounded(as_trained),
+        "nll_as_trained": round(-float(as_trained.mean()), 5),
         "none_log_loss": round(log_loss(own.probability_none(), without_right), 5),
         "n_right": np.bincount(own.question_of, own.labels).astype(int).tolist(),
         "map": _map(own),
@@ -126,10 +130,12 @@ def _done(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
     for name, found in zip(LATENT_DIMS.values(), (ours, twin), strict=True):
         dev, test = ([one[part] for one in found] for part in ("dev", "test"))
         cells = [_mean(dev, "joint_nll", ".4f"), _mean(test, "joint_nll", ".4f", spread=True)]
+        cells += [_mean(test, "nll_as_trained", ".4f")]
         cells += [_mean(test, "none_log_loss", ".4f"), _mean(found, "dev_map", ".4f")]
         cells += [_mean(found, "map", ".4f", spread=True), _mean(found, "mrr", ".4f", spread=True)]
         rows.append([name, *cells, str(len(found))])
-    head = ["", "dev NLL", "test NLL, nats a question", "log loss of P(none)", "dev MAP", "MAP", "MRR", "seeds"]
+    head = ["", "dev NLL", "test NLL, nats a question", "as trained", "log loss of P(none)"]
+    head += ["dev MAP", "MAP", "MRR", "seeds"]
     return markdown_table(head, rows)
 
 
@@ -141,7 +147,10 @@ def _mean(found: list[dict[str, Any]], name: str, form: str, spread: bool = Fals
 
 
 def _compared(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
-    joint = [[one["test"]["joint_log_likelihood"] for one in found] for found in (ours, twin)]
+    joint, as_trained = (
+        [[one["test"][name] for one in found] for found in (ours, twin)]
+        for name in ("joint_log_likelihood", "log_likelihood_as_trained")
+    )
     precision = [[one["average_precision"] for one in found] for found in (ours, twin)]
     rows = [["joint log likelihood, nats", "all", *_paired(*joint)]]
     n_right = np.array(ours[0]["test"]["n_right"])
@@ -149,6 +158,7 @@ def _compared(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
         chosen = (low <= n_right) & (n_right <= high)
         if chosen.any():
             rows.append(["", f"right answers: {name}", *_paired(*(np.array(values)[:, chosen] for values in joint))])
+    rows.append(["as trained", "all", *_paired(*as_trained)])
     rows.append(["average precision", "with a right answer", *_paired(*precision)])
     return markdown_table(["", "questions", "number", "difference", "95 % interval", "p"], rows)
 

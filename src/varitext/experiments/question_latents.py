@@ -2,10 +2,11 @@
 
 The joint likelihood of a question's labels is a mean over samples h of the prior,
 
-    p(y | q) = E_{p(h | q)} prod_i Bernoulli(y_i; sigmoid(scale * logit_i(h) + shift)),
+    p(y | q) = E_{p(h | q)} sum_m p(m | h) p(y | m, h)        `layers/main_answer.py`
 
-with one scale and one shift for the whole model, which maximise it on dev questions. A model without h has a single
-product there, and its own scale and shift.
+of which a model without h has a single term. It is given as the network has it, and with one scale and one shift of
+the log odds by which p(m | h) chooses, which maximise it on dev questions: for each model by itself, so that a model
+that is only too sure, or expects too many answers, loses nothing by it.
 """
 
 import math
@@ -15,23 +16,25 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.latent.divergence import kl
-from varitext.models.answers.network import AnswerNetwork
+from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
+from varitext.models.answers.nasm_question import QuestionNASM
 from varitext.runtime.devices import seeded
 
 SAMPLES = 200
 
 
 class Labelled(NamedTuple):
-    """Log odds of all pairs of a part under each of S samples of h, and what is known of the pairs."""
+    """What the network says of a part under each of S samples of h, and what is known of its pairs."""
 
-    logits: Tensor  # [S, P]
+    logits: Tensor  # [S, P]   of being the main answer, against none
+    also: Tensor  # [S, P]   log odds of being right beside it
+    score_of_none: Tensor  # [Q]
     labels: Tensor  # [P]
     question_of: Tensor  # [P]
 
@@ -40,7 +43,8 @@ class Labelled(NamedTuple):
 
     def given_h(self) -> Tensor:
         """log p(y | q, h) of each question, [S, Q]."""
-        return self._sums(logsigmoid(torch.where(self.labels == 1, self.logits, -self.logits)))
+        also, right, number = (self._table(one) for one in (self.also, self.labels == 1, self._ones()))
+        return log_probability_of_labels(*self._main_or_none(), also, right, number)
 
     def joint(self) -> Tensor:
         """log p(y | q), [Q]."""
@@ -48,15 +52,22 @@ class Labelled(NamedTuple):
 
     def probability_none(self) -> np.ndarray:
         """That no candidate is right, [Q]."""
-        return _log_mean(self._sums(logsigmoid(-self.logits))).exp().numpy()
+        _, log_none = self._main_or_none()
+        return _log_mean(log_none).exp().numpy()
 
     def probability(self) -> np.ndarray:
-        """That each candidate is right, [P]."""
+        """What candidates are ranked by, [P]."""
         return self.logits.sigmoid().mean(0).numpy()
 
-    def _sums(self, of_pairs: Tensor) -> Tensor:
-        total = of_pairs.new_zeros(len(of_pairs), int(self.question_of.max()) + 1)
-        return total.index_add(1, self.question_of, of_pairs)
+    def _main_or_none(self) -> tuple[Tensor, Tensor]:
+        none = self.score_of_none.expand(len(self.logits), -1)
+        return log_main_or_none(self._table(self.logits), none, self._table(self._ones()))  # [S, Q, n], [S, Q]
+
+    def _table(self, of_pairs: Tensor) -> Tensor:
+        return side_by_side(of_pairs, self.question_of)
+
+    def _ones(self) -> Tensor:
+        return torch.ones_like(self.labels, dtype=self.logits.dtype)
 
 
 def _log_mean(values: Tensor) -> Tensor:
@@ -93,7 +104,7 @@ class Part:
 
     def __init__(self, ranker: AnswerRanker, question_answers: QuestionAnswers, samples: int = SAMPLES):
         network = ranker.network_
-        assert isinstance(network, AnswerNetwork) and network.latent_of_question
+        assert isinstance(network, QuestionNASM)
         self.network, self.seed = network, ranker.seed
         self.samples = samples if network.has_latent else 1
         self.labels = torch.from_numpy(question_answers.labels)
@@ -119,8 +130,12 @@ class Part:
         for batch in self.batches.in_order():
             own = h[:, first : first + len(batch.questions)]
             first += len(batch.questions)
-            found.append(self.network.logits(own.index_select(1, batch.question_of), self.network.encode(batch)))
-        return Labelled(torch.cat(found, 1).double(), self.labels, self.question_of)
+            encoding = self.network.encode(batch)
+            logits = self.network.logits(own.index_select(1, batch.question_of), encoding)
+            none = self.network.score_of_none(encoding)
+            found.append((logits, self.network.also(logits, own, encoding), none))
+        logits, also, none = (torch.cat(values, -1).double() for values in zip(*found, strict=True))
+        return Labelled(logits, also, none, self.labels, self.question_of)
 
 
 def exchanged(h: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
-"""NASM with one h a question: the bound against quadrature, sets without an order, who sees labels, and the twin."""
+"""NASM with one h a question: bound by quadrature, labels one by one, sets without order, who sees labels, the twin."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import pytest
 import torch
 from made_up_questions import WORDS, built, made_up, some_pairs
-from torch.distributions import Bernoulli, Normal, kl_divergence
+from torch.distributions import Normal, kl_divergence
 
 from varitext import AnswerRanker, InputError
 from varitext.answers.task import mean_over_pairs
@@ -59,9 +60,9 @@ def parts(model: QuestionNASM, batch: PairBatch) -> list[torch.Tensor]:
 
 @torch.no_grad()
 def test_bounds_stand_in_their_order_below_the_evidence_by_quadrature():
-    """log p(y | q) of a whole question, h integrated out once: not the sum of what its pairs have each alone."""
+    """log p(y | q) of all labels of a question, h integrated out once."""
     model, batch, samples = network(latent_dim=1), some_pairs(3, seed=4), 20_000
-    for parameter in model.posterior_head.parameters():
+    for parameter in (*model.prior_head.parameters(), *model.posterior_head.parameters()):
         parameter *= 0.1  # a posterior that covers what it approximates
     encoding = model.encode(batch)
     prior = model.prior(encoding)
@@ -77,21 +78,6 @@ def test_bounds_stand_in_their_order_below_the_evidence_by_quadrature():
     assert exact.shape == (3,) and (bound <= tightened + error).all() and (tightened <= exact + error).all()
     assert (exact - bound > 3 * error).all()  # the order is not there by chance
     torch.testing.assert_close(draws.importance_weighted(), exact, atol=0.05, rtol=0)
-    of_pairs = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)
-    one_by_one = torch.logsumexp(of_pairs + weight, 0)  # [P]
-    alone = torch.zeros(3).double().index_add(0, batch.question_of, one_by_one)
-    assert (alone - exact).abs().max() > 0.05
-
-
-def test_the_likelihood_is_the_product_over_a_questions_candidates():
-    model, batch = network(), some_pairs()
-    batch = replace(batch, weights=torch.arange(1.0, len(batch) + 1) / 5)
-    encoding, h = model.encode(batch), torch.randn(2, 4, 3).double()
-    logits = model.logits(h.index_select(1, batch.question_of), encoding)
-    each = Bernoulli(logits=logits).log_prob(batch.labels.double()) * batch.weights
-    found = model.log_likelihood(h, encoding)
-    for question in range(4):
-        torch.testing.assert_close(found[:, question], each[:, batch.question_of == question].sum(1))
 
 
 def test_kl_is_between_the_two_gaussians_once_for_a_question():
@@ -113,6 +99,84 @@ def test_what_questions_cost_is_shared_by_the_pairs_they_stand_for():
     torch.testing.assert_close(mean_over_pairs(of_pairs, batch, False), expected)
 
 
+# The likelihood of a question's labels
+
+
+def by_enumeration(model: QuestionNASM, h: torch.Tensor, batch: PairBatch, question: int) -> float:
+    """p(y | q, h) of one question under one h, [K]: a sum over its main answer or none, factor by factor."""
+    own = (batch.question_of == question).nonzero()[:, 0]
+    logits = model.logits(h.expand(1, len(batch), -1), model.encode(batch))[0, own].tolist()
+    of_latent = float(model.also_by_latent.weight[0] @ h) if model.has_latent else 0.0
+    slope, level = math.exp(model.also_log_slope.item()), model.also_level.item()
+    also = [1 / (1 + math.exp(-(level + slope * one + of_latent))) for one in logits]
+    scores = [math.exp(one) for one in logits] + [len(own) ** model.by_number.item()]
+    labels = batch.labels[own].tolist()
+    found = scores[-1] * (sum(labels) == 0)
+    for main, score in enumerate(scores[:-1]):
+        others = (also[j] if labels[j] else 1 - also[j] for j in range(len(labels)) if j != main)
+        found += score * labels[main] * math.prod(others)
+    return found / sum(scores)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("latent_dim", [3, 0])
+def test_the_likelihood_is_that_of_a_main_answer_or_none_and_sums_to_one(latent_dim):
+    model = network(latent_dim=latent_dim)
+    batch = reordered(some_pairs(2), torch.tensor([7, 0, 1, 5, 2, 3, 6]))  # questions of four and three, mixed
+    h, total = torch.randn(2, 2, latent_dim).double(), torch.zeros(2, 2).double()
+    for labels in itertools.product((0.0, 1.0), repeat=4):
+        given = torch.zeros(7)
+        given[batch.question_of == 0] = torch.tensor(labels)
+        given[batch.question_of == 1] = torch.tensor(labels[:3])
+        labelled = replace(batch, labels=given)
+        found = model.log_likelihood(h, model.encode(labelled)).exp()
+        for sample, question in itertools.product(range(2), repeat=2):
+            expected = by_enumeration(model, h[sample, question], labelled, question)
+            assert found[sample, question].item() == pytest.approx(expected, rel=1e-9)
+        total += found * torch.tensor([1.0, 0.5])  # the second question has all of its labels twice
+    torch.testing.assert_close(total, torch.ones(2, 2).double())
+
+
+@torch.no_grad()
+def test_right_answers_exclude_each_other():
+    model, batch = network(), some_pairs(1)
+    model.also_level.fill_(-20.0)
+    h = torch.zeros(1, 1, 3).double()
+    first, second, both = (
+        model.log_likelihood(h, model.encode(replace(batch, labels=torch.tensor(labels)))).item()
+        for labels in ([1.0, 0, 0, 0, 0], [0.0, 1, 0, 0, 0], [1.0, 1, 0, 0, 0])
+    )
+    assert both < min(first, second) - 10
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(5))
+def test_the_probability_of_being_right_falls_in_the_order_of_log_odds(seed):
+    torch.manual_seed(seed)
+    model, batch = network(), some_pairs(1, seed)
+    h, right = torch.randn(1, 1, 3).double(), torch.zeros(5).double()
+    for labels in itertools.product((0.0, 1.0), repeat=5):
+        y = torch.tensor(labels)
+        right += y * model.log_likelihood(h, model.encode(replace(batch, labels=y))).exp()[0]
+    logits = model.logits(h.expand(1, 5, 3), model.encode(batch))[0]
+    assert torch.equal(right.argsort(), logits.argsort()) and right.std() > 1e-3
+
+
+@pytest.mark.parametrize("labels", [[0.0] * 5, [1.0] * 5, [0.0], [1.0]], ids=["none", "all", "one wrong", "one right"])
+@pytest.mark.parametrize("scale", [1.0, 200.0])
+def test_gradients_are_finite_whatever_the_labels(labels, scale):
+    model = network()
+    batch = reordered(some_pairs(2), torch.arange(5 + len(labels)))  # beside a question of five: padding
+    batch = replace(batch, labels=torch.cat([batch.labels[:5], torch.tensor(labels)]))
+    with torch.no_grad():
+        model.match.weight *= scale
+    draws = draw(model, batch, 8)
+    (-draws.importance_weighted().sum()).backward()
+    assert draws.log_likelihood.isfinite().all()
+    for part, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), part
+
+
 # h in the log odds and in the attention
 
 
@@ -124,7 +188,7 @@ def test_log_odds_are_linear_in_h_but_for_the_attention():
     torch.testing.assert_close(twice - nothing, 2 * (once - nothing))
     answer = model.attention(model._query(h, encoding), encoding.answers)[0]  # [P, H]
     bilinear = torch.einsum("pk,kh,ph->p", h[0], model.match.weight[6:], answer)
-    torch.testing.assert_close((once - nothing)[0], bilinear + h[0] @ model.intercept.weight[0])
+    torch.testing.assert_close((once - nothing)[0], bilinear + h[0] @ model.intercept.weight[0, 6:])
     assert (once - nothing).abs().max() > 0.1
 
 
@@ -204,9 +268,10 @@ def test_without_dimensions_it_is_its_deterministic_twin():
     twin, batch = network(latent_dim=0), some_pairs()
     assert not twin.has_latent and QuestionNASM.has_latent
     bound, encoding = elbo(twin, batch, 2), twin.encode(batch)
+    h = torch.zeros(4, 0).double()
+    exact = [math.log(by_enumeration(twin, h[number], batch, number)) for number in range(4)]
+    torch.testing.assert_close(bound.elbo, torch.tensor(exact).double())
     logits = twin.logits(twin.prior_samples(encoding, 2), encoding)
-    each = Bernoulli(logits=logits[0]).log_prob(batch.labels.double())
-    torch.testing.assert_close(bound.elbo, torch.zeros(4).double().index_add(0, batch.question_of, each))
     torch.testing.assert_close(draw(twin, batch, 3).importance_weighted(), bound.elbo)
     assert not bound.kl.any() and torch.equal(logits[0], logits[1])
 

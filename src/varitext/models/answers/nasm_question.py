@@ -3,7 +3,11 @@
     prior              p(h | q) = N(mean(q), diag(std(q)^2))            learned, from the question alone
     inference network  q(h | q, a_1 y_1, ..., a_n y_n): p(h | q), moved by all candidates with their labels; the sums
                        over them know no order
-    generative model   prod_i p(y_i | q, a_i, h),  p(y = 1 | q, a, h) = sigmoid([s_q; h]^T M z_a(a, q, h) + w^T h + b)
+    generative model   one candidate is the main answer m, or none is, with the log odds l_i of candidate i
+                           l_i = [s_q; h]^T (M z_a(a_i, q, h) + w) + b
+                           p(m = i | h) ~ exp(l_i),   p(m = none | h) ~ n^c                       n candidates
+                       and another is right beside it with probability sigmoid(r + t l_j + v^T h), t > 0;
+                       m is summed out exactly: p(y_1, ..., y_n | q, a, h) (`layers/main_answer.py`)
     KL                 KL(q || p) of two Gaussians, by formula (`latent/divergence.py::kl`), once for a question;
                        training maximises the importance-weighted bound (`latent/bound.py::Draws`) with 8 samples
 
@@ -12,9 +16,13 @@ Here h is what the labels of a question have in common beyond what its words say
 several, or those of one kind. It enters the attention as a factor (`ScalingAttention`), and the log odds linearly, with
 the candidate's vector and by itself: what statisticians call a random effect of the question.
 
+Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the l_i, log
+odds of candidate i against none but for n^c. Since t > 0, P(right | h) of a question's candidates falls in their order.
+
 With `latent_dim` 0 there is no h: the same network is its own deterministic twin.
 """
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -24,8 +32,11 @@ from varitext.batches.pairs import PairBatch
 from varitext.latent import DiagonalGaussian
 from varitext.layers.attention import BilinearMatch, ScalingAttention
 from varitext.layers.dense import MLP, GaussianHead
+from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.network import Encoding
 from varitext.models.answers.recurrent import DEFAULT_START, RecurrentNetwork
+
+ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # where r, t and c start: as those of `answers/joint.py`
 
 
 class QuestionNASM(RecurrentNetwork):
@@ -54,9 +65,13 @@ class QuestionNASM(RecurrentNetwork):
         self.has_latent = latent_dim > 0
         self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim, self.start.identity)
         self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim, self.start.identity)
+        self.intercept = nn.Linear(hidden_dim + latent_dim, 1, bias=False)  # w
+        self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
+        self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r
+        self.also_log_slope = nn.Parameter(torch.tensor(math.log(ALSO_SLOPE)))  # log t
         if not self.has_latent:
             return
-        self.intercept = nn.Linear(latent_dim, 1, bias=False)  # w
+        self.also_by_latent = nn.Linear(latent_dim, 1, bias=False)  # v
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")
         self.prior_head = GaussianHead(prior_dim, latent_dim)
         self.read_candidate = MLP(3 * hidden_dim, posterior_dim, 1, "tanh")
@@ -81,11 +96,26 @@ class QuestionNASM(RecurrentNetwork):
         return DiagonalGaussian(prior.mean + moved.mean, prior.log_std + moved.log_std).within_bounds()  # [Q, K]
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
-        return super().log_likelihood(h.index_select(1, encoding.question_of), encoding)  # [S, Q]
+        logits = self.logits(h.index_select(1, encoding.question_of), encoding)  # [S, P]
+        scores, also, labels, number = (
+            side_by_side(of_pairs, encoding.question_of)
+            for of_pairs in (logits, self.also(logits, h, encoding), encoding.labels == 1, self._number(encoding))
+        )  # [S, Q, n], [S, Q, n], [Q, n], [Q, n]
+        none = self.score_of_none(encoding).expand(len(h), -1)  # [S, Q]
+        return log_probability_of_labels(*log_main_or_none(scores, none, number), also, labels, number)  # [S, Q]
 
-    def per_example(self, of_pairs: Tensor, encoding: Encoding) -> Tensor:
-        """log prod_i p(y_i | q, a_i, h), [S, Q]."""
-        return self._sum(of_pairs.T, encoding).T
+    # What the likelihood of a question's labels is made of, beside `logits`
+
+    def score_of_none(self, encoding: Encoding) -> Tensor:
+        """c log n, [Q]."""
+        return self.by_number * self._sum(torch.ones_like(encoding.labels[:, None]), encoding)[:, 0].log()
+
+    def also(self, logits: Tensor, h: Tensor, encoding: Encoding) -> Tensor:
+        """The log odds that a candidate is right beside the main answer, [S, P], for h of shape [S, Q, K]."""
+        also = self.also_level + self.also_log_slope.exp() * logits
+        if self.has_latent:
+            also = also + self.also_by_latent(h)[..., 0].index_select(1, encoding.question_of)
+        return also
 
     # What a pair's log odds are made of
 
@@ -97,8 +127,8 @@ class QuestionNASM(RecurrentNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         query = self._query(h, encoding)
-        logits: Tensor = self.match(query, self.attention(query, encoding.answers))
-        return logits + self.intercept(h)[..., 0] if self.has_latent else logits  # [S, P]
+        logits: Tensor = self.match(query, self.attention(query, encoding.answers)) + self.intercept(query)[..., 0]
+        return logits  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.attention.weights(self._query(h, encoding), encoding.answers)  # [S, P, T]
@@ -121,6 +151,10 @@ class QuestionNASM(RecurrentNetwork):
 
     def _sum(self, of_pairs: Tensor, encoding: Encoding) -> Tensor:
         """Over the candidates of each question, [P, D] to [Q, D]; each as many as it stands for."""
-        weights = 1.0 if encoding.weights is None else encoding.weights[:, None].to(of_pairs)
         total = of_pairs.new_zeros(len(encoding.question), of_pairs.shape[1])
-        return total.index_add(0, encoding.question_of, of_pairs * weights)
+        return total.index_add(0, encoding.question_of, of_pairs * self._number(encoding)[:, None])
+
+    def _number(self, encoding: Encoding) -> Tensor:
+        """How many candidates each stands for, [P]."""
+        labels, weights = encoding.labels, encoding.weights
+        return torch.ones_like(labels) if weights is None else weights.to(labels)

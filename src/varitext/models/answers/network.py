@@ -83,18 +83,12 @@ class AnswerNetwork(nn.Module):
         return self.prior(encoding)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
-        return self.per_example(self.log_likelihood_of_pairs(h, encoding), encoding)  # [S, P]
-
-    # Pairs and examples
+        return self.log_likelihood_of_pairs(h, encoding)  # [S, P]
 
     def log_likelihood_of_pairs(self, h: Tensor, encoding: Encoding) -> Tensor:
-        """log p(y | q, a, h) of each pair, [S, P], for h of shape [S, P, K]."""
+        """log p(y | q, a, h) of each pair by itself, [S, P], for h of shape [S, P, K]."""
         logits = self.logits(h, encoding)
         return encoding.labels * logits - nn.functional.softplus(logits)  # [S, P]
-
-    def per_example(self, of_pairs: Tensor, encoding: Encoding) -> Tensor:
-        """What log likelihoods of pairs, [S, P], make for each example: as they are, since each is a pair."""
-        return of_pairs
 
     # Prediction
 
