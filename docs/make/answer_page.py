@@ -98,15 +98,15 @@ seeds of each.
 This h lives, and it is not shown to be worth having. As trained, the joint likelihood with h is 0.048 nats a question
 higher than without, more than chance; but most of that is a twin that is too sure, and once both are scaled 0.018 nats
 are left, within chance (p = 0.07). Questions with one right answer gain, those with none or two lose. MAP is the same.
-h does carry something: a KL of 0.116 nats, three to seven active units, and 0.251 nats lost where a question is given the
-h of another's posterior; of what p(h | q) knows without labels, 0.024 nats. A likelihood that is a product over
+h does carry something: a KL of 0.116 nats, three to seven active units, and 0.251 nats lost where a question is given
+the h of another's posterior; of what p(h | q) knows without labels, 0.024 nats. A likelihood that is a product over
 candidates, measured before, gave a KL of 0.025 nats and 0.003 nats over its twin, since right answers exclude each
 other while an h that they share makes them go together: so here, given h, one is the main answer or none is. That
 raises both models, from 1.632 nats to 1.567 with h and from 1.635 to 1.585 without, as in the [joint
 picture](compare.md#one-joint-picture-of-a-questions-candidates) of the default ranker. The other form of the score of
-none, with the question's terms in all log odds instead, had test NLL 1.565 with h and 1.570 without (+0.005, p = 0.60):
-over that twin h gains next to nothing in either. Figures 4 and 5 differ from NASM's as before: attention with a factor in the
-place of a sum chooses words, and p(h | q) differs between questions.""",
+none, with the question's terms in all log odds instead, had test NLL 1.565 with h and 1.570 without (+0.005, p =
+0.60): over that twin h gains next to nothing in either. Figures 4 and 5 differ from NASM's as before: attention with a
+factor in the place of a sum chooses words, and p(h | q) differs between questions.""",
     ),
     ("question-types", "By question word", "WikiQA test, MAP, mean and standard deviation over seeds."),
     (

@@ -16,8 +16,8 @@ Here h is what the labels of a question have in common beyond what its words say
 several, or those of one kind. It enters the attention as a factor (`ScalingAttention`), and the log odds linearly, with
 the candidate's vector and by itself: what statisticians call a random effect of the question.
 
-Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the
-l_i. Since t > 0, P(right | h) of a question's candidates falls in their order.
+Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the l_i.
+Since t > 0, P(right | h) of a question's candidates falls in their order.
 
 With `latent_dim` 0 there is no h: the same network is its own deterministic twin.
 """
@@ -110,7 +110,8 @@ class QuestionNASM(RecurrentNetwork):
     def score_of_none(self, h: Tensor, encoding: Encoding) -> Tensor:
         """A linear function of the question and h, plus c log n, [S, Q], for h of shape [S, Q, K]."""
         number = self._sum(torch.ones_like(encoding.labels[:, None]), encoding)[:, 0]  # [Q]
-        of_question = self.none(torch.cat([encoding.question.expand(len(h), -1, -1), h], -1))[..., 0]  # [S, Q]
+        query = torch.cat([encoding.question.expand(len(h), -1, -1), h], -1)  # [S, Q, H + K]
+        of_question: Tensor = self.none(query)[..., 0]
         return of_question + self.by_number * number.log()
 
     def also(self, logits: Tensor, h: Tensor, encoding: Encoding) -> Tensor:
