@@ -19,7 +19,7 @@ LOGITS = torch.tensor([[0.5, -1.0, 2.0, -2.0, 0.0], [-0.5, 1.5, 0.3, -1.0, -3.0]
 
 
 ALSO = torch.tensor([[-1.0, -2.0, 0.5, -1.5, -3.0], [-2.0, 0.0, 1.0, -1.0, -0.5]]).double()
-NONE = torch.tensor([0.3, 1.2]).double()
+NONE = torch.tensor([[0.3, 1.2], [0.3, 1.2]]).double()
 
 
 def labelled(labels: tuple[int, ...]) -> Labelled:
@@ -45,7 +45,7 @@ def test_the_scaling_is_where_the_likelihood_is_highest():
     chances = softmax(np.column_stack([0.5 * logits - 1.0, np.zeros(4000)]), 1)  # the last is none
     labels = np.stack([generator.multinomial(1, one)[:5] for one in chances]).ravel()
     question_of, never = torch.arange(size) // 5, torch.full((1, size), -50.0).double()
-    none = torch.zeros(4000).double()
+    none = torch.zeros(1, 4000).double()
     many = Labelled(torch.from_numpy(logits.ravel())[None], never, none, torch.from_numpy(labels), question_of)
     scaling = Scaling.fit(many)
     assert scaling.scale == pytest.approx(0.5, abs=0.06) and scaling.shift == pytest.approx(-1, abs=0.1)

@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
     logits: Tensor  # [S, P]   of being the main answer, against none
     also: Tensor  # [S, P]   log odds of being right beside it
-    score_of_none: Tensor  # [Q]
+    score_of_none: Tensor  # [S, Q]
     labels: Tensor  # [P]
     question_of: Tensor  # [P]
 
@@ -60,8 +60,9 @@ class Labelled(NamedTuple):
         return self.logits.sigmoid().mean(0).numpy()
 
     def _main_or_none(self) -> tuple[Tensor, Tensor]:
-        none = self.score_of_none.expand(len(self.logits), -1)
-        return log_main_or_none(self._table(self.logits), none, self._table(self._ones()))  # [S, Q, n], [S, Q]
+        return log_main_or_none(
+            self._table(self.logits), self.score_of_none, self._table(self._ones())
+        )  # [S, Q, n], [S, Q]
 
     def _table(self, of_pairs: Tensor) -> Tensor:
         return side_by_side(of_pairs, self.question_of)
@@ -132,7 +133,7 @@ class Part:
             first += len(batch.questions)
             encoding = self.network.encode(batch)
             logits = self.network.logits(own.index_select(1, batch.question_of), encoding)
-            none = self.network.score_of_none(encoding)
+            none = self.network.score_of_none(own, encoding)
             found.append((logits, self.network.also(logits, own, encoding), none))
         logits, also, none = (torch.cat(values, -1).double() for values in zip(*found, strict=True))
         return Labelled(logits, also, none, self.labels, self.question_of)

@@ -109,7 +109,9 @@ def by_enumeration(model: QuestionNASM, h: torch.Tensor, batch: PairBatch, quest
     of_latent = float(model.also_by_latent.weight[0] @ h) if model.has_latent else 0.0
     slope, level = math.exp(model.also_log_slope.item()), model.also_level.item()
     also = [1 / (1 + math.exp(-(level + slope * one + of_latent))) for one in logits]
-    scores = [math.exp(one) for one in logits] + [len(own) ** model.by_number.item()]
+    query = torch.cat([model.encode(batch).question[question], h])
+    none = model.none(query).item() + model.by_number.item() * math.log(len(own))
+    scores = [math.exp(one) for one in (*logits, none)]
     labels = batch.labels[own].tolist()
     found = scores[-1] * (sum(labels) == 0)
     for main, score in enumerate(scores[:-1]):
@@ -188,7 +190,7 @@ def test_log_odds_are_linear_in_h_but_for_the_attention():
     torch.testing.assert_close(twice - nothing, 2 * (once - nothing))
     answer = model.attention(model._query(h, encoding), encoding.answers)[0]  # [P, H]
     bilinear = torch.einsum("pk,kh,ph->p", h[0], model.match.weight[6:], answer)
-    torch.testing.assert_close((once - nothing)[0], bilinear + h[0] @ model.intercept.weight[0, 6:])
+    torch.testing.assert_close((once - nothing)[0], bilinear + h[0] @ model.intercept.weight[0])
     assert (once - nothing).abs().max() > 0.1
 
 

@@ -4,8 +4,8 @@
     inference network  q(h | q, a_1 y_1, ..., a_n y_n): p(h | q), moved by all candidates with their labels; the sums
                        over them know no order
     generative model   one candidate is the main answer m, or none is, with the log odds l_i of candidate i
-                           l_i = [s_q; h]^T (M z_a(a_i, q, h) + w) + b
-                           p(m = i | h) ~ exp(l_i),   p(m = none | h) ~ n^c                       n candidates
+                           l_i = [s_q; h]^T M z_a(a_i, q, h) + w^T h + b
+                           p(m = i | h) ~ exp(l_i),   p(m = none | h) ~ n^c exp(u^T [s_q; h] + d)    n candidates
                        and another is right beside it with probability sigmoid(r + t l_j + v^T h), t > 0;
                        m is summed out exactly: p(y_1, ..., y_n | q, a, h) (`layers/main_answer.py`)
     KL                 KL(q || p) of two Gaussians, by formula (`latent/divergence.py::kl`), once for a question;
@@ -16,8 +16,8 @@ Here h is what the labels of a question have in common beyond what its words say
 several, or those of one kind. It enters the attention as a factor (`ScalingAttention`), and the log odds linearly, with
 the candidate's vector and by itself: what statisticians call a random effect of the question.
 
-Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the l_i, log
-odds of candidate i against none but for n^c. Since t > 0, P(right | h) of a question's candidates falls in their order.
+Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the l_i.
+Since t > 0, P(right | h) of a question's candidates falls in their order.
 
 With `latent_dim` 0 there is no h: the same network is its own deterministic twin.
 """
@@ -65,12 +65,13 @@ class QuestionNASM(RecurrentNetwork):
         self.has_latent = latent_dim > 0
         self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim, self.start.identity)
         self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim, self.start.identity)
-        self.intercept = nn.Linear(hidden_dim + latent_dim, 1, bias=False)  # w
+        self.none = nn.Linear(hidden_dim + latent_dim, 1)  # u, d
         self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
         self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r
         self.also_log_slope = nn.Parameter(torch.tensor(math.log(ALSO_SLOPE)))  # log t
         if not self.has_latent:
             return
+        self.intercept = nn.Linear(latent_dim, 1, bias=False)  # w
         self.also_by_latent = nn.Linear(latent_dim, 1, bias=False)  # v
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")
         self.prior_head = GaussianHead(prior_dim, latent_dim)
@@ -101,14 +102,17 @@ class QuestionNASM(RecurrentNetwork):
             side_by_side(of_pairs, encoding.question_of)
             for of_pairs in (logits, self.also(logits, h, encoding), encoding.labels == 1, self._number(encoding))
         )  # [S, Q, n], [S, Q, n], [Q, n], [Q, n]
-        none = self.score_of_none(encoding).expand(len(h), -1)  # [S, Q]
-        return log_probability_of_labels(*log_main_or_none(scores, none, number), also, labels, number)  # [S, Q]
+        log_main, log_none = log_main_or_none(scores, self.score_of_none(h, encoding), number)
+        return log_probability_of_labels(log_main, log_none, also, labels, number)  # [S, Q]
 
     # What the likelihood of a question's labels is made of, beside `logits`
 
-    def score_of_none(self, encoding: Encoding) -> Tensor:
-        """c log n, [Q]."""
-        return self.by_number * self._sum(torch.ones_like(encoding.labels[:, None]), encoding)[:, 0].log()
+    def score_of_none(self, h: Tensor, encoding: Encoding) -> Tensor:
+        """A linear function of the question and h, plus c log n, [S, Q], for h of shape [S, Q, K]."""
+        number = self._sum(torch.ones_like(encoding.labels[:, None]), encoding)[:, 0]  # [Q]
+        query = torch.cat([encoding.question.expand(len(h), -1, -1), h], -1)  # [S, Q, H + K]
+        of_question: Tensor = self.none(query)[..., 0]
+        return of_question + self.by_number * number.log()
 
     def also(self, logits: Tensor, h: Tensor, encoding: Encoding) -> Tensor:
         """The log odds that a candidate is right beside the main answer, [S, P], for h of shape [S, Q, K]."""
@@ -127,8 +131,8 @@ class QuestionNASM(RecurrentNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         query = self._query(h, encoding)
-        logits: Tensor = self.match(query, self.attention(query, encoding.answers)) + self.intercept(query)[..., 0]
-        return logits  # [S, P]
+        logits: Tensor = self.match(query, self.attention(query, encoding.answers))
+        return logits + self.intercept(h)[..., 0] if self.has_latent else logits  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return self.attention.weights(self._query(h, encoding), encoding.answers)  # [S, P, T]
