@@ -44,14 +44,18 @@ def benchmark(
     """
     from varitext.benchmarking.measuring import Task, corpus_parts
     from varitext.benchmarking.running import choose_systems, read_records, run_benchmark
+    from varitext.benchmarking.systems import known_system
     from varitext.benchmarking.tables import comparison, targets, targets_list
 
     out = out.with_name(f"{out.name}-quick") if quick else out
     if growth:
         return _measure_growth(out, threads, quick, as_json)
+    named = peers.split(",") if peers else None
+    for name in named or ():
+        known_system(name)  # a wrong name is told before anything is read
     plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=str(data_dir) if data_dir else None)
     train = corpus_parts(corpus, plan.data_dir, quick).train  # what is wrong with it is said once, at the start
-    systems = choose_systems(peers.split(",") if peers else None, train.texts is not None)
+    systems = choose_systems(named, train.texts is not None)
     failed = run_benchmark(plan, systems, out, say)
     records = {name: record for name, record in read_records(out).items() if name in systems}
     if "varitext" in failed or "varitext" not in records:
