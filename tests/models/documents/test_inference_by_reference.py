@@ -317,13 +317,16 @@ def test_group_weights_are_what_the_words_are_worth():
 
 
 def test_a_higher_value_is_taken_and_what_is_no_number_never():
-    def at(number, values):
+    def at(number, values, slope=1.0):
         rows = torch.full((3, 2), float(number))
-        return LogJoint(rows, torch.tensor(values), rows, rows)
+        return LogJoint(rows, torch.tensor(values), slope * rows, rows)
 
-    found = at(1, [2.0, 1.0, math.nan]).where_higher(at(0, [1.0, 1.0, 1.0]))
+    found = at(1, [2.0, 0.5, math.nan]).where_higher(at(0, [1.0, 1.0, 1.0]))
     assert found.h[:, 0].tolist() == found.gradient[:, 1].tolist() == found.group_weights[:, 0].tolist() == [1, 0, 0]
     assert found.value.tolist() == [2, 1, 1]
+    nearly = [1 + 1e-6, 1 - 1e-6, 1.0]  # what rounding hides: the slope along the step decides, whatever the last bits
+    assert at(1, nearly).where_higher(at(0, [1.0, 1.0, 1.0])).h[:, 0].tolist() == [1, 1, 1]
+    assert at(1, nearly, slope=-1.0).where_higher(at(0, [1.0, 1.0, 1.0])).h[:, 0].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -29,7 +29,7 @@ from varitext.layers.counts import centred_log_length
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.polya import Entries, GroupedCounts
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.polya_decoder import GroupMoments, LogJoint, PolyaDecoder
+from varitext.models.documents.polya_decoder import ROUNDING, GroupMoments, LogJoint, PolyaDecoder
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
 from varitext.models.documents.word_groups import group_words
 
@@ -148,7 +148,8 @@ class NVDMPolya(DocumentNetwork):
         root = self.decoder.covariance_root(here.group_weights, encoding.moments)
         here = self._climb(here, root, encoding.counts, self.refinement_steps)
         last = self._step(here.h, here, root)
-        higher = self.decoder.height(last, encoding.counts) > here.value
+        gain = self.decoder.height(last, encoding.counts) - here.value
+        higher = gain > -ROUNDING * here.value.abs()  # a step whose gain rounding hides is Newton's, and taken
         mean = torch.where(higher[:, None], last, here.h)
         return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
 

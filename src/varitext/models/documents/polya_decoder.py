@@ -37,6 +37,7 @@ from varitext.layers.rising import log_rising_falling
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
 LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length: nothing is known of lengths beyond those seen
+ROUNDING = 2e-6  # of a value: what single precision leaves open
 
 
 class GroupMoments(NamedTuple):
@@ -63,8 +64,14 @@ class LogJoint(NamedTuple):
     group_weights: Tensor  # [B, G]   E times the first urn's probabilities: all that the curvature needs of h and X
 
     def where_higher(self, other: "LogJoint") -> "LogJoint":
-        """This, but for documents whose value at the other h is no lower."""
-        better = self.value > other.value  # never where it is not a number
+        """This, but for documents whose value at the other h is no lower.
+
+        Near the top values differ by less than their rounding, which would decide where a document comes to rest; the
+        mean slope along the step still tells up from down there.
+        """
+        gain = self.value - other.value
+        by_slope = 0.5 * ((self.gradient + other.gradient) * (self.h - other.h)).sum(1)
+        better = torch.where(gain.abs() <= ROUNDING * other.value.abs(), by_slope, gain) > 0  # never if not a number
         rows = better[:, None]
         return LogJoint(*(torch.where(rows if a.dim() > 1 else better, a, b) for a, b in zip(self, other, strict=True)))
 
