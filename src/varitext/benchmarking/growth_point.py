@@ -46,7 +46,6 @@ class Point:
 
 def measure(point: Point) -> dict[str, Any]:
     torch.set_num_threads(point.threads)
-    torch.optim.AdamW([torch.zeros(1)])  # what torch imports at the first optimiser is no part of the peak
     train = load_documents(point.folder)
     assert train.counts is not None  # a shard folder
     settings = DocumentSettings("nvdm", point.latent_dim, softmax=point.softmax, threads=point.threads)

@@ -10,11 +10,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
-from torch.optim import Optimizer
 
 from varitext.errors import InputError
 from varitext.files import atomic_file
 from varitext.runtime.devices import random_states, set_random_states
+from varitext.training.adamw import AdamW
 from varitext.training.averaging import WeightAverage
 
 
@@ -40,7 +40,7 @@ class Learner(NamedTuple):
     """All that steps of training change, besides plain values: weights, their average, moments, random states."""
 
     model: nn.Module
-    optimizers: Sequence[Optimizer]
+    optimizers: Sequence[AdamW]
     average: WeightAverage | None
     device: torch.device
 
@@ -51,8 +51,7 @@ class Learner(NamedTuple):
             found |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
         found |= random_states(self.device)
         for number, optimizer in enumerate(self.optimizers):
-            for index, moments in optimizer.state_dict()["state"].items():
-                found |= {f"optimizer.{number}.{index}.{name}": tensor.clone() for name, tensor in moments.items()}
+            found |= {f"optimizer.{number}.{name}": tensor.clone() for name, tensor in optimizer.tensors().items()}
         return found
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -67,11 +66,7 @@ class Learner(NamedTuple):
                 self.average.weights[name].copy_(tensor)
         set_random_states(tensors, self.device)
         for number, optimizer in enumerate(self.optimizers):
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name, tensor in with_prefix(tensors, f"optimizer.{number}.").items():
-                index, moment = name.split(".", 1)
-                moments.setdefault(int(index), {})[moment] = tensor.clone()
-            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+            optimizer.restore(with_prefix(tensors, f"optimizer.{number}."))
 
 
 def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -21,6 +21,7 @@ from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.randomness import stream
+from varitext.training.adamw import AdamW
 from varitext.training.averaging import WeightAverage
 from varitext.training.checkpoint import Learner, Snapshot, load_checkpoint, save_checkpoint, with_prefix
 from varitext.training.settings import (
@@ -55,10 +56,7 @@ class Trainer:
         self.device = next(model.parameters()).device
         self.started, self.interruption = time.monotonic(), Interruption()
         self.groups = _parameter_groups(model, settings.updates)
-        self.optimizers = [
-            torch.optim.AdamW(group, settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
-            for group in self.groups
-        ]
+        self.optimizers = [AdamW(group, settings.weight_decay) for group in self.groups]
         self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
         self.learner = Learner(model, self.optimizers, self.average, self.device)
         self.total_steps = settings.epochs * task.steps_per_epoch
@@ -126,8 +124,7 @@ class Trainer:
         for number in chosen:
             optimizer = self.optimizers[number]
             if finite:
-                optimizer.param_groups[0]["lr"] = self._learning_rate(share)
-                optimizer.step()
+                optimizer.step(self._learning_rate(share))
             optimizer.zero_grad()
         self.state.step += finite
         if finite and self.average:
