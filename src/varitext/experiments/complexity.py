@@ -60,7 +60,7 @@ class Steps:
         optimizer = self.trainer.optimizers[0]
         for batch in self.batches:
             torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
-            optimizer.step()
+            optimizer.step(self.trainer.settings.learning_rate)
             optimizer.zero_grad()
 
     @torch.no_grad()

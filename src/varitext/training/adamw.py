@@ -37,17 +37,17 @@ class AdamW:
     @torch.no_grad()
     def step(self, learning_rate: float) -> None:
         """Move all parameters that have a gradient."""
-        moved = [place for place, parameter in enumerate(self.parameters) if parameter.grad is not None]
-        for place in moved:
-            if place not in self.moments:
-                self.moments[place] = Moments.none_of(self.parameters[place])
-        if not moved:
+        given = [(place, each, each.grad) for place, each in enumerate(self.parameters) if each.grad is not None]
+        if not given:
             return
-        steps, first, second = (list(each) for each in zip(*(self.moments[place] for place in moved), strict=True))
+        for place, parameter, _ in given:
+            if place not in self.moments:
+                self.moments[place] = Moments.none_of(parameter)
+        steps, first, second = (list(each) for each in zip(*(self.moments[place] for place, *_ in given), strict=True))
         torch._foreach_add_(steps, 1)
         torch._fused_adamw_(
-            [self.parameters[place] for place in moved],
-            [self.parameters[place].grad for place in moved],
+            [parameter for _, parameter, _ in given],
+            [gradient for *_, gradient in given],
             first,
             second,
             [],
