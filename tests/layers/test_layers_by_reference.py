@@ -83,7 +83,9 @@ def test_pooling_sentence_by_sentence(lengths):
     with seeded(0):
         pooling = AttentionPooling(3).double()
     words = sentences(lengths, 3)
-    for row, vectors, weights in zip(pooling(words), rows_of(words), pooling.weights(words), strict=True):
+    for row, vectors, weights in zip(
+        pooling(words, pooling.weights(words)), rows_of(words), pooling.weights(words), strict=True
+    ):
         alone = (vectors @ pooling.score.weight[0]).softmax(0)
         torch.testing.assert_close(row, alone @ vectors)
         torch.testing.assert_close(weights, torch.nn.functional.pad(alone, (0, len(weights) - len(alone))))

@@ -85,7 +85,8 @@ class AttentionPooling(nn.Module):
         scores = words._replace(vectors=self.score(words.vectors)).padded(torch.finfo(words.vectors.dtype).min)[..., 0]
         return scores.softmax(1) * words.mask  # [B, T]
 
-    def forward(self, words: Words) -> Tensor:
-        weights = self.weights(words)[words.mask]  # [n]
+    def forward(self, words: Words, weights: Tensor) -> Tensor:
+        """With the `weights` of these words."""
+        weights = weights[words.mask]  # [n]
         pooled = words.vectors.new_zeros(len(words.mask), words.vectors.shape[1])
         return pooled.index_add(0, words.sentence, weights[:, None] * words.vectors)  # [B, H]

@@ -85,7 +85,9 @@ def test_pooling_weighs_by_a_softmax_over_the_sentence():
         pooling.score.weight.copy_(torch.tensor([[1.0, 0.0]]))
     words = sentences([[0.0, 1.0], [math.log(3.0), 5.0]], [[9.0, 2.0]])
     torch.testing.assert_close(pooling.weights(words), torch.tensor([[0.25, 0.75], [1.0, 0.0]]))
-    torch.testing.assert_close(pooling(words), torch.tensor([[0.75 * math.log(3.0), 4.0], [9.0, 2.0]]))
+    torch.testing.assert_close(
+        pooling(words, pooling.weights(words)), torch.tensor([[0.75 * math.log(3.0), 4.0], [9.0, 2.0]])
+    )
 
 
 def test_features_of_words_by_hand():

@@ -89,9 +89,11 @@ class CompareAggregate(AnswerNetwork):
         for_question, for_answer = soft_alignment(question, answer)
         asked_windows = self.question_side(question, for_question, batch.question_words)
         windows = self.answer_side(answer, for_answer, batch.answer_words)
-        pooled = [self.question_side.pooling(asked_windows), self.answer_side.pooling(windows)]
+        asked_pooling, pooling = self.question_side.pooling, self.answer_side.pooling
+        weights = pooling.weights(windows)  # [P, T]
+        pooled = [asked_pooling(asked_windows, asked_pooling.weights(asked_windows)), pooling(windows, weights)]
         pair = torch.cat([*pooled, *self._columns(batch)], 1)  # [P, D]
-        answers = Sentences(windows.padded(), pair, batch.answers.mask)
+        answers = Sentences(weights[..., None], pair, batch.answers.mask)  # all that is asked of its words later
         return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
@@ -100,9 +102,7 @@ class CompareAggregate(AnswerNetwork):
         return logits.expand(len(h), -1)  # [S, P]
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
-        answers = encoding.answers
-        weights = self.answer_side.pooling.weights(Words(answers.states[answers.mask], answers.mask))
-        return weights.expand(len(h), -1, -1)  # [S, P, T]
+        return encoding.answers.states[..., 0].expand(len(h), -1, -1)  # [S, P, T]
 
     def _read(self, batch: PairBatch) -> tuple[Words, Words]:
         """The words of questions and of answers, as they begin."""
