@@ -66,6 +66,7 @@ benchmark: setup peers
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
 	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
+	$(BIN)/python benchmarks/default_ranker.py --json results/default_ranker_speed.json
 	$(BIN)/varitext benchmark
 	$(BIN)/varitext benchmark --growth
 	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling.json

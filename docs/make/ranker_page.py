@@ -1,4 +1,4 @@
-"""The tables of docs/compare.md and docs/minilm.md, from results/default-ranker, minilm and minilm_untrained.json."""
+"""The tables of docs/compare.md and docs/minilm.md, from results/default-ranker, minilm and files of speed."""
 
 import json
 import statistics
@@ -21,7 +21,18 @@ def ranker_blocks(root: Path) -> dict[str, str]:
         "quality": f"{experiment.table(records)}\n\n{_floors(wikiqa[0])}",
         "joint": _joint(rankers),
         "abstaining": _abstaining(rankers),
+        "speed": _speed(json.loads((root / "results" / "default_ranker_speed.json").read_text())),
     }
+
+
+def _speed(found: dict) -> str:
+    at_once, one_by_one = (found[f"questions_{how}_seconds"] for how in ("at_once", "one_by_one"))
+    return (
+        f"WikiQA, {found['threads']} threads: a fit takes {found['fit_seconds']:.0f} s, ranking {found['candidates']:,} "
+        f"candidates of one question {found['candidates_seconds']:.2f} s. {found['questions']} questions take "
+        f"{at_once:.2f} s by `rank_many` and {one_by_one:.2f} s by a call of `rank` for each: "
+        f"{one_by_one / at_once:.1f} times as long."
+    )
 
 
 def _of(variant: str, records: list[Record]) -> list[dict]:

@@ -13,16 +13,17 @@ from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import as_corpus
 from varitext.evaluation.posterior_ranks import known_ranks
 
-MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9))
+MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9, 0.6))
 SCORES = np.array([0.3, -1.2, 2.0, 0.1])
 
 
 def by_definition(model: JointModel, scores: np.ndarray, labels: tuple[int, ...]) -> float:
     """P(labels), term by term from the formula."""
-    a, b, d, of_list, *also = model.parameters
-    weights = np.exp(np.append(a * scores, b + d * np.log(len(scores))))
-    main = weights / weights.sum()
-    total = main[-1] * (sum(labels) == 0)
+    a, b, d, of_list, *also, e = model.parameters
+    masses = np.exp(a * scores)
+    none = expit(b + d * np.log(len(scores)) - e * np.log(masses.sum()))
+    main = (1 - none) * masses / masses.sum()
+    total = none * (sum(labels) == 0)
     kinds = ((1 - expit(of_list), *also[:2]), (expit(of_list), *also[2:]))
     for i in range(len(scores)):
         for share, r, t in kinds:
@@ -41,6 +42,22 @@ def test_likelihood_is_the_formula_and_sums_to_one():
     found = [MODEL.log_likelihood(SCORES, np.array(one), np.zeros(4, int))[0] for one in vectors]
     np.testing.assert_allclose(np.exp(found), [by_definition(MODEL, SCORES, one) for one in vectors], rtol=1e-10)
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_of_the_first_models_none_is_one_more_candidate():
+    first = JointModel(MODEL.parameters[:-1])
+    masses = np.exp(np.append(0.8 * SCORES, 0.4 + 0.3 * np.log(4)))
+    assert first.beliefs(SCORES).none[0] == pytest.approx(masses[-1] / masses.sum())
+
+
+@pytest.mark.parametrize("by_scores", [0.5, 1.0, 1.5])
+def test_candidates_that_cannot_be_right_leave_none(by_scores):
+    model = JointModel((*MODEL.parameters[:-1], by_scores))
+    found = model.beliefs(np.full(3, -np.inf))
+    assert found.none[0] == pytest.approx(1) and not found.right.any() and np.isfinite(found.best).all()
+    mixed = model.beliefs(np.array([-np.inf, 0.5]))
+    alone = model.beliefs(np.array([0.5]))
+    assert mixed.right[0] == 0 and 0 < mixed.right[1] < 1 and alone.none[0] != mixed.none[0]  # none grows with n
 
 
 def test_beliefs_are_those_of_the_enumeration():

@@ -11,11 +11,14 @@ import pytest
 from sklearn.base import clone
 from test_answer_ranker import DEV, SMALL, TEST, TRAIN
 
+from varitext.answers.derived_settings import answer_objective, architecture_for, questions_to_learn
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.errors import InputError
 from varitext.files import read_config
 from varitext.loading import load_document_model, load_ranker
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.text import Vocabulary
 
 OLD_SETTINGS = {  # as folders had them when the ranker took all settings one by one
     "model": "nasm", "latent_dim": 4, "counts": False, "position": False, "features": None, "folds": 4,
@@ -98,3 +101,13 @@ def test_a_ranking_reads_the_sentences_once(monkeypatch):
 def test_settings_are_read_without_torch():
     check = "import sys, varitext.answers.settings; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", check]).returncode == 0
+
+
+def test_what_is_not_set_is_as_the_model_has_it():
+    words = AnswerWords(Vocabulary(("a", "b")), None, "random", 0)
+    for name, dims, questions, wrong in (("nasm", 50, "answerable", 10), ("nasm_question", 8, "all", None)):
+        settings = AnswerSettings(name)
+        assert architecture_for(settings, words)["latent_dim"] == dims
+        assert (questions_to_learn(settings), answer_objective(settings).most_wrong) == (questions, wrong)
+    asked = AnswerSettings("nasm_question", latent_dim=3, questions="answerable")
+    assert architecture_for(asked, words)["latent_dim"] == 3 and questions_to_learn(asked) == "answerable"

@@ -56,7 +56,7 @@ def test_a_setting_of_one_side_says_so():
     shown = " ".join(varitext("fit", "--help").out.split())
     assert "Documents: processes that count words." in shown and "Answers: KL per pair" in shown
     assert "Documents: documents per update; else the model decides. Answers: pairs per update." in shown
-    assert shown.count("Latent dimensions (topics).") == 1
+    assert shown.count("Latent dimensions (topics); else 50") == 1
 
 
 def test_records_have_the_defaults_of_the_estimators():

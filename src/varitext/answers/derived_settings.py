@@ -24,7 +24,7 @@ def check_settings(settings: AnswerSettings) -> None:
         raise InputError(f"{settings.model} has no features to choose from: leave out features")
     named = settings.flat()
     fewest = model_class(settings.model).fewest_latent_dims
-    if settings.latent_dim < fewest:
+    if settings.latent_dim is not None and settings.latent_dim < fewest:
         raise InputError(f"latent_dim must be at least {fewest}, not {settings.latent_dim}")
     for name in (
         "embedding_dim",
@@ -67,7 +67,7 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
     }
     parameters = inspect.signature(model_class(settings.model)).parameters
     known = {name: value for name, value in sizes.items() if name in parameters}
-    for name in ("hidden_dim", "layers", "dropout", "initialization"):
+    for name in ("latent_dim", "hidden_dim", "layers", "dropout", "initialization"):
         if name in known and known[name] is None:
             known[name] = parameters[name].default
     return {"vocabulary_size": len(words.vocabulary)} | known
@@ -96,7 +96,17 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
 
 
 def answer_objective(settings: AnswerSettings) -> AnswerObjective:
-    return AnswerObjective(settings.recipe.free_bits, settings.recipe.most_wrong)
+    return AnswerObjective(settings.recipe.free_bits, most_wrong_answers(settings))
+
+
+def questions_to_learn(settings: AnswerSettings) -> str:
+    """The protocol that chooses them."""
+    return settings.questions or model_class(settings.model).learns_from
+
+
+def most_wrong_answers(settings: AnswerSettings) -> int | None:
+    """Of a question per pass; None for all, as where all candidates of a question share its h."""
+    return None if model_class(settings.model).latent_of_question else settings.recipe.most_wrong
 
 
 def joined_columns(settings: AnswerSettings) -> tuple[str, ...]:

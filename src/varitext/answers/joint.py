@@ -4,11 +4,15 @@ Right answers exclude each other more than they go together, and most questions 
 on it. Probabilities of candidates one by one cannot say so. Here a question has a latent m, its main answer or none,
 and a latent c, what kind of question it is (one answer, or a list of them). With the ranker's log odds s_i:
 
-    P(m = i)  ~ exp(a s_i)        P(m = none) ~ exp(b + d log n)         n candidates
+    P(m = none) = sigmoid(b + d log n - e L)        n candidates, L = log sum_i exp(a s_i)
+    P(m = i)    = (1 - P(m = none)) exp(a s_i - L)
     P(y | m = i) = [y_i = 1] sum_c pi_c prod_{j != i} Bernoulli(y_j; sigmoid(r_c + t_c s_j))
     P(y | m = none) = [y = 0]
 
-The sums over m and c are finite, so all that follows is exact: no sampling, no bound. Eight numbers, fitted by maximum
+With e = 1, none is one more candidate, of score b + d log n. But scores tell better which candidate is right than
+whether any is: with one scale for both, which one it is would be said with too little confidence.
+
+The sums over m and c are finite, so all that follows is exact: no sampling, no bound. Nine numbers, fitted by maximum
 likelihood on questions that the ranker was not trained on, answerable or not. a and t_c stay above zero, so that
 P(right) falls in the order of the ranking. A score of minus infinity is a candidate that cannot be right.
 """
@@ -25,8 +29,9 @@ from torch.nn.functional import logsigmoid
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels
 
 KINDS = 2  # of questions: those with one answer, and lists
-START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3)  # a, b, d, log odds of a list, r_c and t_c of each kind
+START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
 SLOPES = (0, 5, 7)  # which of these are a and t_c
+LOWEST_SUM = -50.0  # of L: where all candidates are hopeless it would be minus infinity
 SMALLEST_SLOPE = 1e-3
 PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
 
@@ -41,9 +46,12 @@ class JointBeliefs(NamedTuple):
 
 @dataclass(frozen=True)
 class JointModel:
-    """`parameters` in the order of `START`."""
+    """`parameters` in the order of `START`; the first models had no e, which was 1."""
 
     parameters: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", (*self.parameters, *START[len(self.parameters) :]))
 
     @classmethod
     def fit(
@@ -154,9 +162,11 @@ class _Parts(NamedTuple):
 
 def _parts(parameters: Tensor, questions: _Questions) -> _Parts:
     scale, none, by_number, of_list = parameters[:4]
-    also = parameters[4:].view(KINDS, 2, 1, 1)
-    score_of_none = none + by_number * questions.real.sum(1).double().log()  # [Q]
-    log_main, log_none = log_main_or_none(scale * questions.scores, score_of_none, questions.real.double())
+    also, by_scores = parameters[4:8].view(KINDS, 2, 1, 1), parameters[8]
+    scores, number = scale * questions.scores, questions.real.double()
+    total = (scores + number.log()).logsumexp(1).clamp(min=LOWEST_SUM)  # [Q]   L
+    score_of_none = none + by_number * number.sum(1).log() + (1 - by_scores) * total  # [Q]
+    log_main, log_none = log_main_or_none(scores, score_of_none, number)
     log_kind = torch.stack([logsigmoid(-of_list), logsigmoid(of_list)])
     return _Parts(log_main, log_none, log_kind, also[:, 0] + also[:, 1] * questions.scores)
 

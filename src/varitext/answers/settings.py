@@ -43,7 +43,7 @@ class AnswerSettings:
     """The arguments of `AnswerRanker`. None: the model decides, by the size of the corpus."""
 
     model: str = DEFAULT_MODEL
-    latent_dim: int = setting(50, LATENT_DIM)
+    latent_dim: int | None = setting(None, LATENT_DIM)
     ensemble: int = setting(
         1,
         Option("Networks to train, each from a seed of its own; their mean ranks.", MODEL, "N", minimum=1, maximum=100),
@@ -60,7 +60,7 @@ class AnswerSettings:
             "NAME,NAME",
         ),
     )
-    questions: str = "answerable"
+    questions: str | None = None
     longest_answer: int | None = setting(
         None, Option("Leave out training candidates with more words.", DATA, "N", minimum=1)
     )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from varitext.answers.derived_settings import most_wrong_answers, questions_to_learn
 from varitext.answers.folds import hold_out
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.arranged import arrange, choose_questions
@@ -65,7 +66,7 @@ def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
         return passes
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
-    pairs = int(np.sum(right + np.minimum(wrong, settings.recipe.most_wrong or np.inf)))
+    pairs = int(np.sum(right + np.minimum(wrong, most_wrong_answers(settings) or np.inf)))
     updates = model_class(settings.model).updates
     return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * settings.batch_size / pairs)))
 
@@ -75,18 +76,18 @@ def _divide(
 ) -> tuple[QuestionAnswers, QuestionAnswers]:
     """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
     train = _without_long_answers(arrange(question_answers).question_answers, settings.longest_answer)
-    train = subset(train, settings.questions)
+    train = subset(train, questions_to_learn(settings))
     if dev is None:
         train, dev = hold_out(train, settings.recipe.dev_share, settings.seed)
     else:
-        dev = subset(arrange(dev).question_answers, settings.questions)
+        dev = subset(arrange(dev).question_answers, questions_to_learn(settings))
     check_both_labels(train)
     return train, dev
 
 
 def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswers | None:
     """At most `MOST_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
-    if not protocol_named(settings.questions).needs_right:
+    if not protocol_named(questions_to_learn(settings)).needs_right:
         return None
     arranged = arrange(given).question_answers
     without = np.flatnonzero([not question.has_right for question in arranged.questions])

@@ -18,9 +18,7 @@ TABLES_START = "pytorch"  # of these, in all tables but one: what was measured b
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
 SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults of all
-    **{model: {"initialization": TABLES_START} for model in OWN_MODELS},
-    # of a question all candidates, since they share its h
-    "nasm_question": {"latent_dim": 8, "questions": "all", "most_wrong": None},
+    model: {"initialization": TABLES_START} for model in OWN_MODELS
 }
 
 

@@ -2,7 +2,7 @@
 
 from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option
 
-LATENT_DIM = Option("Latent dimensions (topics).", MODEL, "N", minimum=1)
+LATENT_DIM = Option("Latent dimensions (topics); else 50, or as the model has it.", MODEL, "N", minimum=1)
 EPOCHS = Option("Passes over the training part; else the model decides.", TRAINING, "N", minimum=1)
 LEARNING_RATE = Option("The highest of the run; else the model decides.", TRAINING, "RATE")
 TIME_LIMIT = Option("For example 60s, 10m or 2h; the schedule adapts.", TRAINING, "TIME")

@@ -46,6 +46,7 @@ class QuestionNASM(RecurrentNetwork):
     latent_of_question = True
     importance_weighted = True
     training_samples = 8
+    learns_from = "all"  # its likelihood is that of questions as they come
     fewest_latent_dims = 0
 
     def __init__(

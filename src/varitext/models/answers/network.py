@@ -39,6 +39,7 @@ class AnswerNetwork(nn.Module):
     latent_of_question = False
     importance_weighted = False  # whether training maximises that bound in the place of the plain one
     training_samples = 1  # of h, for each example
+    learns_from = "answerable"  # the protocol of its training questions: those with a right answer, or `all`
     fewest_latent_dims = 1
     trained_by_gradient = True
     updates = 700  # enough: about 13 passes over WikiQA; 25 were no better in trials on training questions

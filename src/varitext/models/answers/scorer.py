@@ -28,7 +28,9 @@ class AnswerScorer(nn.Module):
     """
 
     has_latent = False
+    latent_of_question = False
     training_samples = 1
+    learns_from = "answerable"  # the protocol of its training questions
     fewest_latent_dims = 1
     trained_by_gradient = False
     updates = 0

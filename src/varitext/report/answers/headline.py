@@ -46,7 +46,7 @@ def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: Que
 
 
 def _model_in_words(ranker: AnswerRanker) -> str:
-    latent = f", {ranker.latent_dim} latent units" if ranker.network_.has_latent else ""
+    latent = f", {ranker.architecture_['latent_dim']} latent units" if ranker.network_.has_latent else ""
     joined = "" if ranker.combination_ is None else f", joined with {', '.join(ranker.combination_.columns[1:])}"
     return f"{ranker.model}{latent}, {len(ranker.vocabulary_.words):,} words{joined}"
 
