@@ -2,8 +2,8 @@
 
     python benchmarks/default_ranker.py [--quick] [--json results/default_ranker_speed.json]
 
-Wall-clock seconds on two threads, medians of several rounds. Many questions are ranked by one call of `rank_many` and by
-a call of `rank` for each, in turn. `--quick` fits for one epoch on 60 questions: it shows that this runs.
+Wall-clock seconds with two threads, medians of several rounds. Many questions are ranked by one call of
+`rank_many`, and by a call of `rank` for each. `--quick` fits for one epoch on 60 questions: it shows that this runs.
 """
 
 import argparse

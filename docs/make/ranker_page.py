@@ -29,7 +29,8 @@ def _speed(found: dict) -> str:
     at_once, one_by_one = (found[f"questions_{how}_seconds"] for how in ("at_once", "one_by_one"))
     return (
         f"WikiQA, {found['threads']} threads: a fit takes {found['fit_seconds']:.0f} s, ranking "
-        f"{found['candidates']:,} candidates of one question {found['candidates_seconds']:.2f} s. {found['questions']} questions take "
+        f"{found['candidates']:,} candidates of one question {found['candidates_seconds']:.2f} s. "
+        f"{found['questions']} questions take "
         f"{at_once:.2f} s by `rank_many` and {one_by_one:.2f} s by a call of `rank` for each: "
         f"{one_by_one / at_once:.1f} times as long."
     )
