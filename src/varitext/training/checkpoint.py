@@ -57,7 +57,9 @@ class Learner(NamedTuple):
     def restore(self, tensors: dict[str, Tensor]) -> None:
         try:
             self.model.load_state_dict(with_prefix(tensors, "model."))
-        except RuntimeError:
+            for number, optimizer in enumerate(self.optimizers):
+                optimizer.restore(with_prefix(tensors, f"optimizer.{number}."))
+        except (RuntimeError, KeyError, IndexError, ValueError):
             raise InputError(
                 "the checkpoint was written for a model of another shape: resume with the same settings, or start anew"
             ) from None
@@ -65,8 +67,6 @@ class Learner(NamedTuple):
             for name, tensor in with_prefix(tensors, "average.").items():
                 self.average.weights[name].copy_(tensor)
         set_random_states(tensors, self.device)
-        for number, optimizer in enumerate(self.optimizers):
-            optimizer.restore(with_prefix(tensors, f"optimizer.{number}."))
 
 
 def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
