@@ -3,15 +3,18 @@
 import contextlib
 import hashlib
 import io
+import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from unittest import mock
 
 import pytest
+import torch
 
 from varitext.cli import main
 
@@ -44,6 +47,39 @@ def process(*arguments: object, **options: object) -> subprocess.Popen:
     """Run the real command."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
     return subprocess.Popen([COMMAND, *map(str, arguments)], **pipes)
+
+
+def forked(*arguments: object, run: Callable[[], None] = main, **options: object) -> subprocess.Popen:
+    """Run the command in a process of its own that starts as a copy of this one, with torch and all else imported.
+
+    It can be stopped, killed and talked to like any other; how Python starts is for `process` to test.
+    """
+
+    def instead_of_a_program() -> NoReturn:
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also what `Popen` waits for, to hear that a program has started
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering) for number, buffering in ((1, -1), (2, 1)))
+        sys.argv = ["varitext", *map(str, arguments)]
+        torch.set_num_threads(1)  # the threads of the other process are not here
+        os._exit(_exit_code(run))
+
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([COMMAND], preexec_fn=instead_of_a_program, **pipes)
+
+
+def _exit_code(run: Callable[[], None]) -> int:
+    """What Python would exit with; nothing of the tests may go on in the copy."""
+    code = 0
+    try:
+        run()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    return code
 
 
 def contents(folder: Path) -> dict[str, str]:
