@@ -58,14 +58,28 @@ def forked(*arguments: object, run: Callable[[], None] = main, **options: object
     """
 
     def instead_of_a_program() -> NoReturn:
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also what `Popen` waits for, to hear that a program has started
+        _leave_open_files()
         sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering) for number, buffering in ((1, -1), (2, 1)))
         sys.argv = ["varitext", *map(str, arguments)]
         torch.set_num_threads(1)  # the threads of the other process are not here
         os._exit(_exit_code(run))
 
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen([COMMAND], preexec_fn=instead_of_a_program, **pipes)
+    # signals stay as Python has them: a program's own Python would ignore a closed pipe again
+    return subprocess.Popen([COMMAND], preexec_fn=instead_of_a_program, restore_signals=False, **pipes)
+
+
+def _leave_open_files() -> None:
+    """Those of the tests lead nowhere from here; to close them would let others have their numbers.
+
+    One is the pipe from which `Popen` hears that a program has started, when it is closed.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/dev/fd")):
+        if number > 2 and number != nowhere:
+            with contextlib.suppress(OSError):  # that of the list itself is closed by now
+                os.fstat(number)
+                os.dup2(nowhere, number, inheritable=False)
 
 
 def module_in_a_copy(command: list[str], **options: object) -> subprocess.CompletedProcess:
