@@ -19,7 +19,6 @@ from command_line import forked, varitext
 from sharded import shards_of
 from synthetic import topic_documents
 from torch import distributed
-from torch.distributed import run as distributed_run
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatches
@@ -240,6 +239,8 @@ def forked_torchrun(*arguments: object, restarts: int) -> subprocess.Popen:
     how = ("--max-restarts", restarts, "--start-method", "fork", "--run-path", COMMAND_LINE)
 
     def launch() -> None:
+        from torch.distributed import run as distributed_run
+
         os.environ["OMP_NUM_THREADS"] = "1"
         launcher.STARTED_BY = os.getpid()  # what the workers would note, if it were they who import it
         distributed_run.main(list(map(str, (*LAUNCH, *how, "fit", *arguments, *OPTIONS))))
