@@ -3,15 +3,20 @@
 import contextlib
 import hashlib
 import io
+import os
 import resource
+import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 from unittest import mock
 
 import pytest
+import torch
 
 from varitext.cli import main
 
@@ -44,6 +49,70 @@ def process(*arguments: object, **options: object) -> subprocess.Popen:
     """Run the real command."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
     return subprocess.Popen([COMMAND, *map(str, arguments)], **pipes)
+
+
+def forked(*arguments: object, run: Callable[[], None] = main, **options: object) -> subprocess.Popen:
+    """Run the command in a process of its own that starts as a copy of this one, with torch and all else imported.
+
+    It can be stopped, killed and talked to like any other; how Python starts is for `process` to test.
+    """
+
+    def instead_of_a_program() -> NoReturn:
+        _leave_open_files()
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering) for number, buffering in ((1, -1), (2, 1)))
+        sys.argv = ["varitext", *map(str, arguments)]
+        torch.set_num_threads(1)  # the threads of the other process are not here
+        os._exit(_exit_code(run))
+
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    # signals stay as Python has them: a program's own Python would ignore a closed pipe again
+    return subprocess.Popen([COMMAND], preexec_fn=instead_of_a_program, restore_signals=False, **pipes)
+
+
+def _leave_open_files() -> None:
+    """Those of the tests lead nowhere from here; to close them would let others have their numbers.
+
+    One is the pipe from which `Popen` hears that a program has started, when it is closed.
+    """
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/dev/fd")):
+        if number > 2 and number != nowhere:
+            with contextlib.suppress(OSError):  # that of the list itself is closed by now
+                os.fstat(number)
+                os.dup2(nowhere, number, inheritable=False)
+
+
+def module_in_a_copy(command: list[str], **options: object) -> subprocess.CompletedProcess:
+    """What `subprocess.run` gives for `python -W ignore -m module argument`, without the seconds of its imports."""
+    python, *flags, module, argument = command
+    assert python == sys.executable and flags == ["-W", "ignore", "-m"]
+
+    def run() -> None:
+        sys.argv = [module, argument]
+        os.environ.update(options["env"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            runpy.run_module(module, run_name="__main__")
+
+    done = forked(run=run)
+    printed = done.communicate()
+    return subprocess.CompletedProcess(command, done.returncode, *printed)
+
+
+def _exit_code(run: Callable[[], None]) -> int:
+    """What Python would exit with; nothing of the tests may go on in the copy."""
+    code = 0
+    try:
+        run()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    return code
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -2,10 +2,10 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+from command_line import forked
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
@@ -47,9 +47,7 @@ def fitted_ranker() -> AnswerRanker:
 
 def started(*folders: Path) -> tuple[subprocess.Popen, str]:
     """The server and its address, once it listens."""
-    command = [sys.executable, "-c", "from varitext.cli import main; main()", "serve", *map(str, folders)]
-    command += ["--port", "0", "--threads", "1"]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    server = forked("serve", *folders, "--port", 0, "--threads", 1, stdout=None)
     said = server.stderr.readline()
     assert "model" in said, said
     return server, re.search(r"http://\S+", said)[0]

@@ -10,7 +10,6 @@ import nbformat
 import pytest
 import torch
 from matplotlib import pyplot
-from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NOTEBOOKS = sorted(path.name for path in EXAMPLES.glob("*.ipynb"))
@@ -26,6 +25,8 @@ def no_data(tmp_path, monkeypatch):
 
 def printed_in_a_kernel(name: str) -> str:
     """What a notebook prints when all its cells are run as Jupyter does; plots become pictures."""
+    from nbclient import NotebookClient  # here: every process of the tests reads this file, and one runs it
+
     notebook = nbformat.read(EXAMPLES / name, as_version=4)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": "."}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]

@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from command_line import refused, varitext
+from command_line import module_in_a_copy, refused, varitext
 from synthetic import topic_documents
 from torch.distributions import Normal
 
@@ -23,6 +24,7 @@ from varitext.benchmarking.systems.drawn_bound import drawn_bounds
 from varitext.benchmarking.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
+from varitext.runtime import child
 from varitext.runtime.memory import watched
 from varitext.runtime.threads import running_on
 
@@ -124,7 +126,8 @@ def test_what_is_measured_is_not_measured_again_but_another_task_is(tmp_path, mo
     assert list(running.read_records(tmp_path)) == ["varitext", "plain"]
 
 
-def test_a_child_that_fails_says_why_and_leaves_nothing():
+def test_a_child_that_fails_says_why_and_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(child, "subprocess", SimpleNamespace(run=module_in_a_copy))
     said = []
     task = {"system": "varitext", "corpus": "no-such-corpus"}
     assert running.in_child("varitext.benchmarking.measuring", task, 1, said.append) is None

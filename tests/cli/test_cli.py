@@ -16,7 +16,17 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse
-from command_line import MODEL_FILES, TOPIC_FILES, Outcome, contents, files_no_larger_than, process, refused, varitext
+from command_line import (
+    MODEL_FILES,
+    TOPIC_FILES,
+    Outcome,
+    contents,
+    files_no_larger_than,
+    forked,
+    process,
+    refused,
+    varitext,
+)
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -426,7 +436,7 @@ def uninterrupted(divided) -> bytes:
 
 def stop_in_the_middle(corpus: Path, out: Path, number: signal.Signals) -> Outcome:
     """Start the long run, and send a signal once its first checkpoint is there."""
-    run = process("fit", corpus, "--out", out, *LONG)
+    run = forked("fit", corpus, "--out", out, *LONG)
     try:
         deadline = time.monotonic() + 60
         while not (out / "checkpoint.safetensors").exists() and run.poll() is None and time.monotonic() < deadline:
@@ -552,13 +562,14 @@ def test_a_reader_that_has_enough_is_no_error():
 # Progress
 
 
-def test_a_terminal_shows_a_live_bar_and_standard_output_stays_empty(divided, tmp_path):
+def test_a_terminal_shows_a_live_bar_and_standard_output_stays_empty(divided, tmp_path, monkeypatch):
     import pty
 
     terminal, side = pty.openpty()
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
     typed = ("fit", divided, "--out", tmp_path / "model", "--model", "nvdm", "--epochs", 20, *SMALL)
-    run = process(*typed, stderr=side, env=environment)
+    run = forked(*typed, stderr=side)
     os.close(side)
     shown = b""
     with contextlib.suppress(OSError):  # how Linux says that the other side is closed

@@ -1,6 +1,7 @@
 """Corpora: the record, where files come from, named corpora, and the user's own files."""
 
 import csv
+import functools
 import gzip
 import hashlib
 import http.server
@@ -282,7 +283,10 @@ def raw_articles_only(data_dir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw")
     (folder / "20news").mkdir()
     (folder / "20news" / "raw").symlink_to(data_dir / "20news" / "raw")
-    return folder
+    with pytest.MonkeyPatch.context() as patch:  # the same files and words for every test: read and cut up once
+        for name in ("read_articles", "tokenise"):
+            patch.setattr(newsgroups_nvdm, name, functools.cache(getattr(newsgroups_nvdm, name)))
+        yield folder
 
 
 @pytest.mark.parametrize(("part", "documents", "tokens"), [("train", 11_268, 1_128_881), ("test", 7_505, 720_898)])

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse
-from command_line import refused, varitext
+from command_line import forked, refused, varitext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sharded import EVERY_WORD, SMALL, record_of, shards_of
@@ -336,14 +336,11 @@ def test_a_folder_of_something_else(tmp_path):
 
 # Processes: killed, and measured
 
-RUN = "from varitext.cli import main; main()"
-
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_prepare_leaves_no_shards(tmp_path, how):
     os.mkfifo(tmp_path / "a.jsonl")
-    command = [sys.executable, "-c", RUN, "prepare", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "s")]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    process = forked("prepare", tmp_path / "a.jsonl", "--out", tmp_path / "s")
     with (tmp_path / "a.jsonl").open("wb") as pipe:
         pipe.write(b'{"text": "a rocket to the moon"}\n' * 5000)
         pipe.flush()

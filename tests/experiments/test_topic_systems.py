@@ -1,9 +1,11 @@
 """Topics of every system in a process of its own; BERTopic where its packages are."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from command_line import module_in_a_copy
 
 from varitext.errors import InputError
 from varitext.experiments import experiment_named, topic_systems, topics
@@ -43,7 +45,8 @@ def test_a_run_has_words_groups_and_cost(system, corpus, in_this_process, monkey
     assert again["topics"] == found["topics"] and "processor_seconds" not in again  # the model was kept
 
 
-def test_what_fails_in_its_process_is_one_line(tmp_path):
+def test_what_fails_in_its_process_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(child, "subprocess", SimpleNamespace(run=module_in_a_copy))
     with pytest.raises(InputError, match="no-such-corpus"):
         topics.measure("no-such-corpus", "regions", 3, 0, Plan(quick=True, threads=1))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from command_line import varitext
+from command_line import forked, varitext
 from sharded import shards_of
 from synthetic import topic_documents
 from torch import distributed
@@ -27,6 +27,7 @@ from varitext.documents.task import DocumentTask
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
 from varitext.models.documents import model_class
 from varitext.models.documents.recipe import DocumentObjective
+from varitext.runtime import launcher
 from varitext.runtime.processes import ALONE, World, present_world, working_on
 from varitext.training.settings import Progress, TrainingSettings
 from varitext.training.trainer import Trainer
@@ -221,12 +222,30 @@ def test_models_whose_documents_do_not_draw_alone_are_refused(name):
 # The launcher
 
 
-def torchrun(*arguments: object, restarts: int = 0) -> subprocess.Popen:
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", restarts]
-    typed = [sys.executable, *launcher, "--monitor-interval", "0.1", "-m", "varitext", "fit", *arguments, *OPTIONS]
+COMMAND_LINE = Path(launcher.__file__).parents[1] / "__main__.py"
+LAUNCH = ("--standalone", "--nproc-per-node", 2, "--monitor-interval", 0.1)
+
+
+def torchrun(*arguments: object) -> subprocess.Popen:
+    """As people type it: three imports of torch."""
+    typed = [sys.executable, "-m", "torch.distributed.run", *LAUNCH, "-m", "varitext", "fit", *arguments, *OPTIONS]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(list(map(str, typed)), env=environment, **pipes)
+
+
+def forked_torchrun(*arguments: object, restarts: int) -> subprocess.Popen:
+    """The same launcher, forked from here, that forks its workers, also those that it starts again."""
+    how = ("--max-restarts", restarts, "--start-method", "fork", "--run-path", COMMAND_LINE)
+
+    def launch() -> None:
+        from torch.distributed import run as distributed_run
+
+        os.environ["OMP_NUM_THREADS"] = "1"
+        launcher.STARTED_BY = os.getpid()  # what the workers would note, if it were they who import it
+        distributed_run.main(list(map(str, (*LAUNCH, *how, "fit", *arguments, *OPTIONS))))
+
+    return forked(run=launch)
 
 
 def wait_for(path: Path, launched: subprocess.Popen) -> None:
@@ -253,7 +272,7 @@ def alone(tmp_path_factory):
 
 
 def test_a_killed_process_is_started_again_and_nothing_is_lost(alone, tmp_path):
-    launched = torchrun(alone / "shards", "--out", tmp_path / "model", restarts=1)
+    launched = forked_torchrun(alone / "shards", "--out", tmp_path / "model", restarts=1)
     wait_for(tmp_path / "model" / "checkpoint.safetensors", launched)
     os.kill(children(launched)[-1], signal.SIGKILL)
     _, err = launched.communicate()

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import os
 import signal
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from command_line import contents
+from command_line import contents, forked
 from served import fitted_news, started, texts
 
+from varitext.cli import main
 from varitext.serve.limits import TEXTS
 
 httpx = pytest.importorskip("httpx")
@@ -100,9 +102,13 @@ def test_a_killed_server_loses_nothing(news, server):
 
 def test_a_stop_is_heard_while_the_server_starts_where_ctrl_c_is_ignored(news):
     """A script's background jobs ignore Ctrl-C, and SIGTERM must not be lost with it."""
-    code = (
-        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_IGN); from varitext.serve import running; "
-        "running._listen = lambda *_: os.kill(os.getpid(), signal.SIGTERM); from varitext.cli import main; main()"
-    )
-    command = [sys.executable, "-c", code, "serve", str(news), "--port", "0"]
-    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 130
+    from varitext.serve import running
+
+    def run() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        running._listen = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+        main()
+
+    server = forked("serve", news, "--port", 0, run=run)
+    server.communicate(timeout=120)
+    assert server.returncode == 130

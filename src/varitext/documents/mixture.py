@@ -10,7 +10,6 @@ a document without a known word has no direction, and belongs to all of them as 
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
 from varitext.documents.posterior import Posterior
 
@@ -80,6 +79,8 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
 
 def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> Mixture:
     """At documents far from each other (k-means++), the first at the seeds."""
+    from sklearn.cluster import kmeans_plusplus  # here: whoever only loads a model need not wait for it
+
     drawn = np.random.default_rng(seed).integers(2**31)
     centres, _ = kmeans_plusplus(unit, components, random_state=int(drawn))
     if seeds is not None:
