@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import NamedTuple, NoReturn
 
 import varitext.answers.ranker
@@ -16,8 +17,6 @@ from fault_kinds.corpora import texts
 from fault_kinds.tally import Fault
 from varitext import DocumentModel
 from varitext.cli import main
-
-DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts(20))  # so that what torch loads late is there, too
 
 PATIENCE = 300.0  # seconds; longer is a hang
 PIPE_SIZE = 1 << 20  # nobody reads before the command has ended
@@ -32,6 +31,7 @@ class Outcome(NamedTuple):
 
 def run(*arguments: object, first: Callable[[], None] | None = None, kill_after: float | None = None) -> Outcome:
     """Run the command to its end, or for `kill_after` seconds; `first` is done in its process before it."""
+    _load_all()
     started, (out, out_end), (err, err_end) = time.monotonic(), _pipe(), _pipe()
     process = os.fork()
     if process == 0:
@@ -40,6 +40,12 @@ def run(*arguments: object, first: Callable[[], None] | None = None, kill_after:
         os.close(end)
     code = _wait(process, started, kill_after)
     return Outcome(code, _text(out), _text(err), time.monotonic() - started)
+
+
+@cache
+def _load_all() -> None:
+    """What torch and others load at a first fit, once for all copies."""
+    DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts(20))
 
 
 def refused(outcome: Outcome) -> str:

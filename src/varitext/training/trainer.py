@@ -244,15 +244,19 @@ class Trainer:
     def _snapshot(self) -> Snapshot:
         tensors = self.learner.tensors() | {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
-        return Snapshot(tensors, asdict(self.state), settings)
+        return Snapshot(tensors, _with_own_lists(vars(self.state)), settings)
 
     def _restore(self, snapshot: Snapshot) -> None:
         snapshot.refuse_another_run(asdict(self.settings), self.task.fingerprint)
         self.learner.restore(snapshot.tensors)
         self.best_weights = with_prefix(snapshot.tensors, "best.")
-        lists = {name: list(snapshot.state[name]) for name in ("history", "last_scores")}
-        self.state = TrainingState(**snapshot.state | lists)
+        self.state = TrainingState(**_with_own_lists(snapshot.state))
         self.safe = snapshot
+
+
+def _with_own_lists(state: dict[str, Any]) -> dict[str, Any]:
+    """What is in them never changes: to copy every record each round would cost more with every round."""
+    return state | {name: [*state[name]] for name in ("history", "last_scores")}
 
 
 def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]]:
