@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.derived_settings import questions_to_learn
 from varitext.answers.fitting import new_stage, training_threads
 from varitext.answers.folds import out_of_fold, question_folds
 from varitext.answers.second_stage import cross_fitted
@@ -66,7 +67,8 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
     quick = {"epochs": 1} if plan.quick else {}
     settings = AnswerSettings.from_flat(chosen | {"threads": plan.threads} | quick)
     train, dev = (
-        subset(arrange(load_part(CORPUS, part, plan)).question_answers, settings.questions) for part in ("train", "dev")
+        subset(arrange(load_part(CORPUS, part, plan)).question_answers, questions_to_learn(settings))
+        for part in ("train", "dev")
     )
     networks = FoldNetworks(settings, dev)
     with training_threads(settings):

@@ -70,7 +70,7 @@ class ModelInfo(BaseModel):
     model: str
     corpus: str | None
     words: int = Field(description="Size of the vocabulary.")
-    latent_dim: int
+    latent_dim: int = Field(description="Latent dimensions; 0 for a ranker that has no latent.")
     documents: Literal["none", "reading", "ready"] = Field(
         description="Whether the documents it was fitted on are here, to find similar ones among."
     )

@@ -36,9 +36,14 @@ class ServedModel:
             model=self.model.model if isinstance(self.model, AnswerRanker) else self.model.model_,
             corpus=_last_part((self.model.corpus_ or {}).get("name")),
             words=len(self.model.vocabulary_),
-            latent_dim=self.model.latent_dim,
+            latent_dim=_latent_dimensions(self.model),
             documents=self.index.state,
         )
+
+
+def _latent_dimensions(model: DocumentModel | AnswerRanker) -> int:
+    """0 for a ranker that has no latent."""
+    return int(model.architecture_.get("latent_dim", 0)) if isinstance(model, AnswerRanker) else model.latent_dim
 
 
 class ServedModels:

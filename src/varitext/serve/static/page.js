@@ -39,8 +39,10 @@ function askForToken() {
 
 function choose(model) {
   byId("model").value = model.id;
-  const latent = `${model.model}, ${plural(model.words, "word")}, ${model.latent_dim} latent dimensions`;
-  byId("about").textContent = model.corpus ? `${latent}, fitted on ${model.corpus}` : latent;
+  const about = [model.model, plural(model.words, "word")];
+  if (model.latent_dim) about.push(plural(model.latent_dim, "latent dimension"));
+  if (model.corpus) about.push(`fitted on ${model.corpus}`);
+  byId("about").textContent = about.join(", ");
   document.title = `${model.id} · varitext`;
   for (const kind of Object.keys(kinds)) byId(kind).hidden = kind !== model.kind;
   kinds[model.kind].open(model, (what) => address(model, what));
