@@ -55,7 +55,8 @@ async function rank() {
     show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
     showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
-    status("rank-status", `${plural(candidates.length, "candidate")}, ${plural(ranking.n_samples, "sampled ranking")}. ${took} ms.`);
+    const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one, where nothing is drawn
+    status("rank-status", `${plural(candidates.length, "candidate")}${sampled}. ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
     status("rank-status", error.message, true);
@@ -72,7 +73,7 @@ function row(candidate, of) {
     share("right", candidate.probability),
     share("best", candidate.probability_best),
     interval(candidate, of),
-    candidate.known ? null : element("span", { class: "figure" }, element("span", { class: "name" }, "no known word")));
+    candidate.known ? null : element("span", { class: "figure unknown" }, element("span", { class: "name" }, "no known word")));
   return element("li", {}, head, sentence(candidate));
 }
 
