@@ -23,6 +23,8 @@ class MiniLM(CompareAggregate):
     pretrained = True
     reads_states = True
     untrained = Likeness
+    feature_names = (*CompareAggregate.feature_names, "likeness")
+    features_of_new_fits = feature_names
 
     def __init__(
         self,
