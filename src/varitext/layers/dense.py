@@ -41,8 +41,8 @@ class FasterLinear(nn.Linear):
         super().__init__(input_dim, output_dim)
         self.times = times
         with torch.no_grad():
-            self.weight /= times
-            self.bias /= times
+            for values in self.parameters():
+                values.div_(times)
 
     def forward(self, values: Tensor) -> Tensor:
         return functional.linear(values, self.times * self.weight, self.times * self.bias)

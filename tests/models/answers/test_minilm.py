@@ -129,7 +129,7 @@ def test_what_begins_at_random_learns_faster():
         one(values).sum().backward()
         optimizer.step()
     moved = [(one(torch.eye(3)) - before).detach() for one in (slow, fast)]
-    torch.testing.assert_close(moved[1], 60 * moved[0], rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(moved[1], 60 * moved[0], rtol=1e-3, atol=1e-4)
 
 
 @torch.no_grad()

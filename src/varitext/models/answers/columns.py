@@ -28,12 +28,11 @@ class PairColumns(nn.Module):
         """[P, width]; all zero for a batch that has none."""
         if batch.features is None:
             return torch.zeros(len(batch), self.width, device=batch.labels.device)
-        alike, counts = batch.features.split([LIKENESS * self.likeness, len(self.names)], 1)
-        parts = [(alike - MIDDLE) / SPREAD]
+        begin, end = LIKENESS * self.likeness, batch.features.shape[1] - len(PLACE) * self.position
+        alike, counts, place = (batch.features[:, part] for part in (slice(begin), slice(begin, end), slice(end, None)))
+        parts = [(alike - MIDDLE) / SPREAD, torch.log1p(counts)]
         if self.position:
-            counts, place = counts[:, :-2], counts[:, -2:]
-            parts.append(self._place(*place.T, batch))
-        parts.insert(1, torch.log1p(counts))
+            parts.append(self._place(place[:, 0], place[:, 1], batch))
         return torch.cat(parts, 1)
 
     def _place(self, position: Tensor, length: Tensor, batch: PairBatch) -> Tensor:

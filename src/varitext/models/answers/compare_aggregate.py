@@ -51,7 +51,7 @@ class CompareAggregate(AnswerNetwork):
     joins_columns = False
     listwise = 1.0
     cross_entropy = 0.5
-    feature_names = ("words", "counts", "position")
+    feature_names: tuple[str, ...] = ("words", "counts", "position")
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ class CrossEncoder(AnswerNetwork):
     def encode(self, batch: PairBatch) -> Encoding:
         assert batch.pieces is not None  # `reads_pieces` asked for them
         order = batch.pieces.lengths.argsort()
-        chunks = order.split(CHUNK)
+        chunks = torch.split(order, CHUNK)
         pooled = torch.cat([self._pooled(batch.pieces.rows(rows)) for rows in chunks])  # [P, H]
         mean = torch.empty_like(pooled).index_copy(0, order, pooled)
         answers = Sentences(mean[:, None], mean, batch.answers.mask)
