@@ -60,7 +60,7 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
         "layers": recipe.layers,
         "dropout": recipe.dropout,
         "initialization": recipe.initialization,
-        "features": settings.features,
+        "features": settings.features or model_class(settings.model).features_of_new_fits,
         "position": settings.position,
         "embedding_dim": given if words.start is None else words.start.shape[1],
         "fixed_words": 0 if settings.tune_word_vectors else words.n_known,
@@ -75,13 +75,13 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
 
 def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings:
     """Those of one network; the time is shared with the networks of the folds."""
-    recipe = settings.recipe
+    recipe, kind = settings.recipe, model_class(settings.model)
     training = TrainingSettings(
         epochs=epochs,
-        batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate * model_class(settings.model).learning_rate_factor,
+        batch_size=max(1, round(settings.batch_size * kind.batch_factor)),
+        learning_rate=settings.learning_rate * kind.learning_rate_factor,
         kl_warm_up=recipe.kl_warm_up,
-        samples=model_class(settings.model).training_samples if recipe.samples is None else recipe.samples,
+        samples=kind.training_samples if recipe.samples is None else recipe.samples,
         weight_decay=recipe.weight_decay,
         averaging=recipe.averaging,
         patience=recipe.patience,

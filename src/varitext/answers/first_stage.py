@@ -8,24 +8,22 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from scipy.special import expit
 from torch import Tensor
 
 from varitext.answers.derived_settings import answer_objective, training_settings
+from varitext.answers.network_inputs import network_inputs
 from varitext.answers.prediction import PREDICTION_PAIRS, Prediction, predict
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.task import AnswerTask
 from varitext.answers.training_data import TrainingData
 from varitext.answers.training_run import TrainingRun
 from varitext.batches.pairs import PairBatches, PairInputs
-from varitext.batches.pieces import PairPieces
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.features.word_features import word_features
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device, seeded
@@ -129,31 +127,7 @@ class NetworkStage:
         self.model.eval().requires_grad_(False)
 
     def _inputs(self, question_answers: QuestionAnswers) -> PairInputs:
-        """What the network reads beside the words' numbers."""
-        names, overlap = self.model.pair_columns, self.overlap
-        columns = overlap.features(question_answers).only(names).values if names else None
-        words = word_features(question_answers, overlap) if self.model.reads_word_features else None
-        questions, answers = _states(question_answers) if self.model.reads_states else (None, None)
-        return PairInputs(
-            columns, words, questions, answers, _pieces(question_answers) if self.model.reads_pieces else None
-        )
-
-
-def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Of the words of every question and of every pair's answer."""
-    from varitext.models.answers.pretrained import pretrained
-
-    asked = [question.words for question in question_answers.questions]
-    said = [one.words for question in question_answers.questions for one in question.candidates]
-    found = pretrained().states([*asked, *said])
-    return found[: len(asked)], found[len(asked) :]
-
-
-def _pieces(question_answers: QuestionAnswers) -> list[PairPieces]:
-    from varitext.models.answers.pretrained import pretrained
-
-    together, questions = pretrained().together, question_answers.questions
-    return [together(question.words, one.words) for question in questions for one in question.candidates]
+        return network_inputs(self.model, question_answers, self.overlap)
 
 
 class ScorerStage:

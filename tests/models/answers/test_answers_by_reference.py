@@ -18,7 +18,8 @@ from varitext.layers.alignment import Words
 from varitext.layers.transformer import Encoder
 from varitext.layers.words import Dropout
 from varitext.models.answers import cross_encoder, likeness, model_class, paragraph_vectors, pretrained
-from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate
+from varitext.models.answers.columns import POSITION_DROPPED, PairColumns
+from varitext.models.answers.compare_aggregate import CompareAggregate
 from varitext.models.answers.convolutional import BigramCNN, DeepCNN
 from varitext.models.answers.cross_encoder import CrossEncoder
 from varitext.models.answers.features.alignment import AlignedCorpus, unit_vectors
@@ -103,8 +104,7 @@ def test_compare_aggregate_pair_by_pair(features):
 
 
 def test_places_are_dropped_for_whole_questions_in_training_alone():
-    model = CompareAggregate(len(KNOWN_WORDS), 5, 4, 3, features="position")
-    questions, candidates = 4000, 2
+    columns, questions, candidates = PairColumns(position=True), 4000, 2
     positions = torch.tensor([[0.0, 2.0], [1.0, 2.0]]).repeat(questions, 1)
     batch = PairBatch(
         questions=padded([np.array([2])] * questions),
@@ -114,17 +114,32 @@ def test_places_are_dropped_for_whole_questions_in_training_alone():
         weights=torch.ones(questions * candidates),
         features=positions,
     )
-    (counts, place), pairs = model.eval()._columns(batch), questions * candidates
-    assert counts.shape == (pairs, 0)
+    place, pairs = columns.eval()(batch), questions * candidates
+    assert place.shape == (pairs, 4)
     assert place[:2].tolist() == [[0, 1, 1, -1], [1, 1, 0, -1]] and (place[:, 1] == 1).all()
     with seeded(0):
-        known = model.train()._columns(batch)[1].view(questions, candidates, 4)
+        known = columns.train()(batch).view(questions, candidates, 4)
     assert torch.equal(known[:, 0, 1], known[:, 1, 1])  # of a question all or none
     assert abs((known[:, 0, 1] == 0).double().mean() - POSITION_DROPPED) < 4 * math.sqrt(0.09 / questions)
     unknown = known[known[:, 0, 1] == 0]
     assert not unknown[..., 0].any() and not unknown[..., 2].any() and (unknown[..., 3] == -1).all()
     missing = PairBatch(batch.questions, batch.answers, batch.question_of, batch.labels, batch.weights)
-    assert model._columns(missing)[0].shape == (pairs, 4) and not model._columns(missing)[0].any()
+    assert columns(missing).shape == (pairs, 4) and not columns(missing).any()
+
+
+def test_likeness_counts_and_place_stand_side_by_side():
+    columns = PairColumns(likeness=True, counts=True, position=True).eval()
+    batch = PairBatch(
+        questions=padded([np.array([2])]),
+        answers=padded([np.array([2])]),
+        question_of=torch.zeros(1, dtype=torch.int64),
+        labels=torch.zeros(1),
+        weights=torch.ones(1),
+        features=torch.tensor([[0.6, 0.85, 0.0, 1.0, 2.0, 3.0, 4.0, math.log(2), math.log(8)]]),
+    )
+    counts = [math.log(one) for one in (1, 2, 3, 4, 5)]
+    wanted = [0, 1, *counts, math.log(2), 1, 0, math.log(8) - 3]
+    torch.testing.assert_close(columns(batch), torch.tensor([wanted]))
 
 
 def test_what_compare_aggregate_reads_is_what_is_named():
@@ -244,10 +259,12 @@ def test_likeness_by_its_formula(monkeypatch):
     def cosine(one, other):
         return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
 
-    best = [max(cosine(word, other) for other in said) for word in asked[real]]
-    whole, by_word = _likeness(asked.astype(np.float16), said.astype(np.float16), real)
-    assert (whole, by_word) == pytest.approx((cosine(asked.mean(0), said.mean(0)), np.mean(best)), abs=2e-3)
-    assert _likeness(asked[:0], said, real[:0]) == _likeness(asked, said[:0], real) == (0, 0)
+    best = np.array([max(cosine(word, other) for other in said) for word in asked])
+    found = _likeness(asked.astype(np.float16), said.astype(np.float16), real)
+    assert found[:2] == pytest.approx((cosine(asked.mean(0), said.mean(0)), best[real].mean()), abs=2e-3)
+    np.testing.assert_allclose(found.question, best, atol=2e-3)
+    np.testing.assert_allclose(found.answer, [max(cosine(word, other) for word in asked) for other in said], atol=2e-3)
+    assert _likeness(asked[:0], said, real[:0])[:2] == _likeness(asked, said[:0], real)[:2] == (0, 0)
     assert _real_words(("who", "?", "3")).tolist() == [True, False, True] and _real_words(("?", "!")).all()
     rows = {words: generator.normal(size=(len(words), 3)) for words in (("who", "?"), ("me",), ("you", "two"))}
 
@@ -259,7 +276,7 @@ def test_likeness_by_its_formula(monkeypatch):
     system, one = Likeness(Vocabulary(("a",))), corpus(question("who ?", "me", "you two"))
     parts = system.parts(one)
     for row, words in zip(parts, (("me",), ("you", "two")), strict=True):
-        assert row == pytest.approx(_likeness(rows["who", "?"], rows[words], np.array([True, False])))
+        assert row == pytest.approx(_likeness(rows["who", "?"], rows[words], np.array([True, False]))[:2])
     np.testing.assert_allclose(system.log_odds(one), SCALE * parts.sum(1) + SHIFT)
 
 

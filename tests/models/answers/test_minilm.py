@@ -10,16 +10,23 @@ import torch
 from command_line import refused, varitext
 from made_up_questions import WORDS, made_up
 
+from varitext.answers.derived_settings import architecture_for
+from varitext.answers.network_inputs import network_inputs
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import AnswerSettings
 from varitext.answers.untrained import JOINT
 from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.batches.pieces import PairPieces, PieceBatch
 from varitext.errors import InputError
+from varitext.layers.dense import FasterLinear
 from varitext.layers.transformer import Encoder
 from varitext.models.answers import cross_encoder, pretrained
 from varitext.models.answers.cross_encoder import CrossEncoder
-from varitext.models.answers.likeness import SCALE, SHIFT
+from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.likeness import SCALE, SHIFT, likeness_of
+from varitext.models.answers.minilm import MiniLM
 from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
+from varitext.models.answers.vocabulary import RANDOM, learn_words
 
 here = pytest.mark.skipif(
     importlib.util.find_spec(PACKAGE) is None or importlib.util.find_spec("tokenizers") is None,
@@ -109,6 +116,22 @@ def tiny_cross_encoder(monkeypatch) -> CrossEncoder:
     return CrossEncoder(len(WORDS)).eval()
 
 
+def test_what_begins_at_random_learns_faster():
+    torch.manual_seed(0)
+    slow, fast = torch.nn.Linear(3, 1), FasterLinear(3, 1, 60)
+    with torch.no_grad():
+        fast.weight.copy_(slow.weight / 60)
+        fast.bias.copy_(slow.bias / 60)
+    values, before = torch.randn(5, 3), slow(torch.eye(3)).detach()
+    torch.testing.assert_close(fast(values), slow(values))
+    for one in (slow, fast):
+        optimizer = torch.optim.AdamW(one.parameters(), 1e-4, weight_decay=0.0)
+        one(values).sum().backward()
+        optimizer.step()
+    moved = [(one(torch.eye(3)) - before).detach() for one in (slow, fast)]
+    torch.testing.assert_close(moved[1], 60 * moved[0], rtol=1e-3, atol=1e-4)
+
+
 @torch.no_grad()
 def test_pairs_are_read_alike_in_any_company(tiny_cross_encoder):
     corpus, h = made_up(6, 0), torch.zeros(1, 30, 0)
@@ -174,21 +197,61 @@ def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
     test = made_up(12, 2)
     assert ranker.evaluate(test).ranking.map > 0.8  # by chance .46
     ranker.save(tmp_path / "model")
-    assert (tmp_path / "model" / "weights.safetensors").stat().st_size < 1_000_000
+    assert (tmp_path / "model" / "weights.safetensors").stat().st_size < 2_000_000
     loaded = AnswerRanker.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(test), ranker.predict_proba(test))
 
 
 @here
-def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, monkeypatch):
-    """With one of its six layers: all would take half a minute."""
+@pytest.mark.parametrize("features", [None, "likeness", "words,counts"])
+def test_words_and_columns_have_likeness_where_it_is_named(features):
+    corpus, named = made_up(3, 0), features or MiniLM.feature_names
+    settings = AnswerSettings("minilm", features=features)
+    model = MiniLM(**architecture_for(settings, learn_words(corpus, RANDOM, None, 0)))
+    overlap = Overlap.learn(corpus, WORDS)
+    inputs = network_inputs(model, corpus, overlap)
+    alike = likeness_of(corpus)
+    if "likeness" not in named:
+        assert inputs.columns.shape == (15, 5) and inputs.words[0].answer.shape[1] == 8
+        return
+    np.testing.assert_allclose(inputs.columns[:, :2], [(one.whole, one.by_word) for one in alike])
+    for pair, one in zip(inputs.words, alike, strict=True):
+        np.testing.assert_allclose(pair.question[:, -1], 2 * one.question - 1, atol=1e-6)
+        np.testing.assert_allclose(pair.answer[:, -1], 2 * one.answer - 1, atol=1e-6)
+    batch = PairBatches(corpus, WORDS, inputs=inputs).batch(range(3))
+    assert model.logits(torch.zeros(1, 15, 0), model.encode(batch)).shape == (1, 15)
 
-    def one_layer():
+
+@pytest.fixture
+def one_layer(monkeypatch):
+    """Of six: all would take half a minute."""
+
+    def first_layer():
         encoder = pretrained.new_encoder()
         encoder.layers = encoder.layers[:1]
         return encoder
 
-    monkeypatch.setattr(cross_encoder, "new_encoder", one_layer)
+    monkeypatch.setattr(cross_encoder, "new_encoder", first_layer)
+
+
+@here
+@pytest.mark.parametrize("kind", [MiniLM, CrossEncoder])
+def test_folders_from_before_there_were_more_features_are_read(kind, tmp_path, monkeypatch, one_layer):
+    name, test = {MiniLM: "minilm", CrossEncoder: "minilm_tuned"}[kind], made_up(4, 2)
+    new = AnswerRanker(name, epochs=1, threads=1).fit(made_up(8, 0), made_up(4, 1))
+    assert new.first_stage_.architecture["features"] == kind.feature_names
+    with monkeypatch.context() as before:
+        before.setattr(kind, "features_of_new_fits", None)
+        old = AnswerRanker(name, epochs=1, threads=1).fit(made_up(8, 0), made_up(4, 1))
+    old.save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["architecture"]["features"] is None
+    assert len(old.network_.state_dict()) < len(new.network_.state_dict()) or kind is MiniLM
+    loaded = AnswerRanker.load(tmp_path / "model")
+    np.testing.assert_allclose(loaded.predict_proba(test), old.predict_proba(test), rtol=1e-6)
+
+
+@here
+def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, one_layer):
     test = made_up(12, 2)
     ranker = AnswerRanker("minilm_tuned", epochs=10, batch_size=30, learning_rate=3e-2, threads=1)
     ranker.fit(made_up(60, 0), made_up(8, 1))

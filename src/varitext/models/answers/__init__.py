@@ -46,7 +46,9 @@ ANSWER_MODELS = {
     ),
     "lclr": AnswerEntry("LCLR", f"{ROOM}.lclr:LCLR", trained_by_gradient=False, has_features=True),
     "minilm": AnswerEntry("MiniLM, compare-aggregate", f"{ROOM}.minilm:MiniLM", has_features=True, extra="minilm"),
-    "minilm_tuned": AnswerEntry("MiniLM, cross-encoder", f"{ROOM}.cross_encoder:CrossEncoder", extra="minilm"),
+    "minilm_tuned": AnswerEntry(
+        "MiniLM, cross-encoder", f"{ROOM}.cross_encoder:CrossEncoder", has_features=True, extra="minilm"
+    ),
 }
 
 

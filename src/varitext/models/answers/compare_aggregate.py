@@ -18,12 +18,11 @@ from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import TokenBatch
 from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_alignment
 from varitext.layers.words import Dropout, Sentences
-from varitext.models.answers.features.overlap import COUNTS, PLACE
+from varitext.models.answers.columns import PairColumns
+from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.features.word_features import WORD_FEATURES
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.scorer import chosen
-
-POSITION_DROPPED = 0.1  # of the training questions, so that it also ranks where places are unknown
 
 
 class _Side(nn.Module):
@@ -52,7 +51,7 @@ class CompareAggregate(AnswerNetwork):
     joins_columns = False
     listwise = 1.0
     cross_entropy = 0.5
-    feature_names = ("words", "counts", "position")
+    feature_names: tuple[str, ...] = ("words", "counts", "position")
 
     def __init__(
         self,
@@ -66,15 +65,17 @@ class CompareAggregate(AnswerNetwork):
         fixed_words: int = 0,
     ):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
-        named = chosen(features, self.feature_names, self.feature_names)
+        named = chosen(features, self.feature_names, CompareAggregate.feature_names)
         self.reads_word_features, self.reads_positions = "words" in named, "position" in named
-        self.pair_columns = COUNTS * ("counts" in named) + PLACE * self.reads_positions
+        self.reads_likeness = "likeness" in named
+        self.columns = PairColumns(self.reads_likeness, "counts" in named, self.reads_positions)
+        self.pair_columns = self.columns.names
         self.dropout = Dropout(dropout)
         self.project = nn.Linear(embedding_dim, hidden_dim)
-        read = len(WORD_FEATURES) * self.reads_word_features
+        read = len(WORD_FEATURES) * self.reads_word_features + self.reads_likeness  # of each word
         self.question_side = _Side(hidden_dim, read, maps, widths, dropout)
         self.answer_side = _Side(hidden_dim, read, maps, widths, dropout)
-        joint = 2 * maps * len(tuple(widths)) + len(self.pair_columns) + 2 * self.reads_positions
+        joint = 2 * maps * len(tuple(widths)) + self.columns.width
         self.hidden = nn.Linear(joint, hidden_dim)
         self.output = nn.Linear(hidden_dim, 1)
 
@@ -92,7 +93,7 @@ class CompareAggregate(AnswerNetwork):
         asked_pooling, pooling = self.question_side.pooling, self.answer_side.pooling
         weights = pooling.weights(windows)  # [P, T]
         pooled = [asked_pooling(asked_windows, asked_pooling.weights(asked_windows)), pooling(windows, weights)]
-        pair = torch.cat([*pooled, *self._columns(batch)], 1)  # [P, D]
+        pair = torch.cat([*pooled, self.columns(batch)], 1)  # [P, D]
         answers = Sentences(weights[..., None], pair, batch.answers.mask)  # all that is asked of its words later
         return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
 
@@ -111,21 +112,3 @@ class CompareAggregate(AnswerNetwork):
     def _projected(self, sentences: TokenBatch) -> Words:
         vectors = self.dropout(self.word_vectors(sentences.tokens[sentences.mask]))
         return Words(torch.tanh(self.project(vectors)), sentences.mask)  # [n, H]
-
-    def _columns(self, batch: PairBatch) -> list[Tensor]:
-        """Counts in logarithms, so that a few large ones do not drown the rest; an unknown place is zero, and known."""
-        if not self.pair_columns:
-            return []
-        if batch.features is None:
-            return [self.output.weight.new_zeros(len(batch), len(self.pair_columns) + 2 * self.reads_positions)]
-        values = batch.features  # [P, F]
-        if not self.reads_positions:
-            return [torch.log1p(values)]
-        counts, (position, length) = values[:, :-2], values[:, -2:].T
-        known = ~position.isnan()
-        if self.training:
-            dropped = torch.rand(len(batch.questions), device=known.device) < POSITION_DROPPED
-            known = known & ~dropped[batch.question_of]
-        first = known & (position == 0)
-        place = torch.where(known, position, 0.0)
-        return [torch.log1p(counts), torch.stack([place, known.to(place), first.to(place), length - 3], 1)]

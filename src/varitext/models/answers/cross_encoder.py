@@ -1,26 +1,33 @@
 """MiniLM as a cross-encoder: question and candidate in one input, and the encoder learns (Nogueira and Cho 2019).
 
     states   = encoder([CLS] question [SEP] candidate [SEP])       every word of one sees every word of the other
-    log odds = v . mean(states) + b
+    log odds = v . mean(states) + judge(counts of shared words, the candidate's place and length) + b
 
 Vectors of pieces and of places stay as they are: questions of one's own are too few for them. They are the package's,
 and the model folder keeps the layers alone. There is no latent, and no word vectors. It learns in three passes, at a
-sixtieth of the rate of networks that begin at random.
+sixtieth of the rate of networks that begin at random; v, b and the judge do begin at random, and learn at theirs.
 """
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
 from varitext.batches.pieces import PieceBatch
+from varitext.layers.dense import FasterLinear
 from varitext.layers.words import Dropout, Sentences
+from varitext.models.answers.columns import PairColumns
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.pretrained import new_encoder
+from varitext.models.answers.scorer import chosen
 
-CHUNKS = 8  # that a batch is cut into by length, so that little padding is read
+CHUNK = 16  # pairs of like length that are read at once, so that little padding is
 
 
 class CrossEncoder(AnswerNetwork):
+    """`features` names what it reads beside the words; None is for folders that have nothing of the kind."""
+
     joins_columns = False
     pretrained = True
     reads_pieces = True
@@ -28,26 +35,47 @@ class CrossEncoder(AnswerNetwork):
     cross_entropy = 0.5
     passes = 3
     learning_rate_factor = 1 / 60
+    batch_factor = 3 / 8
+    feature_names = ("counts", "position")
+    features_of_new_fits = feature_names
 
-    def __init__(self, vocabulary_size: int, dropout: float = 0.1):
+    def __init__(
+        self,
+        vocabulary_size: int,
+        dropout: float = 0.1,
+        features: Sequence[str] | str | None = None,
+        judge_dim: int = 32,
+    ):
         super().__init__(vocabulary_size, 1)
-        encoder = new_encoder()
+        encoder, faster = new_encoder(), 1 / self.learning_rate_factor
         self.fixed = (encoder.embeddings.requires_grad_(False),)  # in a tuple: no part of what is learned or kept
         self.layers = encoder.layers
         self.dropout = Dropout(dropout)
-        self.output = nn.Linear(encoder.width, 1)
+        named = chosen(features, self.feature_names, ())
+        self.columns = PairColumns(counts="counts" in named, position="position" in named)
+        self.pair_columns, self.reads_positions = self.columns.names, self.columns.position
+        if not named:
+            self.output = nn.Linear(encoder.width, 1)
+            return
+        self.output = FasterLinear(encoder.width, 1, faster)
+        self.read_columns = FasterLinear(self.columns.width, judge_dim, faster)
+        self.judge = FasterLinear(judge_dim, 1, faster)
 
     def encode(self, batch: PairBatch) -> Encoding:
         assert batch.pieces is not None  # `reads_pieces` asked for them
         order = batch.pieces.lengths.argsort()
-        chunks = order.chunk(min(CHUNKS, len(order)))
+        chunks = torch.split(order, CHUNK)
         pooled = torch.cat([self._pooled(batch.pieces.rows(rows)) for rows in chunks])  # [P, H]
         mean = torch.empty_like(pooled).index_copy(0, order, pooled)
         answers = Sentences(mean[:, None], mean, batch.answers.mask)
-        return Encoding(mean.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(mean))
+        question, labels = mean.new_zeros(len(batch.questions), 0), batch.labels.to(mean)
+        return Encoding(question, answers, batch.question_of, labels, self.columns(batch).to(mean))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         logits: Tensor = self.output(self.dropout(encoding.answers.last))[:, 0]
+        if self.pair_columns:
+            read = torch.relu(self.read_columns(encoding.features))
+            logits = logits + self.judge(self.dropout(read))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]
 
     def _pooled(self, pieces: PieceBatch) -> Tensor:

@@ -7,6 +7,8 @@ term. It needs no training: what probability a score means was found on WikiQA's
 everybody (`benchmarks/minilm_untrained.py`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from varitext.corpora.question_answers import QuestionAnswers
@@ -34,24 +36,38 @@ class Likeness(AnswerScorer):
 
     def parts(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The two terms of the score, [P, 2]: as a whole, and word by word."""
-        questions = question_answers.questions
-        asked = shared_encoder().states([question.words for question in questions])
-        said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
-        return np.array(
-            [
-                _likeness(states, next(said), _real_words(question.words))
-                for question, states in zip(questions, asked, strict=True)
-                for _ in question.candidates
-            ]
-        ).reshape(-1, 2)
+        return np.array([(one.whole, one.by_word) for one in likeness_of(question_answers)]).reshape(-1, 2)
 
 
-def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> tuple[float, float]:
+class PairLikeness(NamedTuple):
+    """Of a question and a candidate; zero where one of them has no words."""
+
+    whole: float
+    by_word: float  # the mean of `question` over words that are no punctuation
+    question: np.ndarray  # [Tq] the cosine of each word with its nearest in the candidate
+    answer: np.ndarray  # [Ta] and of the candidate's words with their nearest in the question
+
+
+def likeness_of(question_answers: QuestionAnswers) -> list[PairLikeness]:
+    """Of every pair, in the order of the corpus."""
+    questions = question_answers.questions
+    asked = shared_encoder().states([question.words for question in questions])
+    said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
+    return [
+        _likeness(states, next(said), _real_words(question.words))
+        for question, states in zip(questions, asked, strict=True)
+        for _ in question.candidates
+    ]
+
+
+def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> PairLikeness:
     """Of states [T, H]; `real` says which of the question's are words."""
     if not len(asked) or not len(said):
-        return 0.0, 0.0
+        return PairLikeness(0.0, 0.0, np.zeros(len(asked)), np.zeros(len(said)))
     whole = _unit(asked.mean(0, np.float32)[None]) @ _unit(said.mean(0, np.float32)[None]).T
-    return float(whole[0, 0]), float((_unit(asked[real]) @ _unit(said).T).max(1).mean())
+    alike = _unit(asked) @ _unit(said).T  # [Tq, Ta]
+    nearest = alike.max(1)
+    return PairLikeness(float(whole[0, 0]), float(nearest[real].mean()), nearest, alike.max(0))
 
 
 def _real_words(words: tuple[str, ...]) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Compare-aggregate on states of the small pretrained encoder, which stays as it is (`pretrained.py`).
 
 The network is that of `compare_aggregate.py` in all but what a word begins as: its state in its sentence, by MiniLM,
-instead of a vector that is the same everywhere. Nothing of the encoder is in the model folder.
+instead of a vector that is the same everywhere, and that it reads how alike both sentences and their words are by
+these states (`likeness.py`). Nothing of the encoder is in the model folder.
 
 Without any fit `likeness.py` ranks in its place.
 """
@@ -23,11 +24,13 @@ class MiniLM(CompareAggregate):
     pretrained = True
     reads_states = True
     untrained = Likeness
+    feature_names = (*CompareAggregate.feature_names, "likeness")
+    features_of_new_fits = feature_names
 
     def __init__(
         self,
         vocabulary_size: int,
-        hidden_dim: int = 64,
+        hidden_dim: int = 128,
         maps: int = 48,
         widths: Sequence[int] = (1, 3, 5),
         dropout: float = 0.3,

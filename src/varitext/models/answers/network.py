@@ -47,13 +47,16 @@ class AnswerNetwork(nn.Module):
     parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
+    features_of_new_fits: tuple[str, ...] | None = None  # without a choice, if folders from before mean others by None
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
     reads_word_features = False  # whether it reads those of `word_features.py`
+    reads_likeness = False  # whether it reads how alike both sentences and their words are by `likeness.py`
     untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
     pretrained = False  # whether it begins from a pretrained encoder, which knows every word and needs no word vectors
     reads_pieces = False  # whether it reads question and candidate as one sequence of word pieces
     passes: int | None = None  # over the pairs in training; None: as many as `updates` need
     learning_rate_factor = 1.0
+    batch_factor = 1.0  # of the pairs per update
     reads_states = False  # whether words begin as states of a pretrained encoder, and word vectors are not looked at
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
     cross_entropy = 1.0  # that of the bound
