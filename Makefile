@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-arithmetic lint docs benchmark peers clean
+.PHONY: setup demo test test-arithmetic style lint docs benchmark peers clean
 
 # each target installs what it needs and no more
 .venv/.demo: pyproject.toml constraints.txt
@@ -27,9 +27,10 @@ setup: .venv/.all
 demo: .venv/.demo
 	$(BIN)/varitext demo
 
-# two test processes on two cores, one thread each; three took longer
-test: setup lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# two test processes on two cores, one thread each; three took longer. Types are checked beside them: by itself that
+# would leave a core idle
+test: setup style
+	$(BIN)/mypy & OMP_NUM_THREADS=1 $(BIN)/python -m pytest; tested=$$?; wait $$! && exit $$tested
 
 # the numeric tests as on other CPUs: other kernels, two threads, and jittered products (docs/reproducibility.md)
 ARITHMETIC := MKL_CBWR=COMPATIBLE MKL_CBWR=AVX2 MKL_ENABLE_INSTRUCTIONS=SSE4_2 ATEN_CPU_CAPABILITY=default \
@@ -42,9 +43,11 @@ test-arithmetic: setup
 	  echo "== $$setting"; env OMP_NUM_THREADS=1 $$setting $(BIN)/python -m pytest $(NUMERIC) || failed="$$failed $$setting"; \
 	done; test -z "$$failed" || { echo "failed under:$$failed"; exit 1; }
 
-lint: setup
+style: setup
 	$(BIN)/ruff check src tests benchmarks docs/make examples
 	$(BIN)/ruff format --check src tests benchmarks docs/make examples
+
+lint: style
 	$(BIN)/mypy
 
 # the documentation site, offline, into build/site
