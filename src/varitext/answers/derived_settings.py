@@ -52,7 +52,7 @@ def check_settings(settings: AnswerSettings) -> None:
 
 def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, Any]:
     """The settings that the model itself is built with, of those that it has."""
-    recipe = settings.recipe
+    recipe, kind = settings.recipe, model_class(settings.model)
     given = settings.embedding_dim or EMBEDDING_DIM
     sizes = {
         "latent_dim": settings.latent_dim,
@@ -60,12 +60,12 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
         "layers": recipe.layers,
         "dropout": recipe.dropout,
         "initialization": recipe.initialization,
-        "features": settings.features or model_class(settings.model).features_of_new_fits,
+        "features": kind.features_of_new_fits if settings.features is None else settings.features,
         "position": settings.position,
         "embedding_dim": given if words.start is None else words.start.shape[1],
         "fixed_words": 0 if settings.tune_word_vectors else words.n_known,
     }
-    parameters = inspect.signature(model_class(settings.model)).parameters
+    parameters = inspect.signature(kind).parameters
     known = {name: value for name, value in sizes.items() if name in parameters}
     for name in ("latent_dim", "hidden_dim", "layers", "dropout", "initialization"):
         if name in known and known[name] is None:
