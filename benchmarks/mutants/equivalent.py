@@ -68,6 +68,21 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "scipy.sparse.csr_matrix(entries)",
     ): "inference reads rows and word numbers, not how many columns there are",
     ("models/documents/lda_bound.py", "_converged", "break", "pass"): "rounds without a document in them",
+    (
+        "evaluation/significance.py",
+        "_portions",
+        "LARGEST_DRAW // size",
+        "LARGEST_DRAW * size",
+    ): "how many are drawn at once: a matter of memory",
+    ("latent/autoregressive.py", "AutoregressiveBernoullis.sample", "-1", "1"): "units that are not drawn yet are zero",
+    ("models/documents/rsm.py", "RSM.evaluate", "512", "513"): "how many documents are evaluated at once",
+    ("models/documents/binary.py", "BernoulliNetwork.refine", "-1", "1"): "of two axes, the last is 1",
+    (
+        "layers/polya.py",
+        "Urns.gradient",
+        "self.rising.slope * factorials.signs",
+        "self.rising.slope / factorials.signs",
+    ): "times or over a sign",
     ("models/documents/axes.py", "readable_axes", "break", "pass"): "rounds in which nothing moves any more",
 }
 STABLE = "the order among equal numbers changes no value"
@@ -77,6 +92,7 @@ WORDING = {
     ("evaluation/classification.py", "'training vectors'"),
     ("evaluation/classification.py", "'test vectors'"),
     ("evaluation/windows.py", "'words'"),
+    ("evaluation/windows.py", "'none'"),
     ("models/answers/likeness.py", "'likeness'"),
 }
 SORTING = {  # functions in which `True` that may be turned without effect is that of a stable sort

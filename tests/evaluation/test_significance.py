@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varitext.errors import InputError
-from varitext.evaluation.significance import LARGEST_DRAW, bootstrap_interval, paired_randomisation_test
+from varitext.evaluation.significance import LARGEST_DRAW, _portions, bootstrap_interval, paired_randomisation_test
 
 DIFFERENCES = st.lists(st.sampled_from([-1, -0.5, -0.1, 0, 0.1, 0.3, 1]), min_size=1, max_size=8)
 
@@ -125,3 +125,9 @@ def test_bad_settings_are_refused():
         paired_randomisation_test(np.ones(30), np.zeros(30), resamples=0)
     with pytest.raises(InputError, match="level between 0 and 1"):
         bootstrap_interval([1, 2], level=95)
+
+
+@pytest.mark.parametrize("resamples", [1, 9, 10, 11, 1000])
+def test_portions_are_all_that_was_asked_for(resamples):
+    portions = list(_portions(resamples, LARGEST_DRAW // 10))
+    assert sum(portions) == resamples and max(portions) <= 10 and min(portions) > 0
