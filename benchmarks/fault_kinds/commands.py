@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple, NoReturn
 
+import torch
+
 import varitext.answers.ranker
 import varitext.report  # noqa: F401
 from fault_kinds.corpora import texts
@@ -44,7 +46,8 @@ def run(*arguments: object, first: Callable[[], None] | None = None, kill_after:
 
 @cache
 def _load_all() -> None:
-    """What torch and others load at a first fit, once for all copies."""
+    """What torch and others load at a first fit, once for all copies; on one thread, since others are not copied."""
+    torch.set_num_threads(1)
     DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts(20))
 
 
