@@ -135,7 +135,8 @@ def update_learned(model: "DocumentModel") -> str:
 
 def answers_learned(ranker: "AnswerRanker") -> str:
     unfinished = (ranker.counts or ranker.position) and ranker.combination_ is None
-    instead = "; h carries nothing here: nasm_question has one that lives, compare is the default ranker"
+    living = "" if ranker.network_.latent_of_question else "nasm_question has one that lives, "
+    instead = f"; h carries nothing here: {living}compare is the default ranker"
     silent = instead if ranker.network_.has_latent and not ranker.latent_carries_ else ""
     return (
         f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "

@@ -76,7 +76,7 @@ class AdamW:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """What `tensors` gave at that moment, wherever it lies."""
         self.moments = {}
-        for place in {int(name.split(".", 1)[0]) for name in tensors}:
+        for place in sorted({int(name.split(".", 1)[0]) for name in tensors}):
             device = self.parameters[place].device
             own = (tensors[f"{place}.{name}"].to(device, copy=True) for name in Moments._fields)
             self.moments[place] = Moments(*own)
