@@ -25,7 +25,7 @@ SOURCE = REPOSITORY / "src" / "varitext"
 ROOMS = (
     *("errors", "files", "records"),  # plain things that everyone may use
     *("text", "corpora"),  # from texts to counts and tokens
-    *("store", "runtime"),  # the model folder; devices, threads, processes
+    *("store", "runtime", "compiled"),  # the model folder; devices, threads, processes; kernels in C
     *("batches", "latent", "layers", "training"),  # what models are made of, and how they learn
     "models",
     "evaluation",  # numbers in, records out

@@ -12,24 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varitext.batches.counts import CountBatch
+from varitext.layers import polya
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.layers.polya import (
-    Entries,
-    GroupedCounts,
-    WordGroups,
-    next_word_log_probabilities,
-    polya_log_likelihood,
-)
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
+from varitext.layers.polya import next_word_log_probabilities
 from varitext.layers.rising import log_rising
 
 GROUPS = torch.tensor([1, 0, 1, 0])  # group 2 is empty
 SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)
 
 
+def polya_log_likelihood(logits: torch.Tensor, scales: torch.Tensor, counts: GroupedCounts) -> torch.Tensor:
+    """Of logits themselves: their products with one input for each column."""
+    return polya.polya_log_likelihood(logits, torch.eye(logits.shape[1], dtype=logits.dtype), scales, counts)
+
+
 def counted(dense: np.ndarray, groups: torch.Tensor = GROUPS, number: int = 3, dtype=torch.double) -> GroupedCounts:
     batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.asarray(dense, np.float32)))
     batch = dataclasses.replace(batch, counts=batch.counts.to(dtype), lengths=batch.lengths.to(dtype))
-    return GroupedCounts.of(batch, WordGroups.of(groups, number))
+    return GroupedCounts(batch, WordGroups.of(groups, number))
 
 
 def logits_of(*shape: int) -> torch.Tensor:

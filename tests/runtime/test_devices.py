@@ -107,9 +107,11 @@ def test_documents_are_evaluated_and_transformed_on_the_device(name):
     vectors = network.document_vectors(CountBatch.from_rows(COUNTS))
     with Elsewhere():
         there = copy.deepcopy(network).to("meta")
-        assert np.array_equal(there.evaluate(COUNTS, 4, 0).elbo, here.elbo)
+        # kernels in C are for the CPU alone: last bits differ
+        np.testing.assert_allclose(there.evaluate(COUNTS, 4, 0).elbo, here.elbo, rtol=1e-5)
         found = there.document_vectors(CountBatch.from_rows(COUNTS, "meta"))
-        assert torch.equal(found.mean.cpu(), vectors.mean) and torch.equal(found.std.cpu(), vectors.std)
+        close(found.mean.cpu(), vectors.mean)
+        close(found.std.cpu(), vectors.std)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

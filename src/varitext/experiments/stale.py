@@ -14,7 +14,7 @@ from varitext.runtime.provenance import changed_since
 
 # for results of no experiment: the rooms that decide what is measured; reports, commands and the service only show it
 ROOMS = (
-    *("text", "corpora", "runtime", "batches", "latent", "layers", "training", "models", "evaluation"),
+    *("text", "corpora", "runtime", "compiled", "batches", "latent", "layers", "training", "models", "evaluation"),
     *("documents", "answers", "experiments"),
 )
 # what measures nothing: it reads, writes, counts seconds, says how far a run is, or names things
@@ -90,6 +90,8 @@ def _files(experiment: str, model: str | None) -> tuple[str, ...]:
     own = f"varitext.experiments.{experiment}"
     models = [HOMES[model]] if model in HOMES else [*_models_beside(needed_by([own]))]
     needed = {str(module_files()[module]) for module in {own, *models, *needed_by([own, *models])}}
+    if "compiled/__init__.py" in needed:
+        needed.add("compiled/kernels.c")
     return tuple(sorted(needed - WITHOUT_FIGURES))
 
 

@@ -12,193 +12,118 @@ others of the group, not only for itself:
     log p = sum_g [ log b_g^(n_g) - log A_g^(n_g) ] - log B^(N) + sum_w log a_w^(x_w)
 
 with n_g the words of group g, A_g = sum_{w in g} a_w, b_g = s_g A_g and B = sum_g b_g. With all s_g = 1 this is one
-urn. `rising.py` has the factorials, docs/polya.md the derivation.
+urn. `urns.py` computes this, `rising.py` has the factorials, docs/polya.md the derivation.
 
-Logits are [V, S B], one row per word: sums over groups are then sums of rows.
+Masses are a_w = exp(weights_w . inputs), with weights [V, D] and inputs [D, S B]. Logits are [V, S B], one row per
+word: sums over groups are then sums of rows. All this is computed in C where that can be, else in torch: `evaluate`.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 
-from varitext.batches.counts import CountBatch
-from varitext.layers.rising import Falling, log_rising_falling
-
-LOG_MASS_RANGE = (-60.0, 30.0)  # of a_w: sums of exp() stay finite, and no mass vanishes
-LOG2_E = math.log2(math.e)
-
-
-class WordGroups(NamedTuple):
-    """Which words lie in which of G groups; a group may be empty."""
-
-    of_words: Tensor  # [V]
-    order: Tensor  # [V]   the words, group by group
-    starts: Tensor  # [G]   the place in `order` where each group begins
-
-    @classmethod
-    def of(cls, groups: Tensor, number: int) -> "WordGroups":
-        ordered = torch.sort(groups, stable=True)
-        starts = torch.searchsorted(ordered.values, torch.arange(number, device=groups.device))
-        return cls(groups, ordered.indices, starts)
-
-    def sums(self, rows: Tensor) -> Tensor:
-        """Of rows [V, M], one per word: [G, M]."""
-        return functional.embedding_bag(self.order, rows, self.starts, mode="sum")
+from varitext import compiled
+from varitext.compiled import EffectiveCounts
+from varitext.layers import urns
+from varitext.layers.grouped_counts import Entries, GroupedCounts
+from varitext.layers.urns import LOG_MASS_RANGE, Urns
 
 
-class Entries(NamedTuple):
-    """Counts above zero: of words, or of groups, in each document."""
+class Evaluated(NamedTuple):
+    """The log likelihood of each column of the inputs, and its gradient."""
 
-    items: Tensor  # [n]
-    documents: Tensor  # [n]
-    counts: Tensor  # [n]
-
-    def of(self, rows: Tensor, documents: int) -> Tensor:
-        """The values of rows [items, S B] at these entries: [S, n]."""
-        return rows.take(self.places(rows.shape[1], documents))
-
-    def add_to(self, rows: Tensor, values: Tensor, documents: int) -> None:
-        """The other way: `values` [S, n] into rows. No two entries are of the same item and document."""
-        rows.put_(self.places(rows.shape[1], documents), values, accumulate=True)
-
-    def sums(self, values: Tensor, documents: int) -> Tensor:
-        """Of `values` [S, n] over each document's entries: [S, B]."""
-        return values.new_zeros(len(values), documents).index_add_(1, self.documents, values)
-
-    def places(self, columns: int, documents: int) -> Tensor:
-        """In flattened rows of S B columns, [S, n]."""
-        first = torch.arange(0, columns, documents, device=self.items.device)[:, None]  # [S, 1]   column of each sample
-        return first + (self.items * columns + self.documents)
+    log_likelihood: Tensor  # [S, B]
+    group_weights: Tensor  # [G, S B]   E = B (digamma(B + N) - digamma(B)), shared as the first urn's masses are
+    in_inputs: Tensor  # [D, S B]
+    in_log_scales: Tensor  # [G, S B]
+    in_logits: tuple[Tensor, ...]  # S times [V, B]; in torch, once [V, S B]
 
 
-class Factorials(NamedTuple):
-    """All rising factorials of a batch in one falling order: words, groups in the first urn and in their own, totals.
-
-    Items are rows of the masses of all these, [V + 2 G + 1, S B], in the order in which they are named here.
-    """
-
-    entries: Entries
-    signs: Tensor  # [e]   1 for a factor of the probability, -1 for a divisor
-    falling: Falling
-    words: Tensor  # [n]   places of the words' factorials, in the order of the batch
-    groups: Tensor  # [m]   of the groups' in the first urn
-    within: Tensor  # [m]   of the groups' own
-    totals: Tensor  # [B]   of the documents' totals
-
-    @classmethod
-    def of(cls, batch: CountBatch, groups: Entries, layout: "WordGroups") -> "Factorials":
-        size, device = len(batch), batch.words.device
-        first, number = batch.vocabulary_size, len(layout.starts)
-        total = torch.full((size,), first + 2 * number, device=device)
-        items = torch.cat([batch.words, first + groups.items, first + number + groups.items, total])
-        everyone = torch.arange(size, device=device)
-        documents = torch.cat([batch.documents, groups.documents, groups.documents, everyone])
-        falling = Falling.of(torch.cat([batch.counts, groups.counts, groups.counts, batch.lengths]))
-        lengths = [len(batch.words), len(groups.items), len(groups.items), size]
-        signs = torch.ones_like(falling.numbers)
-        parts = torch.split(falling.places(), lengths)
-        signs.index_fill_(0, torch.cat(parts[2:]), -1)
-        order = falling.order
-        entries = Entries(items.index_select(0, order), documents.index_select(0, order), falling.numbers)
-        return cls(entries, signs, falling, *parts)
+@torch.no_grad()
+def evaluate(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
+    way = _evaluate_in_c if _in_c(weights, log_scales, counts) else _evaluate_in_torch
+    return way(weights, inputs, log_scales, counts)
 
 
-class GroupedCounts(NamedTuple):
-    """A batch's counts of words and of groups."""
-
-    batch: CountBatch
-    words: Entries
-    groups: Entries
-    layout: WordGroups
-    factorials: Factorials
-
-    @classmethod
-    def of(cls, batch: CountBatch, layout: WordGroups) -> "GroupedCounts":
-        number = len(layout.starts)
-        dense = batch.counts.new_zeros(len(batch) * number)
-        dense.index_add_(0, batch.documents * number + layout.of_words.index_select(0, batch.words), batch.counts)
-        pairs = torch.nonzero(dense)[:, 0]
-        groups = Entries(pairs % number, pairs // number, dense.index_select(0, pairs))
-        words = Entries(batch.words, batch.documents, batch.counts)
-        return cls(batch, words, groups, layout, Factorials.of(batch, groups, layout))
+def _evaluate_in_torch(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
+    found = Urns(weights @ inputs, log_scales, counts)
+    in_logits, in_log_scales = found.gradient()
+    in_inputs = weights.T @ in_logits
+    return Evaluated(found.log_likelihood(), found.group_weights(), in_inputs, in_log_scales, (in_logits,))
 
 
-class PolyaGradient(NamedTuple):
-    logits: Tensor  # [V, S B]
-    log_scales: Tensor  # [G]
+def _evaluate_in_c(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
+    samples, scales = [], log_scales.exp()
+    for columns in torch.split(inputs, len(counts.batch), 1):
+        logits = weights @ columns
+        found = compiled.urns(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
+        samples.append((*found, weights.T @ logits, logits))  # logits have become their gradient
+    value, group_weights, in_log_scales, in_inputs, in_logits = zip(*samples, strict=True)
+    return Evaluated(torch.stack(value), _joined(group_weights), _joined(in_inputs), _joined(in_log_scales), in_logits)
 
 
-class Urns:
-    """The masses that logits [V, S B] give words and groups, and what the counts say of them: value and gradient.
+def _joined(samples: tuple[Tensor, ...]) -> Tensor:
+    return samples[0] if len(samples) == 1 else torch.cat(samples, -1)
 
-    No gradient runs through this: it is written out.
-    """
 
-    @torch.no_grad()
-    def __init__(self, logits: Tensor, log_scales: Tensor, counts: GroupedCounts):
-        (number, columns), groups = logits.shape, len(log_scales)
-        self.size, self.counts, self.scales = len(counts.batch), counts, log_scales.exp()[:, None]
-        rows = logits.new_empty(number + 2 * groups + 1, columns)
-        self.masses, self.group_masses, self.group_sums, total = torch.split(rows, [number, groups, groups, 1])
-        # a power of two: torch has it several times faster than exp()
-        torch.clamp(logits, *LOG_MASS_RANGE, out=self.masses).mul_(LOG2_E).exp2_()  # [V, S B]   a_w
-        self.group_sums.copy_(counts.layout.sums(self.masses))  # [G, S B]   A_g
-        torch.mul(self.group_sums, self.scales, out=self.group_masses)  # [G, S B]   b_g
-        torch.sum(self.group_masses, 0, keepdim=True, out=total)
-        self.total = total.view(-1, self.size)  # [S, B]   B
-        self.places = counts.factorials.entries.places(columns, self.size)
-        self.rising = log_rising_falling(rows.take(self.places), counts.factorials.falling)  # [S, e]
+@torch.no_grad()
+def value_of(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
+    """The log likelihood alone, [S, B]."""
+    if not _in_c(weights, log_scales, counts):
+        return Urns(weights @ inputs, log_scales, counts).log_likelihood()
+    scales = log_scales.exp()
+    samples = (
+        compiled.urns(weights @ columns, scales, LOG_MASS_RANGE, counts.arrays, gradient=False).log_likelihood
+        for columns in torch.split(inputs, len(counts.batch), 1)
+    )
+    return torch.stack([*samples])
 
-    def log_likelihood(self) -> Tensor:
-        factorials = self.counts.factorials
-        return factorials.entries.sums(self.rising.value * factorials.signs, self.size)  # [S, B]
 
-    def group_weights(self) -> Tensor:
-        """E = B (digamma(B + N) - digamma(B)), shared as the first urn's masses are: [G, S B]."""
-        slope = self.rising.slope.index_select(1, self.counts.factorials.totals)
-        return self.group_masses * slope.view(1, -1)
+def effective_counts(
+    masses: Tensor, group_masses: Tensor, group_sums: Tensor, counts: GroupedCounts
+) -> EffectiveCounts:
+    """What documents' words are worth at masses that are the same for all: of words [V], and of groups [G] in the first
+    urn and in their own."""
+    if _in_c(masses, group_masses, counts):
+        return compiled.effective_counts(counts.arrays, masses, group_masses, group_sums)
+    return urns.effective_counts(masses, group_masses, group_sums, counts)
 
-    def gradient(self, weights: Tensor | None = None) -> PolyaGradient:
-        """Of sum(weights * log_likelihood), weights [S, B]; None are ones."""
-        factorials, (number, columns) = self.counts.factorials, self.masses.shape
-        slopes = self.rising.slope * factorials.signs
-        if weights is not None:
-            slopes *= weights.index_select(1, factorials.entries.documents)
-        words, others = factorials.words, torch.cat([factorials.groups, factorials.within, factorials.totals])
-        in_masses = self.masses.new_zeros(2 * len(self.scales) + 1, columns)
-        places = self.places.index_select(1, others) - number * columns
-        in_masses.put_(places, slopes.index_select(1, others))
-        in_groups, in_sums, in_total = torch.split(in_masses, [len(self.scales), len(self.scales), 1])
-        in_groups += in_total  # [G, S B]   in b_g
-        in_scales = (in_groups * self.group_masses).sum(1)
-        in_sums.addcmul_(in_groups, self.scales)  # [G, S B]   in A_g
-        in_words = in_sums.index_select(0, self.counts.layout.of_words)  # [V, S B]   in a_w
-        in_words.put_(self.places.index_select(1, words), slopes.index_select(1, words), accumulate=True)
-        return PolyaGradient(in_words.mul_(self.masses), in_scales)
+
+def _in_c(weights: Tensor, log_scales: Tensor, counts: GroupedCounts) -> bool:
+    return compiled.usable(weights, log_scales, counts.batch.counts)
 
 
 class _PolyaLogLikelihood(torch.autograd.Function):
+    """Value and gradient are found in one go, while the numbers are at hand; what is multiplied with the gradient later
+    are the inputs, not the [V, S B] numbers."""
+
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
-        ctx.urns = urns = Urns(logits, log_scales, counts)
-        return urns.log_likelihood()
+    def forward(ctx: Any, weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
+        found = evaluate(weights, inputs, log_scales, counts)
+        ctx.found, ctx.inputs = found, inputs
+        return found.log_likelihood
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        return *ctx.urns.gradient(gradient), None
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        found, by_column = ctx.found, gradient.reshape(-1)
+        parts = torch.split(ctx.inputs * by_column, [each.shape[1] for each in found.in_logits], 1)
+        in_weights = parts[0] @ found.in_logits[0].T  # [D, V]   faster than the other way round
+        for part, in_logits in zip(parts[1:], found.in_logits[1:], strict=True):
+            in_weights.addmm_(part, in_logits.T)
+        return in_weights.T, found.in_inputs * by_column, found.in_log_scales @ by_column, None
 
 
-def polya_log_likelihood(logits: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
-    """log p(X | h) of each document and sample, [S, B]; logits [V, S B] are log a_w, log_scales [G] are log s_g.
+def polya_log_likelihood(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
+    """log p(X | h) of each document and sample, [S, B]; log_scales [G] are log s_g.
 
     That of one order of the words, like `multinomial_log_likelihood`: the two compare.
     """
-    value: Tensor = _PolyaLogLikelihood.apply(logits, log_scales, counts)  # type: ignore[no-untyped-call]  # torch has no types there
+    if not torch.is_grad_enabled():
+        return value_of(weights, inputs, log_scales, counts)
+    value: Tensor = _PolyaLogLikelihood.apply(weights, inputs, log_scales, counts)  # type: ignore[no-untyped-call]  # torch has no types there
     return value
 
 
@@ -208,15 +133,15 @@ def next_word_log_probabilities(logits: Tensor, log_scales: Tensor, drawn: Group
 
     That of the urns as the drawn words have left them: (b_g + n_g) / (B + N)  (a_w + x_w) / (A_g + n_g).
     """
-    urns, size = Urns(logits, log_scales, drawn), len(drawn.batch)
-    drawn.words.add_to(urns.masses, drawn.words.counts.expand(len(urns.total), -1), size)
-    of_groups = drawn.groups.counts.expand(len(urns.total), -1)
-    for masses in (urns.group_sums, urns.group_masses):
+    left, size = Urns(logits, log_scales, drawn), len(drawn.batch)
+    drawn.words.add_to(left.masses, drawn.words.counts.expand(len(left.total), -1), size)
+    of_groups = drawn.groups.counts.expand(len(left.total), -1)
+    for masses in (left.group_sums, left.group_masses):
         drawn.groups.add_to(masses, of_groups, size)
     groups = words._replace(items=drawn.layout.of_words[words.items])
     word, group, within = (
-        words.of(urns.masses, size),
-        groups.of(urns.group_masses, size),
-        groups.of(urns.group_sums, size),
+        words.of(left.masses, size),
+        groups.of(left.group_masses, size),
+        groups.of(left.group_sums, size),
     )
-    return word.log() + group.log() - within.log() - (urns.total + drawn.batch.lengths).log()[:, words.documents]
+    return word.log() + group.log() - within.log() - (left.total + drawn.batch.lengths).log()[:, words.documents]

@@ -380,13 +380,13 @@ def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():
     with seeded(5):
         h = model.posterior(encoding).rsample(3)
     before, expected = model.log_likelihood(h, encoding), torch.zeros(2).double()
-    logits = model.decoder.logits(h, encoding.counts)
+    weights, inputs = model.decoder.weights(), model.decoder.inputs(h, encoding.counts)
     for document, word in np.argwhere(hidden):
         longer = COUNTS[:2].toarray()
         longer[document, word] += 1
         counts = model.decoder.count(batch_of(scipy.sparse.csr_matrix(longer)))
         # with the masses of the observed document: its length is what the model knows
-        after = polya_log_likelihood(logits, model.decoder.group_log_scales, counts)
+        after = polya_log_likelihood(weights, inputs, model.decoder.group_log_scales, counts)
         ratio = (after - before)[:, document]
         expected[document] += hidden[document, word] * (ratio.logsumexp(0) - math.log(3))
     torch.testing.assert_close(found, expected)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian, FullGaussian
-from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import sparse_times_dense
+from varitext.layers.curvature import covariance_root, outer_squares
 
 ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
 LARGEST_PRODUCTS = 2**22  # numbers held at once: 16 MB
@@ -81,18 +81,14 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
 
     The second moments of word vectors are V K^2 numbers; a few of the words at a time keeps them small.
     """
-    word_vectors, latent_dim = decoder.weight, h.shape[1]
-    probabilities = torch.softmax(decoder(h), 1)  # [B, V]
-    curvature = h.new_zeros(len(h), latent_dim * latent_dim)
-    some = max(1, LARGEST_PRODUCTS // latent_dim**2)
+    word_vectors, size = decoder.weight, h.shape[1]
+    weights = torch.softmax(decoder(h), 1) * batch.lengths[:, None]  # [B, V]   how often each word is expected
+    squares = h.new_zeros(size * (size + 1) // 2, len(h))
+    nothing, some = h.new_zeros(size, size), max(1, LARGEST_PRODUCTS // len(squares))
     for start in range(0, len(word_vectors), some):
-        vectors = word_vectors[start : start + some]
-        products = (vectors[:, :, None] * vectors[:, None, :]).flatten(1)
-        curvature.addmm_(probabilities[:, start : start + some], products)
-    curvature = curvature.view(-1, latent_dim, latent_dim)
-    expected = probabilities @ word_vectors  # [B, K]
-    curvature.baddbmm_(expected[:, :, None], expected[:, None, :], alpha=-1).mul_(batch.lengths[:, None, None])
-    return FullGaussian(h, torch.ones_like(h), inverse_cholesky(curvature))
+        chosen = slice(start, start + some)
+        squares.addmm_(outer_squares(word_vectors[chosen], nothing), weights[:, chosen].T)
+    return FullGaussian(h, torch.ones_like(h), covariance_root(squares, weights @ word_vectors, batch.lengths))
 
 
 class _LogJointOf:

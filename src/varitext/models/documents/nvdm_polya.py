@@ -26,8 +26,9 @@ from varitext.corpora.sharded_counts import Counts
 from varitext.latent import DiagonalGaussian, FullGaussian
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
+from varitext.layers.curvature import covariance_times
 from varitext.layers.dense import MLP, GaussianHead
-from varitext.layers.polya import Entries, GroupedCounts
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.polya_decoder import ROUNDING, GroupMoments, LogJoint, PolyaDecoder
 from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
@@ -41,6 +42,7 @@ class Encoding(NamedTuple):
     hidden: Tensor  # [B, H]
     start: Tensor  # [B, K]   the Newton step from h = 0
     counts: GroupedCounts
+    weights: Tensor  # [V, K + 2]   of the decoder
     moments: GroupMoments
 
 
@@ -66,6 +68,7 @@ class NVDMPolya(DocumentNetwork):
         self.decoder = PolyaDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
+        self._kept: tuple[list[tuple[int, int]], tuple[Tensor, GroupMoments]] | None = None
         self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # how much of a Newton step to take, as a logit
 
     def learn_cooccurrence(self, counts: Counts) -> None:
@@ -82,11 +85,21 @@ class NVDMPolya(DocumentNetwork):
 
     def encode(self, batch: CountBatch) -> Encoding:
         counts = self.decoder.count(batch)
-        moments = self.decoder.moments(counts.layout)
+        weights, moments = self._standing(counts.layout)
         start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
         different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
         sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
-        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, moments)
+        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, weights, moments)
+
+    def _standing(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
+        """What depends on the weights alone: made once where these stand still, as in a fitted model."""
+        parameters = list(self.decoder.parameters())
+        if self.training or any(each.requires_grad for each in parameters):
+            return self.decoder.weights(), self.decoder.moments(layout)
+        state = [(each.data_ptr(), each._version) for each in (*parameters, layout.of_words)]
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, (self.decoder.weights(), self.decoder.moments(layout))
+        return self._kept[1]
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
         return DiagonalGaussian.standard(encoding.start)
@@ -94,17 +107,17 @@ class NVDMPolya(DocumentNetwork):
     def posterior(self, encoding: Encoding) -> FullGaussian:
         correction = self.head(encoding.hidden)
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
-        here = self.decoder.log_joint(guess.detach(), encoding.counts)
+        here = self.decoder.log_joint(guess.detach(), encoding.counts, encoding.weights.detach())
         root = self.decoder.covariance_root(here.group_weights, encoding.moments)
         if self.training:
             mean = self._step(guess, here, root)
         else:
-            here = self._climb(here, root, encoding.counts, 1 + self.refinement_steps)
+            here = self._climb(here, root, encoding, 1 + self.refinement_steps)
             mean, root = here.h, self.decoder.covariance_root(here.group_weights, encoding.moments)
         return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
-        return self.decoder.log_likelihood(h, encoding.counts)  # [S, B]
+        return self.decoder.log_likelihood(h, encoding.counts, encoding.weights)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
         """log p(w | h) of every word, before any was drawn."""
@@ -121,14 +134,14 @@ class NVDMPolya(DocumentNetwork):
 
     def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
         """Newton's, with the curvature whose inverse is M^T M, M the root."""
-        along = (root * here.gradient[:, None]).sum(2)  # M times the gradient: faster than a product of one column
-        newton = (along[:, None] @ root)[:, 0].clamp(-LONGEST_STEP, LONGEST_STEP)
+        newton = covariance_times(root, here.gradient).clamp(-LONGEST_STEP, LONGEST_STEP)
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
-    def _climb(self, here: LogJoint, root: Tensor, counts: GroupedCounts, steps: int) -> LogJoint:
+    def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
         """In prediction: the step of training, then others with the same curvature, each taken where it goes up."""
         for _ in range(steps):
-            here = self.decoder.log_joint(self._step(here.h, here, root), counts).where_higher(here)
+            there = self._step(here.h, here, root)
+            here = self.decoder.log_joint(there, encoding.counts, encoding.weights).where_higher(here)
         return here
 
     # What users and training look at
@@ -144,11 +157,11 @@ class NVDMPolya(DocumentNetwork):
         """The same means, without what nobody asks for where the steps end: slope, curvature and spread."""
         encoding = self.encode(batch)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
-        here = self.decoder.log_joint(guess, encoding.counts)
+        here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
         root = self.decoder.covariance_root(here.group_weights, encoding.moments)
-        here = self._climb(here, root, encoding.counts, self.refinement_steps)
+        here = self._climb(here, root, encoding, self.refinement_steps)
         last = self._step(here.h, here, root)
-        gain = self.decoder.height(last, encoding.counts) - here.value
+        gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
         higher = gain > -ROUNDING * here.value.abs()  # a step whose gain rounding hides is Newton's, and taken
         mean = torch.where(higher[:, None], last, here.h)
         return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
@@ -169,8 +182,9 @@ class NVDMPolya(DocumentNetwork):
         """One way to fit; the paper has no such model."""
         short = words_per_document < 20  # titles and sentences take more passes before they are learned by heart
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
+        schedule = schedule_for(documents, 5e-3, passes=35 if short else 20, largest_batch=256)
         return Recipe(
             architecture={"groups": 300, "refinement_steps": 2},
-            training=dataclasses.replace(schedule_for(documents, 5e-3, passes=35 if short else 20), kl_warm_up=0.05),
+            training=dataclasses.replace(schedule, kl_warm_up=0.05),
             objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
         )

@@ -21,18 +21,17 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.latent.full_gaussian import inverse_cholesky
 from varitext.layers.counts import centred_log_length, sparse_times_dense
+from varitext.layers.curvature import covariance_root, outer_squares
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
 from varitext.layers.polya import (
-    LOG_MASS_RANGE,
-    Entries,
-    GroupedCounts,
-    Urns,
-    WordGroups,
+    effective_counts,
+    evaluate,
     next_word_log_probabilities,
     polya_log_likelihood,
+    value_of,
 )
-from varitext.layers.rising import log_rising_falling
+from varitext.layers.urns import LOG_MASS_RANGE
 
 FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
 FIRST_LOG_SCALE = -0.5
@@ -41,18 +40,16 @@ ROUNDING = 2e-6  # of a value: what single precision leaves open
 
 
 class GroupMoments(NamedTuple):
-    """Where word vectors lie at h = 0, by group."""
+    """The urns at h = 0, and where word vectors lie in them, by group: the same for all documents."""
 
+    masses: Tensor  # [V]   a_w
+    sums: Tensor  # [G]   A_g
+    group_masses: Tensor  # [G]   b_g
     means: Tensor  # [G, K]   r_g
-    squares: Tensor  # [G, K (K + 1) / 2]   r_g r_g^T + C, of which the lower triangle says all
-
-    def weighted_square(self, weights: Tensor) -> Tensor:
-        """The sum over groups of r_g r_g^T + C with weights [B, G], and so symmetric: [B, K, K]."""
-        latent_dim, device = self.means.shape[1], weights.device
-        rows, columns = torch.tril_indices(latent_dim, latent_dim, device=device)
-        places = torch.empty(latent_dim, latent_dim, dtype=torch.long, device=device)
-        places[rows, columns] = places[columns, rows] = torch.arange(len(rows), device=device)
-        return (weights @ self.squares).index_select(1, places.flatten()).view(-1, latent_dim, latent_dim)
+    mean: Tensor  # [K]   of word vectors in one urn of all
+    variances: Tensor  # [K]   of the same, along the
+    directions: Tensor  # [K, K]   columns of this
+    squares: Tensor  # [K (K + 1) / 2, G]   r_g r_g^T + C, as lower triangles
 
 
 class LogJoint(NamedTuple):
@@ -86,23 +83,37 @@ class PolyaDecoder(nn.Module):
         self.length_weights = nn.Parameter(torch.zeros(vocabulary_size))  # l
         self.group_log_scales = nn.Parameter(torch.full((groups,), FIRST_LOG_SCALE))  # log s
         self.register_buffer("group_of_word", torch.arange(vocabulary_size) % groups)
+        self._sorted: tuple[WordGroups, int] | None = None
 
     @torch.no_grad()
     def start_from(self, word_log_frequencies: Tensor) -> None:
         self.linear.bias.copy_(word_log_frequencies + math.log(FIRST_TOTAL))
 
     def count(self, batch: CountBatch) -> GroupedCounts:
-        return GroupedCounts.of(batch, WordGroups.of(self.group_of_word, len(self.group_log_scales)))
+        return GroupedCounts(batch, self._layout())
+
+    def _layout(self) -> WordGroups:
+        """Sorted once, and again whenever groups have changed."""
+        groups, version = self.group_of_word, self.group_of_word._version
+        if self._sorted is None or self._sorted[0].of_words is not groups or self._sorted[1] != version:
+            self._sorted = WordGroups.of(groups, len(self.group_log_scales)), version
+        return self._sorted[0]
+
+    def weights(self) -> Tensor:
+        """What log a_w is a product of, and `inputs`: R, l and b, [V, K + 2]."""
+        return torch.cat([self.linear.weight, self.length_weights[:, None], self.linear.bias[:, None]], 1)
+
+    def inputs(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """h of shape [S, B, K], the log length and 1: [K + 2, S B]."""
+        lengths = centred_log_length(counts.batch).clamp(*LENGTH_RANGE).expand(1, *h.shape[:2])
+        return torch.cat([h.permute(2, 0, 1), lengths, torch.ones_like(lengths)]).flatten(1)
 
     def logits(self, h: Tensor, counts: GroupedCounts) -> Tensor:
-        """log a_w for h of shape [S, B, K]; one row per word, [V, S B]."""
-        lengths = centred_log_length(counts.batch).clamp(*LENGTH_RANGE)[None, :, None].expand(len(h), -1, 1)
-        inputs = torch.cat([h, lengths], 2).flatten(0, 1)  # [S B, K + 1]
-        weights = torch.cat([self.linear.weight, self.length_weights[:, None]], 1)  # [V, K + 1]
-        return torch.addmm(self.linear.bias[:, None], weights, inputs.T)
+        """log a_w, one row per word, [V, S B]."""
+        return self.weights() @ self.inputs(h, counts)
 
-    def log_likelihood(self, h: Tensor, counts: GroupedCounts) -> Tensor:
-        return polya_log_likelihood(self.logits(h, counts), self.group_log_scales, counts)  # [S, B]
+    def log_likelihood(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
+        return polya_log_likelihood(weights, self.inputs(h, counts), self.group_log_scales, counts)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
         """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
@@ -122,15 +133,20 @@ class PolyaDecoder(nn.Module):
 
     @torch.no_grad()
     def moments(self, layout: WordGroups) -> GroupMoments:
-        word_vectors, masses = self.linear.weight, self._masses()[:, None]
-        sums = layout.sums(masses)
-        means = layout.sums(masses * word_vectors) / sums.clamp(min=torch.finfo(sums.dtype).tiny)  # empty groups: 0
-        shares = torch.softmax(self.linear.bias + self.group_log_scales[self.group_of_word], 0)[:, None]
-        centred = word_vectors - means.index_select(0, layout.of_words)
-        within = (centred * shares).T @ centred  # [K, K]   C
-        rows, columns = torch.tril_indices(*within.shape, device=means.device)
-        squares = means.index_select(1, rows) * means.index_select(1, columns)
-        return GroupMoments(means, squares.add_(within[rows, columns]))
+        word_vectors, scales = self.linear.weight, self.group_log_scales.exp()
+        masses = self.linear.bias.clamp(*LOG_MASS_RANGE).exp()
+        sums = layout.sums(masses[:, None])[:, 0]
+        means = layout.sums(word_vectors, masses) / sums.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]  # empty: 0
+        group_masses = sums * scales
+        total = group_masses.sum()
+        shares = masses * (scales / total).index_select(0, layout.of_words)  # [V]   of words in one urn of all
+        square = (word_vectors * shares[:, None]).T @ word_vectors  # [K, K]
+        of_groups = (group_masses / total)[:, None]  # [G, 1]
+        within = square - (means * of_groups).T @ means  # C
+        expected = (of_groups.T @ means)[0]
+        axes = _principal_axes(square - torch.outer(expected, expected))
+        squares = outer_squares(means, within)
+        return GroupMoments(masses, sums, group_masses, means, expected, *axes, squares)
 
     @torch.no_grad()
     def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
@@ -139,51 +155,39 @@ class PolyaDecoder(nn.Module):
         A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
         its count for one that is not.
         """
-        batch, factorials, masses = counts.batch, counts.factorials, self._masses()
-        sums = counts.layout.sums(masses[:, None])[:, 0]  # [G]
-        group_masses = sums * self.group_log_scales.exp()
-        every = torch.cat([masses, group_masses, sums, group_masses.sum()[None]])
-        every = every.index_select(0, factorials.entries.items)  # [e]
-        effective = every * log_rising_falling(every, factorials.falling).slope
-        words, groups, within, worth = (
-            effective.index_select(0, places)
-            for places in (factorials.words, factorials.groups, factorials.within, factorials.totals)
-        )
-        of_groups = worth.new_zeros(len(sums), len(batch))
-        counts.groups.add_to(of_groups, (groups - within)[None], len(batch))
-        gradient = sparse_times_dense(batch, words, self.linear.weight) + of_groups.T @ moments.means
-        shares = group_masses / group_masses.sum()
-        expected = shares @ moments.means  # [K]
-        covariance = moments.weighted_square(shares[None])[0] - torch.outer(expected, expected)
-        if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
-            return torch.full_like(gradient, math.nan)
-        variances, directions = torch.linalg.eigh(covariance)
-        along = (gradient - worth[:, None] * expected) @ directions
-        step: Tensor = along / (1 + worth[:, None] * variances.clamp(min=0)) @ directions.T
+        worth = effective_counts(moments.masses, moments.group_masses, moments.sums, counts)
+        gradient = sparse_times_dense(counts.batch, worth.words, self.linear.weight) + worth.groups @ moments.means
+        along = (gradient - worth.totals[:, None] * moments.mean) @ moments.directions
+        step: Tensor = along / (1 + worth.totals[:, None] * moments.variances) @ moments.directions.T
         return step  # [B, K]
 
     @torch.no_grad()
-    def log_joint(self, h: Tensor, counts: GroupedCounts) -> LogJoint:
-        urns = Urns(self.logits(h[None], counts), self.group_log_scales, counts)
-        gradient = (self.linear.weight.T @ urns.gradient().logits).T - h
-        return LogJoint(h, _height(h, urns), gradient, urns.group_weights().T)
+    def log_joint(self, h: Tensor, counts: GroupedCounts, weights: Tensor | None = None) -> LogJoint:
+        weights = self.weights() if weights is None else weights
+        found = evaluate(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
+        gradient = found.in_inputs[: h.shape[1]].T - h
+        return LogJoint(h, found.log_likelihood[0] - _distance(h), gradient, found.group_weights.T)
 
     @torch.no_grad()
-    def height(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+    def height(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
         """The value of `log_joint` alone, [B]."""
-        return _height(h, Urns(self.logits(h[None], counts), self.group_log_scales, counts))
+        value = value_of(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
+        return value[0] - _distance(h)
 
     @torch.no_grad()
     def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
         """M with M^T M the inverse of the curvature, lower triangular, [B, K, K]."""
         expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
-        worth = group_weights.sum(1, keepdim=True).clamp(min=1e-12)
-        found = moments.weighted_square(group_weights)
-        return inverse_cholesky(found.addcmul_(expected[:, :, None], (expected / worth)[:, None, :], value=-1))
-
-    def _masses(self) -> Tensor:
-        return self.linear.bias.clamp(*LOG_MASS_RANGE).exp()  # [V]   at h = 0
+        return covariance_root(moments.squares @ group_weights.T, expected, group_weights.sum(1))
 
 
-def _height(h: Tensor, urns: Urns) -> Tensor:
-    return urns.log_likelihood()[0] - 0.5 * h.square().sum(1)  # [B]   log p(h, X)
+def _distance(h: Tensor) -> Tensor:
+    return 0.5 * h.square().sum(1)  # [B]   minus log p(h), up to a constant
+
+
+def _principal_axes(covariance: Tensor) -> tuple[Tensor, Tensor]:
+    """Variances and directions."""
+    if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
+        return torch.full_like(covariance[0], math.nan), torch.full_like(covariance, math.nan)
+    variances, directions = torch.linalg.eigh(covariance)
+    return variances.clamp(min=0), directions

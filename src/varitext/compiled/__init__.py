@@ -1,0 +1,160 @@
+"""Kernels in C (kernels.c) for what torch does in hundreds of short operations.
+
+The library is built when varitext is installed, if there is a C compiler; without one, on other devices than the CPU
+and in other precision than single, `usable` says no and callers do the same work in torch. VARITEXT_COMPILED=0 does
+without, too. A call leaves Python's lock to other threads.
+"""
+
+import ctypes
+import os
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+VERSION = 1  # of kernels.c: a library that was built from another is not used
+# what each kernel takes, by letter: an array, a whole number, a number
+ARGUMENTS = {
+    "count_groups": "nn aaaa aaaa",
+    "effective_counts": "nn aaa aaa a aaa aaa",
+    "urns": "nnn a ff a aaa aaa a a aaa",
+    "outer_squares": "nn aa a",
+    "inverse_cholesky": "nn f aaa a",
+    "covariance_times": "nn aa a",
+}
+HERE = Path(__file__).parent
+KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
+
+
+def usable(*tensors: Tensor) -> bool:
+    """Whether the kernels are there and take these."""
+    of_one_kind = all(each.device.type == "cpu" and each.dtype is torch.float32 for each in tensors)
+    return of_one_kind and _library() is not None
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    if os.environ.get("VARITEXT_COMPILED") == "0":
+        return None
+    path = next(filter(Path.exists, (HERE / f"kernels{suffix}" for suffix in EXTENSION_SUFFIXES)), None)
+    if path is None:
+        return None
+    try:
+        library = ctypes.CDLL(str(path))
+        if library.version() != VERSION:
+            return None
+    except (OSError, AttributeError):  # built for another machine, or from something else
+        return None
+    for name, letters in ARGUMENTS.items():
+        kernel = getattr(library, name)
+        kernel.argtypes = [KINDS[letter] for letter in letters.replace(" ", "")]
+        kernel.restype = ctypes.c_int64 if name in ("count_groups", "urns", "inverse_cholesky") else None
+    return library
+
+
+def _call(name: str, *arguments: Tensor | float | None) -> int:
+    values = [_address(each) if isinstance(each, Tensor) else each for each in arguments]
+    status = getattr(_library(), name)(*values)
+    if status is not None and status < 0:
+        raise MemoryError(f"no memory for {name}")
+    return status or 0
+
+
+def _address(array: Tensor) -> int:
+    if not array.is_contiguous():  # the kernel would read something else
+        raise ValueError(f"an array with strides {array.stride()} went to a kernel")
+    return array.data_ptr()
+
+
+class GroupCounts(NamedTuple):
+    """Counts of groups above zero, document by document."""
+
+    starts: Tensor  # [B + 1]   first entry of each document, and the end
+    items: Tensor  # [m]
+    documents: Tensor  # [m]
+    counts: Tensor  # [m]
+
+
+class CountArrays(NamedTuple):
+    """Counts of words and of groups, as the kernels read them."""
+
+    starts: Tensor  # [B + 1]
+    words: Tensor  # [n]
+    counts: Tensor  # [n]
+    lengths: Tensor  # [B]
+    groups: GroupCounts
+    group_of_word: Tensor  # [V]
+
+
+def count_groups(starts: Tensor, words: Tensor, counts: Tensor, group_of_word: Tensor, number: int) -> GroupCounts:
+    group_starts, items, documents = (torch.empty_like(each) for each in (starts, words, words))
+    sums = torch.empty_like(counts)
+    sizes = len(starts) - 1, number
+    found = _call("count_groups", *sizes, starts, words, counts, group_of_word, group_starts, items, documents, sums)
+    return GroupCounts(group_starts, items[:found], documents[:found], sums[:found])
+
+
+class EffectiveCounts(NamedTuple):
+    """What n drawings from a mass a are worth to it: a (digamma(a + n) - digamma(a)), between 1 and n."""
+
+    words: Tensor  # [n]
+    groups: Tensor  # [B, G]   in the first urn, less in their own
+    totals: Tensor  # [B]
+
+
+def effective_counts(arrays: CountArrays, masses: Tensor, group_masses: Tensor, group_sums: Tensor) -> EffectiveCounts:
+    """At masses of words [V], and of groups in the first urn and in their own [G], the same for all documents."""
+    groups = masses.new_zeros(len(arrays.lengths), len(group_masses))
+    found = EffectiveCounts(torch.empty_like(arrays.counts), groups, torch.empty_like(arrays.lengths))
+    _call("effective_counts", *groups.shape, *_entries(arrays), masses, group_masses, group_sums, *found)
+    return found
+
+
+class Urns(NamedTuple):
+    log_likelihood: Tensor  # [B]
+    group_weights: Tensor  # [G, B]
+    in_log_scales: Tensor | None  # [G, B]
+
+
+def urns(
+    logits: Tensor, scales: Tensor, log_mass_range: tuple[float, float], arrays: CountArrays, gradient: bool
+) -> Urns:
+    """Of logits [V, B], which become their gradient if it is wanted, or else masses."""
+    (number, documents), groups = logits.shape, len(scales)
+    of_groups = logits.new_empty(1 + gradient, groups, documents)
+    found = Urns(logits.new_empty(documents), of_groups[0], of_groups[1] if gradient else None)
+    sizes = documents, number, groups
+    _call("urns", *sizes, scales, *log_mass_range, arrays.group_of_word, *_entries(arrays), logits, *found)
+    return found
+
+
+def outer_squares(means: Tensor, within: Tensor) -> Tensor:
+    """r r^T + C of each column r of means [K, G], of which the lower triangle says all: [K (K + 1) / 2, G]."""
+    means, (size, groups) = means.contiguous(), means.shape
+    squares = means.new_empty(size * (size + 1) // 2, groups)
+    _call("outer_squares", size, groups, means, within.contiguous(), squares)
+    return squares
+
+
+def inverse_cholesky(curvature: Tensor, expected: Tensor, worth: Tensor, jitter: float) -> Tensor:
+    """As `layers/curvature.py` has it, of lower triangles [K (K + 1) / 2, B] less expected expected^T / worth."""
+    curvature, expected, worth = (each.contiguous() for each in (curvature, expected, worth))
+    roots = expected.new_empty(*expected.shape, expected.shape[1])
+    _call("inverse_cholesky", *expected.shape, jitter, curvature, expected, worth, roots)
+    return roots
+
+
+def covariance_times(roots: Tensor, vectors: Tensor) -> Tensor:
+    """M^T M v for each lower triangular M, [B, K, K], and v, [B, K]."""
+    vectors = vectors.contiguous()
+    products = torch.empty_like(vectors)
+    _call("covariance_times", *vectors.shape, roots, vectors, products)
+    return products
+
+
+def _entries(arrays: CountArrays) -> tuple[Tensor, ...]:
+    groups = arrays.groups
+    return arrays.starts, arrays.words, arrays.counts, groups.starts, groups.items, groups.counts, arrays.lengths

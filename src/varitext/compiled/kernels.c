@@ -1,0 +1,378 @@
+/* The work of the Polya likelihood that is too small or too scattered for torch: hundreds of short operations a batch,
+ * or passes over [V, B] numbers that one pass can do. Matrix products stay torch's. `__init__.py` declares these
+ * functions to Python; layers/polya.py and layers/curvature.py call them, and have the same in torch for machines without
+ * a compiler, for other devices and for double precision.
+ *
+ * Plain C without Python's headers. All arrays are contiguous; numbers are float, indices int64. The entries of document
+ * b are starts[b] .. starts[b + 1] - 1.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED
+#endif
+
+/* one machine code for each kind of CPU, chosen when the library is loaded */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define EVERY_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define EVERY_CPU
+#endif
+
+#define LANES 16   /* documents that go through a factorisation side by side */
+#define SUMMED 8   /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/rising.py */
+#define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
+
+/* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
+EXPORTED int64_t version(void) { return 1; }
+
+/* Rising factorials */
+
+typedef struct {
+    double log, product;
+    int factors;
+} LogProduct;
+
+static inline void times(LogProduct *of, double factor) {
+    of->product *= factor;
+    if (++of->factors == FACTORS) {  /* one logarithm for several factors */
+        of->log += log(of->product);
+        of->product = 1;
+        of->factors = 0;
+    }
+}
+
+static inline double log_of(const LogProduct *of) { return of->log + log(of->product); }
+
+static double stirling(double inverse) {
+    double square = inverse * inverse;
+    return inverse * (1 / 12.0 - square * (1 / 360.0 - square / 1260));
+}
+
+static double stirling_slope(double inverse) {
+    double square = inverse * inverse;
+    return square * (1 / 12.0 - square * (1 / 120.0 - square / 252));
+}
+
+/* a^(n) into a product; returns the slope of its logarithm, digamma(a + n) - digamma(a) */
+static inline float rise(LogProduct *of, float a, float n) {
+    if (n == 1) {  /* three words in four */
+        times(of, a);
+        return 1 / a;
+    }
+    double slope = 0, rest = n;
+    for (int factor = 0; factor < SUMMED && rest > 0; factor++, rest--) {
+        double shifted = (double)a + factor;
+        times(of, shifted);
+        slope += 1 / shifted;
+    }
+    if (rest > 0) {
+        double from = (double)a + SUMMED, low = 1 / from, high = 1 / (from + rest), growth = log1p(rest / from);
+        of->log += rest * log(from) + (from + rest - 0.5) * growth - rest + stirling(high) - stirling(low);
+        slope += growth - 0.5 * (high - low) - stirling_slope(high) + stirling_slope(low);
+    }
+    return (float)slope;
+}
+
+/* The counts of groups in each document, in the order of the groups; returns how many are above zero.
+ * `items` and `sums` have room for as many as there are words. */
+EXPORTED int64_t count_groups(int64_t documents, int64_t groups, const int64_t *starts, const int64_t *words,
+                              const float *counts, const int64_t *group_of_word,
+                              int64_t *group_starts, int64_t *items, int64_t *document_of, float *sums) {
+    float *dense = calloc((size_t)(groups > 0 ? groups : 1), sizeof(float));
+    int64_t found = 0;
+    if (!dense) return -1;
+    for (int64_t b = 0; b < documents; b++) {
+        group_starts[b] = found;
+        for (int64_t e = starts[b]; e < starts[b + 1]; e++) dense[group_of_word[words[e]]] += counts[e];
+        for (int64_t g = 0; g < groups; g++)
+            if (dense[g] != 0) {
+                items[found] = g;
+                document_of[found] = b;
+                sums[found++] = dense[g];
+                dense[g] = 0;
+            }
+    }
+    group_starts[documents] = found;
+    free(dense);
+    return found;
+}
+
+/* What words and groups are worth at masses that are the same for all documents: a (digamma(a + n) - digamma(a)).
+ * Of groups in the first urn less in their own, [B, G], which comes as zeros. */
+EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t *starts, const int64_t *words,
+                               const float *counts, const int64_t *group_starts, const int64_t *group_items,
+                               const float *group_counts, const float *lengths, const float *masses,
+                               const float *group_masses, const float *group_sums, float *of_words,
+                               float *of_groups, float *of_documents) {
+    float total = 0;
+    for (int64_t g = 0; g < groups; g++) total += group_masses[g];
+    for (int64_t b = 0; b < documents; b++) {
+        LogProduct unused = {0, 1, 0};
+        for (int64_t e = starts[b]; e < starts[b + 1]; e++) {
+            float a = masses[words[e]];
+            of_words[e] = a * rise(&unused, a, counts[e]);
+        }
+        for (int64_t e = group_starts[b]; e < group_starts[b + 1]; e++) {
+            int64_t g = group_items[e];
+            of_groups[b * groups + g] = group_masses[g] * rise(&unused, group_masses[g], group_counts[e])
+                                      - group_sums[g] * rise(&unused, group_sums[g], group_counts[e]);
+        }
+        of_documents[b] = total * rise(&unused, total, lengths[b]);
+    }
+}
+
+/* Urns */
+
+static inline float power_of_two(float x) {  /* for -126 < x < 127; to rounding */
+    const float to_whole = 12582912.0f;  /* 1.5 2^23: adding it rounds to a whole number */
+    union { float value; int32_t bits; } shifted, scale;
+    shifted.value = x + to_whole;
+    scale.bits = (shifted.bits - 0x4B400000 + 127) << 23;
+    float rest = (x - (shifted.value - to_whole)) * 0.693147180559945f;  /* e^rest, |rest| < .35 */
+    float sum = 1.0f / 5040;
+    sum = sum * rest + 1.0f / 720;
+    sum = sum * rest + 1.0f / 120;
+    sum = sum * rest + 1.0f / 24;
+    sum = sum * rest + 1.0f / 6;
+    sum = sum * rest + 0.5f;
+    sum = sum * rest + 1.0f;
+    sum = sum * rest + 1.0f;
+    return sum * scale.value;
+}
+
+/* Logits [V, B] become a_w, exp(logits); and their sums over groups, [G, B] */
+EVERY_CPU static void fill_masses(int64_t vocabulary, int64_t groups, int64_t columns,
+                                  const int64_t *restrict group_of_word, float least, float most,
+                                  float *restrict logits, float *restrict sums) {
+    memset(sums, 0, sizeof(float) * (size_t)(groups * columns));
+    for (int64_t w = 0; w < vocabulary; w++) {
+        float *restrict row = logits + w * columns, *restrict sum = sums + group_of_word[w] * columns;
+        for (int64_t c = 0; c < columns; c++) {
+            float x = row[c];
+            x = x < least ? least : x;  /* what is no number stays none */
+            x = x > most ? most : x;
+            row[c] = power_of_two(x * 1.44269504088896f);
+            sum[c] += row[c];
+        }
+    }
+}
+
+EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const float *restrict sums,
+                                   const float *restrict scales, float *restrict masses, float *restrict total) {
+    memset(total, 0, sizeof(float) * (size_t)columns);
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t c = 0; c < columns; c++) {
+            masses[g * columns + c] = sums[g * columns + c] * scales[g];
+            total[c] += masses[g * columns + c];
+        }
+}
+
+/* Of the first urn: how many independent words the document's are worth to each group; and the gradient in b_g as far
+ * as it comes from the total. */
+EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const float *restrict slopes,
+                                         const float *restrict masses, float *restrict weights,
+                                         float *restrict in_masses) {
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t c = 0; c < columns; c++) {
+            weights[g * columns + c] = masses[g * columns + c] * slopes[c];
+            in_masses[g * columns + c] = -slopes[c];
+        }
+}
+
+/* From the gradient in b_g to those in log s_g and, by way of b_g, in A_g, which takes its place. */
+EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const float *restrict scales,
+                                      const float *restrict masses, float *restrict in_masses,
+                                      float *restrict in_log_scales) {
+    for (int64_t g = 0; g < groups; g++)
+        for (int64_t c = 0; c < columns; c++) {
+            in_log_scales[g * columns + c] = in_masses[g * columns + c] * masses[g * columns + c];
+            in_masses[g * columns + c] *= scales[g];
+        }
+}
+
+/* From the gradient in A_g to that in log a_w, which takes the place of a_w but for documents' own words. */
+EVERY_CPU static void pass_on_to_words(int64_t vocabulary, int64_t columns, const int64_t *restrict group_of_word,
+                                       const float *restrict in_sums, float *restrict masses) {
+    for (int64_t w = 0; w < vocabulary; w++) {
+        const float *restrict in_sum = in_sums + group_of_word[w] * columns;
+        for (int64_t c = 0; c < columns; c++) masses[w * columns + c] *= in_sum[c];
+    }
+}
+
+/* The log likelihood of each document, a column of logits [V, B]; and, if asked for by `in_log_scales`, its gradient in
+ * the logits, which takes their place, and in the log scales, [G, B]. `group_weights` [G, B] is B times the slope of
+ * log B^(N) in B, shared as the first urn's masses are. Returns -1 if there is no memory. */
+EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, const float *scales, float least,
+                      float most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
+                      const float *counts, const int64_t *group_starts, const int64_t *group_items,
+                      const float *group_counts, const float *lengths, float *logits, float *log_likelihood,
+                      float *group_weights, float *in_log_scales) {
+    int64_t columns = documents, first = starts[0], group_first = group_starts[0];
+    size_t entries = (size_t)(starts[documents] - first), group_entries = (size_t)(group_starts[documents] - group_first);
+    size_t of_groups = (size_t)(groups * columns), room = 3 * of_groups + 2 * (size_t)columns + entries + group_entries;
+    float *sums = malloc(sizeof(float) * (room + 1)), *masses = logits;
+    if (!sums) return -1;
+    float *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
+    float *total_slopes = total + columns, *word_slopes = total_slopes + columns, *within_slopes = word_slopes + entries;
+    fill_masses(vocabulary, groups, columns, group_of_word, least, most, masses, sums);
+    scale_groups(groups, columns, sums, scales, group_masses, total);
+    for (int64_t c = 0; c < columns; c++) {
+        LogProduct divisor = {0, 1, 0};
+        total_slopes[c] = rise(&divisor, total[c], lengths[c]);
+        log_likelihood[c] = -(float)log_of(&divisor);
+    }
+    share_total_slopes(groups, columns, total_slopes, group_masses, group_weights, in_groups);
+    for (int64_t c = 0; c < columns; c++) {
+        LogProduct factors = {0, 1, 0}, divisors = {0, 1, 0};
+        for (int64_t e = starts[c]; e < starts[c + 1]; e++)
+            word_slopes[e - first] = rise(&factors, masses[words[e] * columns + c], counts[e]);
+        for (int64_t e = group_starts[c]; e < group_starts[c + 1]; e++) {
+            int64_t place = group_items[e] * columns + c;
+            in_groups[place] += rise(&factors, group_masses[place], group_counts[e]);
+            within_slopes[e - group_first] = rise(&divisors, sums[place], group_counts[e]);
+        }
+        log_likelihood[c] += (float)(log_of(&factors) - log_of(&divisors));
+    }
+    if (in_log_scales) {
+        pass_on_to_sums(groups, columns, scales, group_masses, in_groups, in_log_scales);
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t e = group_starts[c]; e < group_starts[c + 1]; e++)
+                in_groups[group_items[e] * columns + c] -= within_slopes[e - group_first];
+        for (int64_t c = 0; c < columns; c++)  /* a document's own words have their own slope besides */
+            for (int64_t e = starts[c]; e < starts[c + 1]; e++)
+                word_slopes[e - first] *= masses[words[e] * columns + c];
+        pass_on_to_words(vocabulary, columns, group_of_word, in_groups, masses);
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t e = starts[c]; e < starts[c + 1]; e++)
+                masses[words[e] * columns + c] += word_slopes[e - first];
+    }
+    free(sums);
+    return 0;
+}
+
+/* Curvature */
+
+/* r r^T + C of each column r of means [K, G], the lower triangle row by row: [K (K + 1) / 2, G] */
+EVERY_CPU EXPORTED void outer_squares(int64_t size, int64_t groups, const float *restrict means,
+                                      const float *restrict within, float *restrict squares) {
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t j = 0; j <= i; j++, squares += groups)
+            for (int64_t g = 0; g < groups; g++)
+                squares[g] = means[i * groups + g] * means[j * groups + g] + within[i * size + j];
+}
+
+typedef float Lanes __attribute__((vector_size(sizeof(float) * LANES)));  /* the same number of LANES documents */
+
+/* result - sum_k a[k] b[k]; four sums at a time, since each waits for its own last product */
+static inline __attribute__((always_inline)) void subtract_products(Lanes *result, const Lanes *a, const Lanes *b,
+                                                                    int64_t many) {
+    Lanes first = *result, second = {0}, third = {0}, fourth = {0};
+    int64_t k = 0;
+    for (; k + 4 <= many; k += 4) {
+        first -= a[k] * b[k];
+        second -= a[k + 1] * b[k + 1];
+        third -= a[k + 2] * b[k + 2];
+        fourth -= a[k + 3] * b[k + 3];
+    }
+    for (; k < many; k++) first -= a[k] * b[k];
+    *result = (first + second) + (third + fourth);
+}
+
+/* The inverses of the lower Cholesky factors of I + matrix, of LANES matrices side by side. Matrix and factor are lower
+ * triangles, row by row, and the factor takes the matrix's place. The inverse comes column by column from its diagonal
+ * down, so that all products run along rows or columns; and its own diagonal says where there is none. */
+EVERY_CPU static void invert_lanes(int64_t size, float jitter, Lanes *restrict factor, Lanes *restrict inverse) {
+    Lanes trace = {0};
+    for (int64_t i = 0; i < size; i++) trace += factor[i * (i + 1) / 2 + i];
+    for (int64_t i = 0; i < size; i++) {
+        Lanes *row = factor + i * (i + 1) / 2;
+        for (int64_t j = 0; j < i; j++) {
+            subtract_products(&row[j], row, factor + j * (j + 1) / 2, j);
+            row[j] *= factor[j * (j + 1) / 2 + j];  /* its reciprocal: below */
+        }
+        Lanes square = row[i] + 1 + jitter * trace;
+        subtract_products(&square, row, row, i);
+        for (int lane = 0; lane < LANES; lane++) row[i][lane] = 1 / sqrtf(square[lane]);
+    }
+    for (int64_t j = 0; j < size; j++) {
+        Lanes *column = inverse + j * size - j * (j + 1) / 2;  /* [i] is row i of column j */
+        column[j] = factor[j * (j + 1) / 2 + j];
+        for (int64_t i = j + 1; i < size; i++) {
+            const Lanes *row = factor + i * (i + 1) / 2;
+            Lanes sum = {0};
+            subtract_products(&sum, row + j, column + j, i - j);
+            column[i] = sum * row[i];
+        }
+    }
+}
+
+EVERY_CPU static void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many,
+                                     const float *restrict curvature, const float *restrict expected,
+                                     const float *restrict worth, Lanes *restrict matrix) {
+    Lanes *means = matrix + size * (size + 1) / 2, share = {0};  /* room that the inverse takes later */
+    memset(means, 0, sizeof(Lanes) * (size_t)size);
+    for (int64_t lane = 0; lane < many; lane++) {
+        share[lane] = 1 / worth[first + lane];
+        for (int64_t i = 0; i < size; i++) means[i][lane] = expected[(first + lane) * size + i];
+    }
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t j = 0; j <= i; j++, matrix++, curvature += documents) {
+            Lanes numbers = {0};
+            memcpy(&numbers, curvature + first, sizeof(float) * (size_t)many);
+            *matrix = numbers - means[i] * means[j] * share;
+        }
+}
+
+EVERY_CPU static void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, float *restrict roots) {
+    for (int64_t lane = 0; lane < many; lane++, roots += size * size) {
+        const Lanes *column = inverse;
+        int fault = 0;
+        memset(roots, 0, sizeof(float) * (size_t)(size * size));
+        for (int64_t j = 0; j < size; column += size - j, j++)
+            for (int64_t i = j; i < size; i++) {
+                float number = column[i - j][lane];
+                fault |= !(number - number == 0);  /* infinite, or no number */
+                roots[i * size + j] = number;
+            }
+        for (int64_t each = 0; fault && each < size * size; each++) roots[each] = NAN;
+    }
+}
+
+/* Of curvatures [K (K + 1) / 2, B], less outer(expected, expected / worth): roots [B, K, K], lower triangular; no
+ * numbers where there is none. Returns -1 if there is no memory. */
+EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, float jitter, const float *curvature,
+                                  const float *expected, const float *worth, float *roots) {
+    int64_t numbers = size * (size + 1) / 2;
+    Lanes *matrix = aligned_alloc(sizeof(Lanes), sizeof(Lanes) * (size_t)(2 * numbers + 1));
+    if (!matrix) return -1;
+    for (int64_t first = 0; first < documents; first += LANES) {
+        int64_t many = documents - first < LANES ? documents - first : LANES;
+        load_curvature(documents, size, first, many, curvature, expected, worth, matrix);
+        invert_lanes(size, jitter, matrix, matrix + numbers);
+        store_roots(size, many, matrix + numbers, roots + first * size * size);
+    }
+    free(matrix);
+    return 0;
+}
+
+/* M^T M v for lower triangular M, [B, K, K], and v, [B, K] */
+EVERY_CPU EXPORTED void covariance_times(int64_t documents, int64_t size, const float *restrict roots,
+                                         const float *restrict vectors, float *restrict products) {
+    memset(products, 0, sizeof(float) * (size_t)(documents * size));
+    for (int64_t b = 0; b < documents; b++, vectors += size, products += size)
+        for (int64_t i = 0; i < size; i++, roots += size) {
+            float along[LANES] = {0}, sum = 0;
+            int64_t j = 0;
+            for (; j + LANES <= i + 1; j += LANES)
+                for (int lane = 0; lane < LANES; lane++) along[lane] += roots[j + lane] * vectors[j + lane];
+            for (; j <= i; j++) sum += roots[j] * vectors[j];
+            for (int lane = 0; lane < LANES; lane++) sum += along[lane];
+            for (j = 0; j <= i; j++) products[j] += roots[j] * sum;
+        }
+}
