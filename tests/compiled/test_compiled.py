@@ -169,6 +169,26 @@ def test_an_array_with_gaps_is_refused():
         compiled._call("outer_squares", 2, 2, torch.ones(2, 4)[:, ::2], torch.ones(2, 2), torch.ones(3, 2))
 
 
+@needs_kernels
+@pytest.mark.parametrize("fault", ["word", "group", "below zero", "starts", "end"])
+def test_indices_that_are_not_there_are_refused(fault):
+    """As in a model folder that somebody has changed: nothing is read or written beyond an array."""
+    starts, words = torch.tensor([0, 2, 3]), torch.tensor([0, 1, 2])
+    groups = torch.tensor([0, 1, 1])
+    if fault == "word":
+        words[2] = 3
+    elif fault == "group":
+        groups[0] = 2
+    elif fault == "below zero":
+        groups[0] = -1
+    elif fault == "starts":
+        starts[1] = 5
+    else:
+        starts[2] = 4
+    with pytest.raises(IndexError, match="not there"):
+        compiled.count_groups(starts, words, torch.ones(3), groups, 2)
+
+
 SAYS = "import torch; from varitext import compiled; print(compiled.usable(torch.zeros(1)))"
 
 

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-VERSION = 1  # of kernels.c: a library that was built from another is not used
+VERSION = 2  # of kernels.c: a library that was built from another is not used
 # what each kernel takes, by letter: an array, a whole number, a number
 ARGUMENTS = {
-    "count_groups": "nn aaaa aaaa",
+    "count_groups": "nnnn aaaa aaaa",
     "effective_counts": "nn aaa aaa a aaa aaa",
     "urns": "nnn a ff a aaa aaa a a aaa",
     "outer_squares": "nn aa a",
@@ -58,8 +58,10 @@ def _library() -> ctypes.CDLL | None:
 def _call(name: str, *arguments: Tensor | float | None) -> int:
     values = [_address(each) if isinstance(each, Tensor) else each for each in arguments]
     status = getattr(_library(), name)(*values)
-    if status is not None and status < 0:
+    if status == -1:
         raise MemoryError(f"no memory for {name}")
+    if status == -2:
+        raise IndexError("a word or a group of words that is not there")
     return status or 0
 
 
@@ -92,7 +94,7 @@ class CountArrays(NamedTuple):
 def count_groups(starts: Tensor, words: Tensor, counts: Tensor, group_of_word: Tensor, number: int) -> GroupCounts:
     group_starts, items, documents = (torch.empty_like(each) for each in (starts, words, words))
     sums = torch.empty_like(counts)
-    sizes = len(starts) - 1, number
+    sizes = len(starts) - 1, len(group_of_word), number, len(words)
     found = _call("count_groups", *sizes, starts, words, counts, group_of_word, group_starts, items, documents, sums)
     return GroupCounts(group_starts, items[:found], documents[:found], sums[:found])
 

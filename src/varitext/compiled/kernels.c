@@ -24,12 +24,14 @@
 #define EVERY_CPU
 #endif
 
+#define NO_MEMORY (-1)
+#define OUT_OF_RANGE (-2)
 #define LANES 16   /* documents that go through a factorisation side by side */
 #define SUMMED 8   /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/rising.py */
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
 /* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
-EXPORTED int64_t version(void) { return 1; }
+EXPORTED int64_t version(void) { return 2; }
 
 /* Rising factorials */
 
@@ -79,14 +81,22 @@ static inline float rise(LogProduct *of, float a, float n) {
     return (float)slope;
 }
 
-/* The counts of groups in each document, in the order of the groups; returns how many are above zero.
- * `items` and `sums` have room for as many as there are words. */
-EXPORTED int64_t count_groups(int64_t documents, int64_t groups, const int64_t *starts, const int64_t *words,
-                              const float *counts, const int64_t *group_of_word,
-                              int64_t *group_starts, int64_t *items, int64_t *document_of, float *sums) {
-    float *dense = calloc((size_t)(groups > 0 ? groups : 1), sizeof(float));
+/* The counts of groups in each document, in the order of the groups; returns how many are above zero, or a fault.
+ * `items` and `sums` have room for as many as there are words. All other functions read what has passed here. */
+EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t groups, int64_t entries,
+                              const int64_t *starts, const int64_t *words, const float *counts,
+                              const int64_t *group_of_word, int64_t *group_starts, int64_t *items,
+                              int64_t *document_of, float *sums) {
     int64_t found = 0;
-    if (!dense) return -1;
+    if (starts[0] != 0 || starts[documents] != entries) return OUT_OF_RANGE;
+    for (int64_t w = 0; w < vocabulary; w++)
+        if (group_of_word[w] < 0 || group_of_word[w] >= groups) return OUT_OF_RANGE;
+    for (int64_t e = 0; e < entries; e++)
+        if (words[e] < 0 || words[e] >= vocabulary) return OUT_OF_RANGE;
+    for (int64_t b = 0; b < documents; b++)
+        if (starts[b] > starts[b + 1]) return OUT_OF_RANGE;
+    float *dense = calloc((size_t)groups + 1, sizeof(float));
+    if (!dense) return NO_MEMORY;
     for (int64_t b = 0; b < documents; b++) {
         group_starts[b] = found;
         for (int64_t e = starts[b]; e < starts[b + 1]; e++) dense[group_of_word[words[e]]] += counts[e];
@@ -131,9 +141,9 @@ EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t 
 
 static inline float power_of_two(float x) {  /* for -126 < x < 127; to rounding */
     const float to_whole = 12582912.0f;  /* 1.5 2^23: adding it rounds to a whole number */
-    union { float value; int32_t bits; } shifted, scale;
+    union { float value; uint32_t bits; } shifted, scale;
     shifted.value = x + to_whole;
-    scale.bits = (shifted.bits - 0x4B400000 + 127) << 23;
+    scale.bits = (shifted.bits - 0x4B400000u + 127u) << 23;
     float rest = (x - (shifted.value - to_whole)) * 0.693147180559945f;  /* e^rest, |rest| < .35 */
     float sum = 1.0f / 5040;
     sum = sum * rest + 1.0f / 720;
@@ -207,17 +217,17 @@ EVERY_CPU static void pass_on_to_words(int64_t vocabulary, int64_t columns, cons
 
 /* The log likelihood of each document, a column of logits [V, B]; and, if asked for by `in_log_scales`, its gradient in
  * the logits, which takes their place, and in the log scales, [G, B]. `group_weights` [G, B] is B times the slope of
- * log B^(N) in B, shared as the first urn's masses are. Returns -1 if there is no memory. */
+ * log B^(N) in B, shared as the first urn's masses are. Returns 0, or a fault. */
 EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, const float *scales, float least,
                       float most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
                       const float *counts, const int64_t *group_starts, const int64_t *group_items,
                       const float *group_counts, const float *lengths, float *logits, float *log_likelihood,
                       float *group_weights, float *in_log_scales) {
-    int64_t columns = documents, first = starts[0], group_first = group_starts[0];
-    size_t entries = (size_t)(starts[documents] - first), group_entries = (size_t)(group_starts[documents] - group_first);
+    int64_t columns = documents;
+    size_t entries = (size_t)starts[documents], group_entries = (size_t)group_starts[documents];
     size_t of_groups = (size_t)(groups * columns), room = 3 * of_groups + 2 * (size_t)columns + entries + group_entries;
     float *sums = malloc(sizeof(float) * (room + 1)), *masses = logits;
-    if (!sums) return -1;
+    if (!sums) return NO_MEMORY;
     float *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
     float *total_slopes = total + columns, *word_slopes = total_slopes + columns, *within_slopes = word_slopes + entries;
     fill_masses(vocabulary, groups, columns, group_of_word, least, most, masses, sums);
@@ -231,11 +241,11 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
     for (int64_t c = 0; c < columns; c++) {
         LogProduct factors = {0, 1, 0}, divisors = {0, 1, 0};
         for (int64_t e = starts[c]; e < starts[c + 1]; e++)
-            word_slopes[e - first] = rise(&factors, masses[words[e] * columns + c], counts[e]);
+            word_slopes[e] = rise(&factors, masses[words[e] * columns + c], counts[e]);
         for (int64_t e = group_starts[c]; e < group_starts[c + 1]; e++) {
             int64_t place = group_items[e] * columns + c;
             in_groups[place] += rise(&factors, group_masses[place], group_counts[e]);
-            within_slopes[e - group_first] = rise(&divisors, sums[place], group_counts[e]);
+            within_slopes[e] = rise(&divisors, sums[place], group_counts[e]);
         }
         log_likelihood[c] += (float)(log_of(&factors) - log_of(&divisors));
     }
@@ -243,14 +253,12 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
         pass_on_to_sums(groups, columns, scales, group_masses, in_groups, in_log_scales);
         for (int64_t c = 0; c < columns; c++)
             for (int64_t e = group_starts[c]; e < group_starts[c + 1]; e++)
-                in_groups[group_items[e] * columns + c] -= within_slopes[e - group_first];
+                in_groups[group_items[e] * columns + c] -= within_slopes[e];
         for (int64_t c = 0; c < columns; c++)  /* a document's own words have their own slope besides */
-            for (int64_t e = starts[c]; e < starts[c + 1]; e++)
-                word_slopes[e - first] *= masses[words[e] * columns + c];
+            for (int64_t e = starts[c]; e < starts[c + 1]; e++) word_slopes[e] *= masses[words[e] * columns + c];
         pass_on_to_words(vocabulary, columns, group_of_word, in_groups, masses);
         for (int64_t c = 0; c < columns; c++)
-            for (int64_t e = starts[c]; e < starts[c + 1]; e++)
-                masses[words[e] * columns + c] += word_slopes[e - first];
+            for (int64_t e = starts[c]; e < starts[c + 1]; e++) masses[words[e] * columns + c] += word_slopes[e];
     }
     free(sums);
     return 0;
@@ -345,12 +353,12 @@ EVERY_CPU static void store_roots(int64_t size, int64_t many, const Lanes *restr
 }
 
 /* Of curvatures [K (K + 1) / 2, B], less outer(expected, expected / worth): roots [B, K, K], lower triangular; no
- * numbers where there is none. Returns -1 if there is no memory. */
+ * numbers where there is none. Returns 0, or a fault. */
 EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, float jitter, const float *curvature,
                                   const float *expected, const float *worth, float *roots) {
     int64_t numbers = size * (size + 1) / 2;
     Lanes *matrix = aligned_alloc(sizeof(Lanes), sizeof(Lanes) * (size_t)(2 * numbers + 1));
-    if (!matrix) return -1;
+    if (!matrix) return NO_MEMORY;
     for (int64_t first = 0; first < documents; first += LANES) {
         int64_t many = documents - first < LANES ? documents - first : LANES;
         load_curvature(documents, size, first, many, curvature, expected, worth, matrix);
