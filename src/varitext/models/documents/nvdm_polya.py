@@ -182,7 +182,7 @@ class NVDMPolya(DocumentNetwork):
         """One way to fit; the paper has no such model."""
         short = words_per_document < 20  # titles and sentences take more passes before they are learned by heart
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
-        schedule = schedule_for(documents, 5e-3, passes=35 if short else 20, largest_batch=256)
+        schedule = schedule_for(documents, 5e-3, passes=35 if short else 20)
         return Recipe(
             architecture={"groups": 300, "refinement_steps": 2},
             training=dataclasses.replace(schedule, kl_warm_up=0.05),

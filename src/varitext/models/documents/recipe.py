@@ -28,15 +28,13 @@ class DocumentObjective:
     """The largest share of its words that a training document may lose, anew at every pass; see `drop_words`."""
 
 
-def schedule_for(
-    documents: int, learning_rate: float, samples: int = 1, passes: int = 41, largest_batch: int = 128
-) -> TrainingSettings:
+def schedule_for(documents: int, learning_rate: float, samples: int = 1, passes: int = 41) -> TrainingSettings:
     """Many passes over few documents, few over many: `passes` over ten thousand. Early stopping cuts what is too long.
 
     The learning rate is that of batches of 128; smaller corpora have smaller batches and smaller steps.
     """
     epochs = round(min(100, max(8, 100 * passes / math.sqrt(documents))))
-    batch_size = min(largest_batch, max(32, 2 ** round(math.log2(documents / 32))))
+    batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
     return TrainingSettings(
         epochs=epochs,
         batch_size=batch_size,
