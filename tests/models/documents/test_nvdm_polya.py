@@ -1,5 +1,6 @@
 """NVDM with a Polya likelihood: gradient and Newton steps by hand, refinement, the bound, groups, bursts."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -208,3 +209,26 @@ def test_short_documents_get_more_passes():
     titles, articles = (NVDMPolya.recipe("recommended", 10_000, words) for words in (3, 100))
     assert titles.training.epochs > 1.5 * articles.training.epochs
     assert NVDMPolya.recipe("recommended", 1000, 3).objective.word_dropout == 0  # three words have none to spare
+
+
+def test_what_a_fitted_model_keeps_of_its_weights_follows_them():
+    """Means of groups and their squares are made once; not once more, but after every change of what they rest on."""
+    model = network().float().eval().requires_grad_(False)
+    batch = CountBatch.from_rows(
+        scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (6, 20)), dtype=np.float32)
+    )
+    first = model.document_vectors(batch).mean
+    kept = model._kept
+    assert torch.equal(model.document_vectors(batch).mean, first) and model._kept is kept
+    changes = (
+        lambda: model.decoder.linear.weight.mul_(0.5),
+        lambda: model.decoder.group_log_scales.add_(0.3),
+        lambda: model.decoder.group_of_word.copy_(model.decoder.group_of_word.flip(0)),
+        lambda: model.load_state_dict(network().float().state_dict()),
+    )
+    for change in changes:
+        before = model.document_vectors(batch).mean
+        change()
+        found, anew = model.document_vectors(batch).mean, copy.deepcopy(model)
+        anew._kept = anew.decoder._sorted = None
+        assert torch.equal(found, anew.document_vectors(batch).mean) and not torch.equal(found, before)
