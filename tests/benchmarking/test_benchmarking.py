@@ -1,6 +1,7 @@
 """The benchmark: every system on a small corpus, what is done once, memory, bounds, tables, growth."""
 
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from varitext.benchmarking.measuring import Task, corpus_parts, measure
 from varitext.benchmarking.synthetic import draw_documents, write_documents
 from varitext.benchmarking.systems import SYSTEMS, Setting, is_installed, system_class
 from varitext.benchmarking.systems.drawn_bound import drawn_bounds
+from varitext.benchmarking.systems.varitext_default import VaritextDefault
 from varitext.benchmarking.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
@@ -146,6 +148,17 @@ def test_the_limit_counts_every_product():
     assert multiply_operations(lambda: a @ b) == 2 * 30 * 40 * 50
     found = speed_limits(lambda: a @ b, seconds=1.0)
     assert found["share_of_multiply_limit"] < 1 and found["multiply_gflops"] == 2 * 30 * 40 * 50 / 1e9
+
+
+def test_products_of_a_transform_on_two_threads_are_counted():
+    """Blocks of documents go to other threads there, where torch counts nothing."""
+    system = VaritextDefault(Setting(latent_dim=3, threads=2, seed=0, quick=True))
+    documents = topic_documents(documents=600, words=30)
+    system.fit(documents)
+    vectors = system.transform_here(documents, True)
+    np.testing.assert_allclose(vectors, system.transform(documents), rtol=1e-4, atol=1e-5)
+    refined, fast = (multiply_operations(partial(system.transform_here, documents, refine)) for refine in (True, False))
+    assert refined > fast > 600 * 30 * 3
 
 
 def record_of(seconds: float, perplexity: float | None, speed: float, memory: float) -> dict:

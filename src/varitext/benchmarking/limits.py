@@ -41,7 +41,8 @@ def memory_rate(megabytes: int = 256, repeats: int = 5) -> float:
 
 
 def multiply_operations(action: Callable[[], object]) -> int:
-    """Floating-point operations of all matrix products in the action."""
+    """Floating-point operations of all matrix products in the action, which makes them in this thread: torch counts no
+    other."""
     with FlopCounterMode(display=False) as counter:
         action()
     return int(counter.get_total_flops())
@@ -64,7 +65,8 @@ def where_time_goes(action: Callable[[], object], named: int = 5) -> dict[str, f
 
 
 def speed_limits(action: Callable[[], object], seconds: float) -> dict[str, Any]:
-    """How near the action, which took that many seconds, comes to what its matrix products allow."""
+    """How near the action comes to what its matrix products allow: it took that many seconds, in the threads that torch
+    has now, and does the same work in this one."""
     operations, rate = multiply_operations(action), multiply_rate()
     return {
         "multiply_gflops": operations / 1e9,

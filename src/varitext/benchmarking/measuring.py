@@ -114,10 +114,10 @@ def measure(task: Task) -> dict[str, Any]:
         "peak_memory_mb": peak.above,
     }
     if isinstance(system, FastSystem):
-        result["transform_limits"] = speed_limits(lambda: system.transform(given), transform_seconds)
+        result["transform_limits"] = speed_limits(lambda: system.transform_here(given, True), transform_seconds)
         fast_seconds = best_seconds(lambda: system.transform_fast(given), 1 if task.quick else TRANSFORMS)
         result["fast_documents_per_second"] = test.counts.shape[0] / fast_seconds
-        result["fast_limits"] = speed_limits(lambda: system.transform_fast(given), fast_seconds)
+        result["fast_limits"] = speed_limits(lambda: system.transform_here(given, False), fast_seconds)
     documents_and_words = dict(zip(("documents", "words"), train.counts.shape, strict=True))
     return result | conditions(task) | documents_and_words | {"sha256": sha256}
 

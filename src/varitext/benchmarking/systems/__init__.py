@@ -44,6 +44,9 @@ class FastSystem(System, Protocol):
 
     def transform_fast(self, documents: Any) -> "np.ndarray": ...
 
+    def transform_here(self, documents: Any, refine: bool) -> "np.ndarray":
+        """Either way in the calling thread, which is the only one that torch can count and profile."""
+
 
 @runtime_checkable
 class TextSystem(Protocol):

@@ -5,6 +5,7 @@ from scipy.sparse import csr_matrix
 
 from varitext.benchmarking.systems import Setting
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
+from varitext.documents.posterior import means_of
 
 
 class VaritextDefault:
@@ -28,6 +29,9 @@ class VaritextDefault:
     def transform_fast(self, documents: csr_matrix) -> np.ndarray:
         """`varitext transform --fast`."""
         return self.model.transform(documents, refine=False)
+
+    def transform_here(self, documents: csr_matrix, refine: bool) -> np.ndarray:
+        return means_of(self.model.network_, documents, refine=refine, threads=1)
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         return self.model.network_.evaluate(counts, PREDICTION_SAMPLES, self.model.seed).elbo
