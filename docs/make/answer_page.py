@@ -24,6 +24,10 @@ chosen on training questions (see the ablation below), the epoch by the mean dev
 were only reported. *Fit* is the median over seeds of the seconds for all networks of a fit, including those of the
 folds, on one thread of a busy machine; a few runs were paused for a while, which counts.
 
+WikiQA: three seeds of every row, all measured at one commit. QASent: ten seeds of most rows, of which the first were
+measured again at that commit and the others are older; MAP and MRR did not move beyond what seeds do, but since then
+probabilities are calibrated otherwise, so log loss and ECE are those of both together.
+
 QASent's training part is train-all without sentences of more than 40 words, since dev and test have none: the
 limit was read off them. "+Cnt" includes the density of the overlap, which carries the length of the answer. The paper's
 column counts 4 of 72 questions as always wrong; ours is also given on that scale. What else differs from the paper:
