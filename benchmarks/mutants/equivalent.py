@@ -78,7 +78,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("models/documents/rsm.py", "RSM.evaluate", "512", "513"): "how many documents are evaluated at once",
     ("models/documents/binary.py", "BernoulliNetwork.refine", "-1", "1"): "of two axes, the last is 1",
     (
-        "layers/polya.py",
+        "layers/urns.py",
         "Urns.gradient",
         "self.rising.slope * factorials.signs",
         "self.rising.slope / factorials.signs",
@@ -98,9 +98,8 @@ WORDING = {
 SORTING = {  # functions in which `True` that may be turned without effect is that of a stable sort
     ("layers/counts.py", "_SparseTimesDense.backward"),
     ("layers/lstm.py", "_chunks"),
-    ("layers/polya.py", "Entries.sorted"),
-    ("layers/polya.py", "WordGroups.of"),
-    ("layers/polya.py", "log_rising"),
+    ("layers/grouped_counts.py", "WordGroups.of"),
+    ("layers/rising.py", "_falling_order"),
 }
 
 
