@@ -109,6 +109,19 @@ def test_masses_are_held_within_their_range_and_what_is_no_number_stays_none():
 
 
 @needs_kernels
+@pytest.mark.parametrize("logit", [-60.0, 30.0])
+def test_products_of_many_masses_stay_numbers(logit):
+    """A thousand words, each at an end of the range: their product is far beyond what a number can hold."""
+    counts = CountBatch.from_rows(scipy.sparse.csr_matrix(np.ones((1, 1000), np.float32)))
+    arrays = GroupedCounts(counts, WordGroups.of(torch.arange(1000) % 500, 500)).arrays
+    found = compiled.urns(torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False)
+    groups = GroupedCounts(_double(counts), WordGroups.of(torch.arange(1000) % 500, 500))
+    one = torch.ones(1, 1, dtype=torch.double)
+    expected = polya.value_of(torch.full((1000, 1), logit).double(), one, torch.zeros(500).double(), groups)
+    torch.testing.assert_close(found.log_likelihood.double(), expected[0], rtol=1e-4, atol=1e-2)
+
+
+@needs_kernels
 @given(st.lists(st.floats(-60, 30), min_size=1, max_size=40))
 def test_powers_are_exact_to_rounding(exponents):
     """Also where columns do not fill a vector."""
@@ -138,6 +151,14 @@ def test_inverse_factors_are_those_of_torch(documents, size, in_torch):
     step = torch.randn(documents, size)
     expected = in_torch(curvature.covariance_times, found, step)
     torch.testing.assert_close(curvature.covariance_times(found, step), expected, rtol=1e-4, atol=1e-5)
+
+
+@needs_kernels
+def test_a_share_of_the_trace_is_added_to_the_diagonal():
+    squares = torch.tensor([[2.0], [0.0], [4.0]])  # the diagonal matrix of 2 and 4
+    found = compiled.inverse_cholesky(squares, torch.zeros(1, 2), torch.ones(1), jitter=0.5)
+    expected = torch.tensor([[2 + 1 + 3.0, 0], [0, 4 + 1 + 3.0]]).rsqrt().nan_to_num(posinf=0.0)
+    torch.testing.assert_close(found[0], expected)
 
 
 @needs_kernels
