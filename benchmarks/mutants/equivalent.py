@@ -10,7 +10,6 @@ from varitext.runtime.randomness import Purpose
 REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/bound.py", "Bound.kl", "-1", "1"): "of two axes, the last is 1",
     ("latent/local_expectation.py", "LocalExpectation.forward", "-1", "1"): "of two axes, the last is 1",
-    ("latent/full_gaussian.py", "FullGaussian.from_cholesky", "-1", "1"): "of two axes, the last is 1",
     ("models/documents/nvdm_softmax.py", "NVDMSoftmax.document_vectors", "-1", "1"): "of two axes, the last is 1",
     ("latent/discrete.py", "Categoricals._expected", "0.0", "1.0"): "it is multiplied by a probability of 0",
     ("latent/estimators.py", "every_value", "6", "7"): "the wording of a message",

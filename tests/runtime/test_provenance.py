@@ -109,6 +109,20 @@ def test_words_that_are_only_read_make_no_result_old(repository):
     assert changed_since(third, ["latent"], repository) == ["latent/bound.py"]
 
 
+def test_nor_do_comments_in_c(repository):
+    path = repository / "latent" / "kernels.c"
+    path.write_text("int f(int x) { return x; }\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "in C")
+    first = git(repository, "rev-parse", "HEAD")
+    path.write_text("/* Itself,\n * as it is */\nint f(int x) {\n    return x;  /* so */\n}\n")
+    assert changed_since(first, ["latent"], repository) == []
+    git(repository, "commit", "-qam", "with comments")
+    path.write_text("int f(int x) { return -x; }\n")
+    second = git(repository, "rev-parse", "HEAD")
+    assert changed_since(second, ["latent"], repository) == ["latent/kernels.c"]
+
+
 def test_what_moved_is_said_figure_by_figure():
     before = {"map": 0.7, "parts": {"mrr": 0.8}, "n": 3, "average_precision": [1.0]}
     assert moved(before, {"map": 0.71, "parts": {"mrr": 0.8}, "n": 3}) == "map 0.7 -> 0.71; parts mrr 0.8 -> 0.8"

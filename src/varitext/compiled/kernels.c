@@ -1,10 +1,10 @@
 /* The work of the Polya likelihood that is too small or too scattered for torch: hundreds of short operations a batch,
  * or passes over [V, B] numbers that one pass can do. Matrix products stay torch's. `__init__.py` declares these
- * functions to Python; layers/polya.py and layers/curvature.py call them, and have the same in torch for machines without
- * a compiler, for other devices and for double precision.
+ * functions to Python; layers/polya.py and layers/curvature.py call them, and have the same in torch for machines
+ * without a compiler, for other devices and for double precision.
  *
- * Plain C without Python's headers. All arrays are contiguous; numbers are float, indices int64. The entries of document
- * b are starts[b] .. starts[b + 1] - 1.
+ * Plain C without Python's headers. All arrays are contiguous; numbers are float, indices int64. The entries of
+ * document b are starts[b] .. starts[b + 1] - 1.
  */
 #include <math.h>
 #include <stdint.h>
@@ -229,7 +229,8 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
     float *sums = malloc(sizeof(float) * (room + 1)), *masses = logits;
     if (!sums) return NO_MEMORY;
     float *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
-    float *total_slopes = total + columns, *word_slopes = total_slopes + columns, *within_slopes = word_slopes + entries;
+    float *total_slopes = total + columns, *word_slopes = total_slopes + columns,
+          *within_slopes = word_slopes + entries;
     fill_masses(vocabulary, groups, columns, group_of_word, least, most, masses, sums);
     scale_groups(groups, columns, sums, scales, group_masses, total);
     for (int64_t c = 0; c < columns; c++) {

@@ -2,6 +2,7 @@
 
 import ast
 import platform
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -52,10 +53,16 @@ def _code_differs(revision: str, name: str, folder: Path) -> bool:
     before, now = _git(folder, "show", f"{revision}:./{name}"), folder / name
     if before is None or not now.exists():
         return True
-    return _bare(before) != _bare(now.read_text(encoding="utf-8"))
+    bare = _bare_python if name.endswith(".py") else _bare_c
+    return bare(before) != bare(now.read_text(encoding="utf-8"))
 
 
-def _bare(source: str) -> str:
+def _bare_c(source: str) -> str:
+    """A file in C without comments, and with one space wherever there are any."""
+    return " ".join(re.sub(r"/\*.*?\*/", " ", source, flags=re.DOTALL).split())
+
+
+def _bare_python(source: str) -> str:
     """What a Python file does, without what is only there to be read."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
