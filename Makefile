@@ -64,15 +64,15 @@ build/peers/.done: .venv/.all constraints.txt
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup peers
 	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
-	$(BIN)/python benchmarks/nvdm.py --json results/nvdm_speed.json
+	$(BIN)/python benchmarks/nvdm.py --json results/nvdm.json
 	$(BIN)/python benchmarks/hot_paths.py --json results/hot_paths.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json
 	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
-	$(BIN)/python benchmarks/nasm.py --json results/nasm_speed.json
-	$(BIN)/python benchmarks/default_ranker.py --json results/default_ranker_speed.json
+	$(BIN)/python benchmarks/nasm.py --json results/nasm.json
+	$(BIN)/python benchmarks/default_ranker.py --json results/default_ranker.json
 	$(BIN)/varitext benchmark
 	$(BIN)/varitext benchmark --growth
-	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling.json
+	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling_estimate.json
 	$(BIN)/varitext reproduce all
 	$(BIN)/python docs/make/tables.py
 

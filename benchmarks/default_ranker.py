@@ -1,6 +1,6 @@
 """How fast the default ranker is on WikiQA: a fit, 1,000 candidates of one question, and many questions at once.
 
-    python benchmarks/default_ranker.py [--quick] [--json results/default_ranker_speed.json]
+    python benchmarks/default_ranker.py [--quick] [--json results/default_ranker.json]
 
 Wall-clock seconds with two threads, medians of several rounds. Many questions are ranked by one call of
 `rank_many`, and by a call of `rank` for each. `--quick` fits for one epoch on 60 questions: it shows that this runs.
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from varitext import AnswerRanker, load_questions
+from varitext.answers.ranker import AnswerRanker
+from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.files import write_json
 from varitext.runtime.provenance import provenance

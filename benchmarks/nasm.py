@@ -1,6 +1,6 @@
 """Speed of NASM on WikiQA, as ratios in one run.
 
-    python benchmarks/nasm.py [--quick] [--json results/nasm_speed.json]
+    python benchmarks/nasm.py [--quick] [--json results/nasm.json]
 
 Training pairs per second against a straightforward PyTorch NASM of the same sizes on batches of as many pairs: epochs
 in turn, each in a process of its own, medians; pairs that a pass leaves out are not counted. The MAP of either after as

@@ -1,6 +1,6 @@
 """Speed of NVDM on the paper's files, as ratios in one run, on two threads.
 
-    python benchmarks/nvdm.py [--quick] [--json results/nvdm_speed.json]
+    python benchmarks/nvdm.py [--quick] [--json results/nvdm.json]
 
 Measures an epoch against a straightforward dense PyTorch NVDM (interleaved, medians), seconds of fitting from a cold
 start to the paper's test perplexity of 836, the fraction of the matrix-multiply limit, peak memory of a fit above the
@@ -19,11 +19,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from varitext import DocumentModel
 from varitext.benchmarking.systems.plain_nvdm import DenseFit
 from varitext.corpora import load
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
-from varitext.documents.model import PREDICTION_SAMPLES
+from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 from varitext.documents.perplexity import perplexity_of
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.task import DocumentTask

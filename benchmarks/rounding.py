@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import typer
 
-from varitext import AnswerRanker, load_questions
+from varitext.answers.ranker import AnswerRanker
+from varitext.corpora import load_questions
 from varitext.corpora.arranged import arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ties import TOLERANCE
@@ -37,7 +38,7 @@ TIMES = 3
 FIT = """
 import time
 import torch
-from varitext import DocumentModel
+from varitext.documents.model import DocumentModel
 from varitext.corpora import load
 torch.manual_seed(0)
 rows, weights = torch.randn(64, 2000), torch.randn(2000, 500)

@@ -1,6 +1,6 @@
 """What many workers would reach, reckoned from what one is measured to do.
 
-    python benchmarks/scaling_estimate.py [--documents 8192] [--json results/scaling.json]
+    python benchmarks/scaling_estimate.py [--documents 8192] [--json results/scaling_estimate.json]
 
 Measured here, with the corpus of `large_corpus.py` (10,000 words, about 75 distinct ones a document) and the
 recommended NVDM, K = 50:

@@ -171,8 +171,8 @@ def answers_page(root: Path) -> str:
         "each run is one file, with its settings, seed, hashes of the data and seconds.",
     ]
     parts += [_section(root, *section) for section in SECTIONS if (root / "results" / section[0]).is_dir()]
-    if (root / "results" / "nasm_speed.json").exists():
-        parts.append(_speed(json.loads((root / "results" / "nasm_speed.json").read_text())))
+    if (root / "results" / "nasm.json").exists():
+        parts.append(_speed(json.loads((root / "results" / "nasm.json").read_text())))
     return "\n\n".join(parts) + "\n"
 
 
@@ -284,7 +284,7 @@ def _speed(found: dict) -> str:
     ]
     listed = "\n".join(f"- {line}" for line in lines)
     return (
-        "## Speed\n\n`python benchmarks/nasm.py --json results/nasm_speed.json`, "
+        "## Speed\n\n`python benchmarks/nasm.py --json results/nasm.json`, "
         f"{found['threads']} threads, one run on a 2-core virtual machine; read it as ratios:\n\n{listed}"
     )
 

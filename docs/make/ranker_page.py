@@ -21,7 +21,7 @@ def ranker_blocks(root: Path) -> dict[str, str]:
         "quality": f"{experiment.table(records)}\n\n{_floors(wikiqa[0])}",
         "joint": _joint(rankers),
         "abstaining": _abstaining(rankers),
-        "speed": _speed(json.loads((root / "results" / "default_ranker_speed.json").read_text())),
+        "speed": _speed(json.loads((root / "results" / "default_ranker.json").read_text())),
     }
 
 

@@ -1,11 +1,11 @@
-"""The tables of docs/scaling.md that come from results/scaling.json and results/large_corpus.json."""
+"""The tables of docs/scaling.md that come from results/scaling_estimate.json and results/large_corpus.json."""
 
 import json
 from pathlib import Path
 
 
 def estimate_block(root: Path) -> str:
-    found = json.loads((root / "results" / "scaling.json").read_text())
+    found = json.loads((root / "results" / "scaling_estimate.json").read_text())
     measured, assumed = found["measured"], found["assumed"]
     micro = {name: 1e6 * measured[name] for name in measured if name.startswith("seconds_per_")}
     gradient, summed = measured["gradient_bytes"] / 1e6, 1000 * measured["two_process_sum_core_seconds"]

@@ -151,9 +151,9 @@ articles with all words and the lines were not looked at before.
 
 ## Speed
 
-`python benchmarks/nvdm.py --json results/nvdm_speed.json`, two threads, one run on a 2-core virtual machine:
+`python benchmarks/nvdm.py --json results/nvdm.json`, two threads, one run on a 2-core virtual machine:
 
-{speed_list(read("nvdm_speed.json"))}
+{speed_list(read("nvdm.json"))}
 
 Counting words, `python benchmarks/counting.py --json > results/counting.json`, raw 20 Newsgroups training articles,
 against scikit-learn's CountVectorizer with the same limits:
@@ -183,7 +183,7 @@ def topics_list(every: int) -> str:
 def readme() -> str:
     page = (ROOT / "README.md").read_text()
     page = between(page, "words", f"{neighbours_table()}\n\n{topics_list(every=8)}")
-    speed = speed_list(read("nvdm_speed.json"))
+    speed = speed_list(read("nvdm.json"))
     page = between(
         page, "results", f"{perplexity_sentence()} NVDM with the multinomial, in one run on two threads:\n\n{speed}"
     )

@@ -192,7 +192,7 @@ def test_what_is_there_is_measured_once_more_if_asked(tmp_path):
     measured, said = [], []
     experiment = counting_experiment(measured)
     for again in (False, True):
-        reproduce(experiment, Plan(seeds=(1,), again=again), tmp_path, said.append)
+        reproduce(experiment, Plan(seeds=(1,), again=lambda path, again=again: again), tmp_path, said.append)
     assert measured == [1, 1] and said[-1] == "counting: 1: no figure in common with before"
 
 

@@ -2,14 +2,17 @@
 
 import json
 import subprocess
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from command_line import varitext
 
-from varitext.experiments.runs import moved
-from varitext.experiments.stale import ROOMS, Ages, _reason, ages, rests_on, summary
-from varitext.runtime.provenance import changed_since, commit, provenance
+from varitext.experiments import experiment_named
+from varitext.experiments.runs import Plan, Run, moved, reproduce
+from varitext.experiments.stale import ROOMS, Ages, _reason, ages, is_old, rests_on, summary
+from varitext.runtime.provenance import changed_since, code_fingerprint, commit, provenance
 
 
 def git(folder, *arguments):
@@ -136,4 +139,57 @@ def test_a_result_rests_on_its_experiment_and_its_model_only():
     every = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
     assert {"models/documents/rsm.py", "documents/mixture.py"} <= every
     assert "models/answers/nasm.py" in rests_on({"experiment": "table4", "settings": {"model": "nasm"}})
-    assert rests_on({"task": {"system": "gensim"}}) == ROOMS == rests_on({})
+    assert rests_on({}) == ROOMS
+
+
+def test_other_results_rest_on_what_their_script_or_command_imports():
+    counting, peers = rests_on({}, "counting"), rests_on({"task": {"system": "gensim"}}, "benchmark")
+    assert "text/counting.py" in counting and not [path for path in counting if path.startswith("models/")]
+    assert {"benchmarking/systems/gensim_lda.py", "models/documents/lda_bound.py", "latent/bound.py"} <= set(peers)
+    assert not [path for path in peers if path.startswith("answers/")]
+    assert rests_on({}, "mutations") == ROOMS == rests_on({}, "no such script")  # these run all of it
+
+
+def test_every_result_of_a_script_has_its_name():
+    root = Path(__file__).resolve().parents[2]
+    scripts = {path.stem for path in (root / "benchmarks").glob("*.py")}
+    assert {path.stem for path in (root / "results").glob("*.json")} <= scripts
+
+
+def test_a_fingerprint_tells_code_from_other_code(repository):
+    first = code_fingerprint(repository)
+    assert first == code_fingerprint.__wrapped__(repository) and len(first) == 12
+    (repository / "latent" / "kernels.c").write_text("int x;\n")
+    with_c = code_fingerprint.__wrapped__(repository)
+    (repository / "latent" / "bound.py").write_text("2\n")
+    assert len({first, with_c, code_fingerprint.__wrapped__(repository)}) == 3
+    (repository / "latent" / "notes.txt").write_text("not code\n")
+    (repository / "latent" / "bound.py").write_text("1\n")
+    assert code_fingerprint.__wrapped__(repository) == with_c
+
+
+def test_only_what_is_old_is_measured_once_more(tmp_path, monkeypatch):
+    _reason.cache_clear()
+    monkeypatch.setattr("varitext.experiments.stale.changed_since", lambda commit, paths: ["a"] * (commit == "old"))
+    (tmp_path / "table3").mkdir()
+    counts = {"questions": 1, "pairs": 2, "judged_correct": 0.5}
+    for part, measured_at in (("train", "old"), ("dev", "new"), ("test", "old")):
+        record = {"experiment": "table3", "settings": {"corpus": "wikiqa", "part": part}, "commit": measured_at}
+        (tmp_path / "table3" / f"wikiqa-{part}.json").write_text(json.dumps(record | {"result": counts}))
+    measured = []
+    experiment = replace(
+        experiment_named("table3"),
+        runs=lambda plan: [
+            Run({"corpus": "wikiqa", "part": part}, partial(_counted, part, measured, counts))
+            for part in ("train", "dev", "test")
+        ],
+        table=lambda records: str(len(records)),
+    )
+    assert reproduce(experiment, Plan(again=is_old), tmp_path, lambda line: None) == "3"
+    assert measured == ["train", "test"]
+    _reason.cache_clear()
+
+
+def _counted(part, measured, counts):
+    measured.append(part)
+    return counts

@@ -1,6 +1,7 @@
 """`varitext reproduce`: the paper's tables and figures."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,12 +28,14 @@ def reproduce(
         bool,
         typer.Option(
             "--stale",
-            help="Measure nothing: count results that are older than the code they rest on; with TARGET, list them.",
+            help="Measure nothing: count results that are older than the code they rest on; with TARGET, list them. "
+            "With --again: measure only these once more.",
         ),
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="One small JSON file per run goes here.")] = Path("results"),
     models: Annotated[
-        Path, typer.Option(metavar="DIR", help="Fitted models, which several experiments look at.")
+        Path,
+        typer.Option(metavar="DIR", help="Fitted models, which several experiments look at; each code has its own."),
     ] = Path("models"),
     threads: Threads = None,
     data_dir: DataDir = None,
@@ -50,18 +53,23 @@ def reproduce(
       varitext reproduce table4 --quick --out /tmp/results
       varitext reproduce --stale
       varitext reproduce table4 --again --seeds 0
+      varitext reproduce all --again --stale
     """
     from varitext.experiments.runs import Plan
     from varitext.experiments.runs import reproduce as run
+    from varitext.experiments.stale import is_old
+    from varitext.runtime.provenance import code_fingerprint
 
-    if stale:
+    if stale and not again:
         return _list_stale(out, targets or [])
     if not targets:
         for name in EXPERIMENTS:
             print(f"{name:20} {experiment_named(name).about}")
         return
     chosen = [experiment_named(name) for name in (EXPERIMENTS if targets == ["all"] else targets)]
-    plan = Plan(quick, _seeds(seeds), data_dir, models, threads, again)
+    plan = Plan(quick, _seeds(seeds), data_dir, models / code_fingerprint(), threads)
+    if again:
+        plan = replace(plan, again=is_old if stale else lambda path: True)
     for experiment in chosen:
         table = run(experiment, plan, out, say)
         print(f"{experiment.about}\n\n{table}\n", flush=True)

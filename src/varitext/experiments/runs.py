@@ -29,7 +29,7 @@ class Plan:
     data_dir: Path | None = None
     models: Path | None = None  # where fitted models are kept, for experiments that look at the same ones
     threads: int | None = None
-    again: bool = False  # whether runs whose files are there already are measured once more
+    again: Callable[[Path], bool] = lambda path: False  # whether a run whose file is there is measured once more
 
     def seeds_or(self, all_of_them: int) -> tuple[int, ...]:
         return self.seeds or ((0,) if self.quick else tuple(range(all_of_them)))
@@ -67,7 +67,7 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, say: Callable[[
     folder, missing = experiment.folder(results, plan.quick), set()
     for run in experiment.runs(plan):
         path = folder / f"{run.name}.json"
-        if path.exists() and not plan.again:
+        if path.exists() and not plan.again(path):
             say(f"{experiment.name}: {run.name} is there already")
             continue
         if run.missing:

@@ -9,10 +9,11 @@ from varitext.experiments import EXPERIMENTS
 from varitext.files import read_json
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.runtime.import_graph import module_files, needed_by
+from varitext.runtime.import_graph import PACKAGE, SOURCE, imports_in, module_files, needed_by
 from varitext.runtime.provenance import changed_since
 
-# for results of no experiment: the rooms that decide what is measured; reports, commands and the service only show it
+SCRIPTS = SOURCE.parents[1] / "benchmarks"  # results/NAME.json is what NAME.py there measured
+# for results of something else: the rooms that decide what is measured; reports, commands and the service only show it
 ROOMS = (
     *("text", "corpora", "runtime", "compiled", "batches", "latent", "layers", "training", "models", "evaluation"),
     *("documents", "answers", "experiments"),
@@ -48,6 +49,11 @@ def ages(results: Path) -> list[Age]:
     return [_age(path, results) for path in sorted(results.rglob("*.json"))]
 
 
+def is_old(path: Path) -> bool:
+    """Of one result, in a folder of its experiment."""
+    return bool(_age(path, path.parents[1]).reason)
+
+
 def summary(found: list[Age]) -> dict[str, Ages]:
     fresh = {(one.group, one.row) for one in found if not one.reason}
     counts: dict[str, list[int]] = {}
@@ -63,7 +69,7 @@ def _age(path: Path, results: Path) -> Age:
     settings = known.get("settings") or {}
     row = " ".join(str(value) for name, value in settings.items() if name != "seed") or path.stem
     group = known.get("experiment") or Path(path.relative_to(results).parts[0]).stem
-    reasons = (_reason(commit, rests_on(known)) for commit in _commits(known))
+    reasons = (_reason(commit, rests_on(known, group)) for commit in _commits(known))
     return Age(path, group, row, next(filter(None, reasons), ""))
 
 
@@ -77,19 +83,29 @@ def _commits(record: dict[str, Any]) -> Iterator[str | None]:
             yield from _commits(part)
 
 
-def rests_on(record: dict[str, Any]) -> tuple[str, ...]:
-    """The files, or rooms, that a result rests on: what its experiment imports, and its model; registries name models
-    without importing them."""
-    if record.get("experiment") not in EXPERIMENTS:
-        return ROOMS
-    return _files(EXPERIMENTS[record["experiment"]], record["settings"].get("model"))
+def rests_on(record: dict[str, Any], group: str = "") -> tuple[str, ...]:
+    """The files, or rooms, that a result rests on: what its experiment, or the script or command that made it, imports,
+    and its model; registries name models without importing them."""
+    if record.get("experiment") in EXPERIMENTS:
+        own = f"{PACKAGE}.experiments.{EXPERIMENTS[record['experiment']]}"
+        return _files((own,), record["settings"].get("model"))
+    return _files(_modules_of(group)) or ROOMS
+
+
+def _modules_of(group: str) -> tuple[str, ...]:
+    """Where a result of no experiment starts: modules of `varitext benchmark`, or those that a script imports."""
+    if group == "benchmark":
+        return tuple(module for module in module_files() if module.startswith(f"{PACKAGE}.benchmarking."))
+    script = SCRIPTS / f"{group}.py"
+    modules = imports_in(script) if group and script.exists() else frozenset({PACKAGE})
+    return () if PACKAGE in modules else tuple(sorted(modules))  # of the package itself: it does not say what
 
 
 @cache
-def _files(experiment: str, model: str | None) -> tuple[str, ...]:
-    own = f"varitext.experiments.{experiment}"
-    models = [HOMES[model]] if model in HOMES else [*_models_beside(needed_by([own]))]
-    needed = {str(module_files()[module]) for module in {own, *models, *needed_by([own, *models])}}
+def _files(modules: tuple[str, ...], model: str | None = None) -> tuple[str, ...]:
+    """Of these modules, all that they import, and the model; without what measures nothing."""
+    models = [HOMES[model]] if model in HOMES else [*_models_beside(needed_by(modules))]
+    needed = {str(module_files()[module]) for module in {*modules, *models, *needed_by([*modules, *models])}}
     if "compiled/__init__.py" in needed:
         needed.add("compiled/kernels.c")
     return tuple(sorted(needed - WITHOUT_FIGURES))

@@ -23,8 +23,12 @@ def _module_of(path: Path) -> str:
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    """The modules that a file names in its imports, wherever these stand."""
-    tree = ast.parse((SOURCE / module_files()[module]).read_text(encoding="utf-8"))
+    return imports_in(SOURCE / module_files()[module])
+
+
+def imports_in(path: Path) -> frozenset[str]:
+    """The modules of the package that a file names in its imports, wherever these stand."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     return frozenset(name for node in ast.walk(tree) for name in _named(node))
 
 

@@ -1,6 +1,7 @@
 """Where a measured value comes from: the commit of the code, the versions beneath it, and the processor."""
 
 import ast
+import hashlib
 import platform
 import re
 import subprocess
@@ -36,6 +37,15 @@ def commit(folder: Path = SOURCE) -> str | None:
     if revision is None:
         return None
     return revision + ("+" if _git(folder, "status", "--porcelain", "--", str(folder)) else "")
+
+
+@cache  # files do not change under a process that has read them
+def code_fingerprint(folder: Path = SOURCE) -> str:
+    """Short, of all code of the package: what another code made is told apart by it, in a repository or not."""
+    digest = hashlib.sha256()
+    for path in sorted(path for ending in ("py", "c") for path in folder.rglob(f"*.{ending}")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
 
 
 def changed_since(revision: str, paths: list[str], folder: Path = SOURCE) -> list[str] | None:
