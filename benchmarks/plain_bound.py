@@ -3,27 +3,23 @@
     python benchmarks/plain_bound.py [--json results/plain_bound.json] [--only NAME...] [--test NAME...]
 
 All trials have the paper's networks and the plain bound: no weights by length, no word dropout. They differ in what the
-paper does not state, and are chosen on the last 9 % of each newsgroup, which no trial trains on: the order is that of
-the authors' file, which is by date (`load` sorts the documents). Only the names after --test are also fitted to all
-training documents and evaluated on the test documents. *Refined*: the same weights, with q improved for each document
-by gradient ascent and given its full covariance; what is between the two is the inference network's own loss. Every
-trial is written as it comes; those that the file already has are kept.
+paper does not state, and are chosen on training documents held out by date (`held_out_by_date.py`), which no trial
+trains on. Only the names after --test are also fitted to all training documents and evaluated on the test documents.
+*Refined*: the same weights, with q improved for each document by gradient ascent and given its full covariance; what is
+between the two is the inference network's own loss. Every trial is written as it comes; those that the file already has
+are kept.
 """
 
 import argparse
 import dataclasses
-import gzip
 import json
-import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse
+from held_out_by_date import CORPUS, split_by_date
 
 from varitext.corpora import load
-from varitext.corpora.count_files import LabelledCounts, parse_feat
 from varitext.documents.fitting import build_network, choose_trainer, hold_out
 from varitext.documents.perplexity import perplexity_of
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -33,7 +29,7 @@ from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.provenance import provenance
 from varitext.runtime.threads import running_on
 
-CORPUS, LATENT_DIM, SEED, HELD_OUT = "20newsgroups-nvdm", 50, 0, 0.09
+LATENT_DIM, SEED = 50, 0
 REFINEMENT_STEPS = 4  # as the preset `recommended` has
 START = {"epochs": 60, "batch_size": 64, "learning_rate": 1e-3, "patience": 15}
 TRIALS: dict[str, dict[str, Any]] = {
@@ -68,25 +64,9 @@ def plain_recipe(words: int, changes: dict[str, Any]) -> Recipe:
     return Recipe(paper.architecture | sizes, dataclasses.replace(training, **changes), DocumentObjective())
 
 
-def in_order_of_the_file() -> LabelledCounts:
-    path = Path(os.environ["VARITEXT_DATA"]) / "20news" / "nvdm" / "train.feat.gz"
-    return parse_feat(gzip.decompress(path.read_bytes()), path.name, len(load(CORPUS, "train").vocabulary))
-
-
-def last_of_each_group(labels: Sequence[str]) -> np.ndarray:
-    """True for the last share of each newsgroup in file order: later in time, as the test documents are."""
-    names, held_out = np.array(labels), np.zeros(len(labels), bool)
-    for name in np.unique(names):
-        rows = np.flatnonzero(names == name)
-        held_out[rows[-round(HELD_OUT * len(rows)) :]] = True
-    return held_out
-
-
 def trial(changes: dict[str, Any]) -> dict[str, Any]:
-    documents = in_order_of_the_file()
-    later = last_of_each_group(documents.labels)
-    recipe = plain_recipe(documents.counts.shape[1], changes)
-    train, dev = documents.counts[~later], documents.counts[later]
+    train, dev = split_by_date()
+    recipe = plain_recipe(train.shape[1], changes)
     network = build_network("nvdm", recipe, train, SEED, "cpu")
     state = choose_trainer(network, recipe, train, dev, "cpu").train()
     best = {"dev_perplexity": state.best, "dev_kl": state.best_record["dev_kl"], "epoch": state.best_record["epoch"]}

@@ -17,7 +17,9 @@ from varitext.models.documents.annealing import (
     ReplicatedSoftmax,
     anneal,
     draw_counts,
+    draw_states,
     draw_words,
+    highest_peaks,
     peak_energies,
 )
 from varitext.models.documents.rsm import RSM
@@ -123,6 +125,77 @@ def test_an_estimate_below_its_peaks_is_raised_to_them():
     torch.manual_seed(0)
     found = anneal(model, 100, chains=50, growth=8, bridges=1)
     assert found.values[-1] >= 100 * peak_energies(model, torch.ones(1, 10, dtype=torch.double)).item() - 1e-6
+
+
+def hidden_away(units: int = 20) -> ReplicatedSoftmax:
+    """As `peaked`, but from fewer than 16 of 20 units there is no way up: 6 h of 1,000."""
+    weights, bias = torch.zeros(5, units, dtype=torch.double), torch.zeros(5, dtype=torch.double)
+    weights[0], bias[0] = 1.2, -19.0
+    return ReplicatedSoftmax(weights, bias, torch.full((units,), -0.15, dtype=torch.double))
+
+
+def test_a_peak_that_no_chain_finds_is_found_from_elsewhere():
+    model, lengths = hidden_away(), np.array([0, 10, 100])
+    on = torch.tril(torch.ones(21, 20, dtype=torch.double), -1)  # row n has n units on
+    choices = torch.tensor([math.comb(20, n) for n in range(21)], dtype=torch.double).log()
+    energy = model.energy_per_word(on)
+    exact = torch.stack([(choices + length * energy).logsumexp(0) for length in lengths]).numpy()
+    torch.manual_seed(0)
+    found = anneal(model, 100, chains=20, bridges=1)
+    assert found.at(lengths)[2] == pytest.approx(exact[2], abs=0.1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("varitext.models.documents.annealing._at_least", lambda estimated, peaks: estimated)
+        assert anneal(model, 100, chains=20, bridges=1).values[-1] < exact[2] - 50
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_uphill_is_never_down_and_ends_at_a_fixed_point(seed):
+    torch.manual_seed(seed)
+    model = ReplicatedSoftmax(
+        2 * torch.randn(40, 12, dtype=torch.double),
+        torch.randn(40, dtype=torch.double),
+        -torch.rand(12, dtype=torch.double),
+    )
+    before = draw_states(model, 200)
+    assert set(before.unique().tolist()) == {0.0, 1.0} and len(torch.unique(before, dim=0)) > 100
+    energy = model.energy_per_word(before)
+    for _ in range(20):
+        there = model.uphill(before, most=1)
+        assert (model.energy_per_word(there) >= energy - 1e-12).all()
+        before, energy = there, model.energy_per_word(there)
+    assert torch.equal(model.uphill(before), before)
+    assert energy.max() == pytest.approx(model.energy_per_word(states(12)).max().item())  # of all 4,096
+
+
+def test_the_highest_peaks_come_first_and_once():
+    model = peaked()
+    torch.manual_seed(0)
+    both = highest_peaks(model, 500, kept=5)
+    assert both.tolist() == [[1.0] * 10, [0.0] * 10] and highest_peaks(model, 500, kept=1).tolist() == [[1.0] * 10]
+
+
+def test_chains_find_a_peak_that_no_document_leads_to_and_training_wears_it_off():
+    """Twenty units that together make one word all but certain, far from every document; chains of Gibbs steps alone
+    never see it."""
+    planted = hidden_away()
+    documents = np.tile([0, 1, 1, 1, 1], (64, 5))[:, :5] * 4
+    counts = CountBatch.from_rows(scipy.sparse.csr_matrix(documents.astype(np.float32)))
+    left = {}
+    for restarted in (8, 10**6):  # one in eight; none
+        torch.manual_seed(0)
+        model = RSM(5, 20, most_steps=1)
+        model.word_weights.data, model.word_bias.data, model.hidden_bias.data = (part.float() for part in planted)
+        model.chains.zero_()
+        optimizer = torch.optim.SGD(model.parameters(), 0.02)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("varitext.models.documents.rsm.RESTARTED", restarted)
+            for _ in range(40):
+                optimizer.zero_grad()
+                (-model.objective(counts, 1, 1.0).surrogate.mean()).backward()
+                optimizer.step()
+        left[restarted] = model.softmax().energy_per_word(torch.ones(1, 20)).item()
+    before = planted.energy_per_word(torch.ones(1, 20, dtype=torch.double)).item()
+    assert left[10**6] > before - 0.2 and left[8] < before - 1
 
 
 def test_between_lengths_visited_the_error_is_small():

@@ -10,8 +10,8 @@ bias, hence log Z_N a little low on average). Between two lengths the added word
 multiplied by a strength that rises from 0 to 1, which leaves Gibbs sampling as easy as before.
 
 A run can miss a narrow peak of g that only few h lead to, and would then call every document too probable. So from
-where its chains end it goes uphill to peaks h_1, h_2, .. of g, unit by unit: log sum_i exp(N g(h_i)) is never above
-log Z_N, and stands in for the estimate where it is larger.
+where its chains end, and from thousands of h drawn at random, it goes uphill to peaks h_1, h_2, .. of g: the value of
+log sum_i exp(N g(h_i)) is never above log Z_N, and stands in for the estimate where it is larger.
 
 log Z_N is convex in N, being a log sum of exponentials of N times something. So between the lengths visited a straight
 line is never below it: interpolation can only understate a document's probability.
@@ -24,6 +24,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+BLOCK = 1000  # h that go uphill together, each with V numbers
+KEPT = 20  # peaks of a block that are looked at closely
+BLOCKS_PER_CHAIN = 0.1  # so that 200 chains are accompanied by 20,000 such h
 
 
 class LogPartition(NamedTuple):
@@ -60,6 +64,16 @@ class ReplicatedSoftmax(NamedTuple):
         """g(h), with a and W weakened."""
         return strength * (h @ self.hidden_bias) + self.word_scores(h, strength).logsumexp(1)  # [R]
 
+    def uphill(self, h: Tensor, most: int = 20) -> Tensor:
+        """Peaks of g above h, by steps of many units at once. g is convex: it lies above its tangent planes, so the h
+        that the gradient points to, every unit on where that is positive, is never lower. Each row finds its own."""
+        for _ in range(most):
+            slope = self.hidden_bias + torch.softmax(self.word_scores(h), 1) @ self.word_weights  # [R, K]
+            if torch.equal(pointed_to := (slope > 0).to(h), h):
+                break
+            h = pointed_to
+        return h
+
     def summed_words(self, scores: Tensor, length: int) -> Tensor:
         """a + W_w summed over `length` words drawn from softmax(scores), [R, K]."""
         if not length:
@@ -92,6 +106,12 @@ def draw_counts(scores: Tensor, length: int) -> Tensor:
     return torch.from_numpy(counts).to(scores)
 
 
+def draw_states(model: ReplicatedSoftmax, number: int) -> Tensor:
+    """h of which all are equally probable, [number, K]."""
+    drawn = torch.randint(2, (number, len(model.hidden_bias)), device=model.word_bias.device)
+    return drawn.to(model.word_bias.dtype)
+
+
 @torch.no_grad()
 def anneal(
     model: ReplicatedSoftmax, longest: int, chains: int = 200, growth: int = 64, bridges: int = 4
@@ -101,9 +121,8 @@ def anneal(
     A step adds one word up to N = `growth` and 1/`growth` of the length from there on, in `bridges` parts; the first
     few words, which change h most, come in as many more.
     """
-    hidden_dim = len(model.hidden_bias)
-    h = torch.randint(2, (chains, hidden_dim), device=model.word_bias.device).to(model.word_bias.dtype)
-    log_weights = torch.full((chains,), hidden_dim * math.log(2), dtype=torch.double, device=h.device)
+    h = draw_states(model, chains)
+    log_weights = torch.full((chains,), h.shape[1] * math.log(2), dtype=torch.double, device=h.device)
     length, lengths, weights = 0, [0], [log_weights.clone()]
     while length < longest:
         added = min(max(1, length // growth), longest - length)
@@ -118,7 +137,8 @@ def anneal(
         length += added
         lengths.append(length)
         weights.append(log_weights.clone())
-    peaks = peak_energies(model, h)
+    elsewhere = (highest_peaks(model, BLOCK, KEPT) for _ in range(math.ceil(BLOCKS_PER_CHAIN * chains)))
+    peaks = peak_energies(model, torch.cat([h, *elsewhere]))
     return _at_least(_estimates(np.array(lengths), torch.stack(weights)), peaks.cpu().numpy())
 
 
@@ -127,6 +147,12 @@ def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, st
     inputs = model.summed_words(model.word_scores(h), length)
     inputs += strength * model.summed_words(model.word_scores(h, strength), added)
     return torch.bernoulli(torch.sigmoid(inputs))
+
+
+def highest_peaks(model: ReplicatedSoftmax, starts: int, kept: int) -> Tensor:
+    """Of the peaks above h drawn at random, at most so many, each once, [<= kept, K]."""
+    peaks = torch.unique(model.uphill(draw_states(model, starts)), dim=0)
+    return peaks[model.energy_per_word(peaks).topk(min(kept, len(peaks))).indices]
 
 
 def peak_energies(model: ReplicatedSoftmax, h: Tensor, sweeps: int = 2) -> Tensor:

@@ -8,7 +8,10 @@ N, the document's length, multiplies the hidden bias a, and Z_N is its own for e
 divergence: up at the document, down at what some Gibbs steps make of it; one step at first, more as training goes on.
 That never looks far from the documents, and lets probability pile up in places where no document is. So a part of the
 way down is at `persistent` chains (Tieleman 2008), which go on from update to update and find such places. They take
-the lengths of the batch's documents, and short ones, where p(h) is flat, help them from peak to peak.
+the lengths of the batch's documents, and short ones, where p(h) is flat, help them from peak to peak. Some places no
+chain finds for long: peaks of p(h) that only few h lead to, with dozens of units on, which outweigh all documents. So
+an eighth of the chains begins anew at each update, at the highest peaks above some hundreds of h drawn at random; the
+step down wears such a peak off before it has grown.
 
 Z_N cannot be computed but estimated, by annealed importance sampling (`annealing.py`): perplexity is an estimate, not
 a bound.
@@ -25,7 +28,7 @@ from torch.nn import functional
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
-from varitext.models.documents.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words
+from varitext.models.documents.annealing import LogPartition, ReplicatedSoftmax, anneal, draw_words, highest_peaks
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
 from varitext.models.documents.information import bernoulli_kl_per_unit
@@ -35,6 +38,8 @@ from varitext.runtime.randomness import stream
 from varitext.training.settings import TrainingSettings
 
 CHAINS = 128
+SEARCHED = 256  # h drawn at random at an update, from each of which a peak is climbed
+RESTARTED = 8  # one in so many chains begins anew, at one of the highest
 
 
 class RSM(DocumentNetwork):
@@ -117,12 +122,17 @@ class RSM(DocumentNetwork):
     def dream(self, batch: CountBatch) -> CountBatch:
         """Documents of the same lengths from the persistent chains, which take as many steps."""
         turn = (torch.arange(len(batch), device=batch.words.device) + int(self.updates) * len(batch)) % CHAINS
-        h, state = self.chains[turn], batch
+        h, state = self._some_at_peaks(self.chains[turn]), batch
         for _ in range(self.steps()):
             state = _drawn(self.softmax().word_scores(h), batch)
             h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
         self.chains[turn] = h
         return state
+
+    def _some_at_peaks(self, h: Tensor) -> Tensor:
+        peaks = highest_peaks(self.softmax(), SEARCHED, kept=len(h) // RESTARTED)
+        places = torch.randperm(len(h), device=h.device)[: len(peaks)]
+        return h.index_copy(0, places, peaks)
 
     def log_partition(self, longest: int, chains: int, bridges: int = 4) -> LogPartition:
         detached = ReplicatedSoftmax(*(parameter.detach() for parameter in self.softmax()))
