@@ -13,11 +13,14 @@ are kept.
 import argparse
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import scipy.sparse
+import torch
 from held_out_by_date import CORPUS, split_by_date
+from torch import nn
 
 from varitext.corpora import load
 from varitext.documents.fitting import build_network, choose_trainer, hold_out
@@ -50,6 +53,10 @@ TRIALS: dict[str, dict[str, Any]] = {
     "120 epochs": {"epochs": 120},
     "120 epochs, 5 samples": {"epochs": 120, "samples": 5},
     "alternating, 120 epochs": {"updates": "alternating", "epochs": 120},
+    "240 epochs, 5 samples": {"epochs": 240, "samples": 5, "patience": 30},
+    "Glorot's start of all weights": {"start": "glorot"},
+    "biases of words start at 0": {"start": "no_frequencies"},
+    "word vectors start ten times as large": {"start": "large_word_vectors"},
     "weight decay .3": {"weight_decay": 0.3},
     "batches of 256, rate 2e-3, 5 samples, averaged": {
         "batch_size": 256, "learning_rate": 2e-3, "samples": 5, "averaging": 0.99,
@@ -61,13 +68,38 @@ def plain_recipe(words: int, changes: dict[str, Any]) -> Recipe:
     paper = NVDM.recipe("paper", 0, 0)
     training = dataclasses.replace(paper.training, seed=SEED, updates="joint", **START)
     sizes = {"vocabulary_size": words, "latent_dim": LATENT_DIM}
-    return Recipe(paper.architecture | sizes, dataclasses.replace(training, **changes), DocumentObjective())
+    settings = {name: value for name, value in changes.items() if name != "start"}
+    return Recipe(paper.architecture | sizes, dataclasses.replace(training, **settings), DocumentObjective())
+
+
+def plain_network(recipe: Recipe, train: scipy.sparse.csr_matrix, changes: dict[str, Any]) -> NVDM:
+    network = build_network("nvdm", recipe, train, SEED, "cpu")
+    assert isinstance(network, NVDM)
+    with torch.no_grad():
+        STARTS[changes.get("start", "as_it_is")](network)
+    return network
+
+
+def glorot(network: NVDM) -> None:
+    """But for the head's log std, which starts at zero as in the paper, and frequencies of words."""
+    torch.manual_seed(SEED)
+    for name, weights in network.named_parameters():
+        if weights.dim() == 2 and "log_std" not in name:
+            nn.init.xavier_uniform_(weights)
+
+
+STARTS: dict[str, Callable[[NVDM], object]] = {
+    "as_it_is": lambda network: None,
+    "glorot": glorot,
+    "no_frequencies": lambda network: network.decoder.bias.zero_(),
+    "large_word_vectors": lambda network: network.decoder.weight.mul_(10),
+}
 
 
 def trial(changes: dict[str, Any]) -> dict[str, Any]:
     train, dev = split_by_date()
     recipe = plain_recipe(train.shape[1], changes)
-    network = build_network("nvdm", recipe, train, SEED, "cpu")
+    network = plain_network(recipe, train, changes)
     state = choose_trainer(network, recipe, train, dev, "cpu").train()
     best = {"dev_perplexity": state.best, "dev_kl": state.best_record["dev_kl"], "epoch": state.best_record["epoch"]}
     refined = {"dev_refined": refined_record(network, dev).per_document_perplexity}
@@ -79,7 +111,7 @@ def on_test(changes: dict[str, Any]) -> dict[str, Any]:
     documents, test = load(CORPUS, "train"), load(CORPUS, "test")
     recipe = plain_recipe(documents.counts.shape[1], changes)
     train, dev = hold_out(documents.counts, 0.05, SEED)
-    network = build_network("nvdm", recipe, train, SEED, "cpu")
+    network = plain_network(recipe, train, changes)
     choose_trainer(network, recipe, train, dev, "cpu").train()
     record = perplexity_of(network.eval().requires_grad_(False), test.counts, 20, SEED)
     return {
