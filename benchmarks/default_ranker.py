@@ -1,9 +1,12 @@
-"""How fast the default ranker is on WikiQA: a fit, 1,000 candidates of one question, and many questions at once.
+"""The default ranker on WikiQA: how fast a fit, 1,000 candidates of one question and many questions are, and what it
+says of sentences that have nothing to do with the question.
 
     python benchmarks/default_ranker.py [--quick] [--json results/default_ranker.json]
 
 Wall-clock seconds with two threads, medians of several rounds. Many questions are ranked by one call of
-`rank_many`, and by a call of `rank` for each. `--quick` fits for one epoch on 60 questions: it shows that this runs.
+`rank_many`, and by a call of `rank` for each. Unrelated sentences are candidates of other test questions, drawn at
+random: 50 among a question's own, 50 alone, and 1,000 alone. `--quick` fits for one epoch on 60 questions: it shows
+that this runs.
 """
 
 import argparse
@@ -13,6 +16,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
@@ -22,16 +28,17 @@ from varitext.runtime.provenance import provenance
 
 THREADS, ROUNDS = 2, 5
 CANDIDATES, QUESTIONS = 1000, 120
+ASKED, UNRELATED, ASKED_OF_MANY = 200, 50, 20  # questions, sentences put to each; questions that get CANDIDATES of them
 
 
-def measure(quick: bool) -> dict[str, float]:
+def measure(quick: bool) -> dict[str, Any]:
     train, dev, test = (load_questions("wikiqa", part) for part in ("train", "dev", "test"))
     if quick:
         train = replace(train, questions=subset(train, "answerable").questions[:60])
     ranker = AnswerRanker(threads=THREADS, epochs=1 if quick else None)
     fit_seconds = _seconds(lambda: ranker.fit(train, dev))
     found = {"threads": THREADS, "cores": os.cpu_count() or 1, "fit_seconds": fit_seconds}
-    return found | one_question(ranker, test) | many_questions(ranker, test)
+    return found | one_question(ranker, test) | many_questions(ranker, test) | {"unrelated": unrelated(ranker, test)}
 
 
 def one_question(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, float]:
@@ -54,6 +61,48 @@ def many_questions(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, f
     }
 
 
+def unrelated(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, dict[str, float]]:
+    """What the ranker thinks of sentences of other questions, beside a question's own candidates and by themselves."""
+    generator = np.random.default_rng(0)
+    of_question = [[one.text for one in question.candidates] for question in corpus.questions]
+
+    def drawn(place: int, number: int) -> list[str]:
+        others = [text for other, texts in enumerate(of_question) if other != place for text in texts]
+        return [others[row] for row in generator.choice(len(others), number, replace=False)]
+
+    asked = generator.choice(len(of_question), ASKED, replace=False)
+    strangers = {place: drawn(place, UNRELATED) for place in asked}
+    many = {place: drawn(place, CANDIDATES) for place in asked[:ASKED_OF_MANY]}
+    kinds = {
+        "among its own": [(place, of_question[place] + strangers[place], len(of_question[place])) for place in asked],
+        "alone": [(place, strangers[place], 0) for place in asked],
+        "a thousand alone": [(place, many[place], 0) for place in many],
+    }
+    return {name: _thought_of(ranker, corpus, each) for name, each in kinds.items()}
+
+
+def _thought_of(
+    ranker: AnswerRanker, corpus: QuestionAnswers, lists: list[tuple[int, list[str], int]]
+) -> dict[str, float]:
+    """Of candidates from a place in each list on: that they are right; and P(none) of the whole lists."""
+    rankings = ranker.rank_many([(corpus.questions[place].text, texts) for place, texts, _ in lists])
+    right = np.array(
+        [
+            one.probability
+            for (_, _, own), ranking in zip(lists, rankings, strict=True)
+            for one in ranking.candidates
+            if one.place >= own
+        ]
+    )
+    return {
+        "questions": len(lists),
+        "sentences": len(right),
+        "mean_probability": float(right.mean()),
+        "highest_probability": float(right.max()),
+        "mean_probability_none": float(np.mean([ranking.probability_none for ranking in rankings])),
+    }
+
+
 def _seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
@@ -67,6 +116,6 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     found = measure(arguments.quick)
     for name, value in found.items():
-        print(f"{name:32} {value:.4g}")
+        print(f"{name:32} {value if isinstance(value, dict) else f'{value:.4g}'}")
     if arguments.json:
         write_json(arguments.json, {**found, **provenance()})

@@ -136,13 +136,16 @@ def test_a_result_rests_on_its_experiment_and_its_model_only():
     assert {"experiments/table1a.py", "models/documents/nvdm.py", "latent/bound.py"} <= set(nvdm)
     assert "models/documents/nvdm.py" not in lda and "models/documents/lda_bound.py" in lda
     assert not [path for path in (*lda, *nvdm) if path.startswith(("answers/", "models/answers/", "cli/"))]
-    every = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
-    assert {"models/documents/rsm.py", "documents/mixture.py"} <= every
+    named = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
+    assert {f"models/documents/{model}.py" for model in ("lda", "nvdm", "nvdm_polya")} <= named
+    assert "documents/mixture.py" in named and "models/documents/rsm.py" not in named  # which topics does not name
+    assert "models/answers/nasm.py" in rests_on({"experiment": "complexity", "settings": {}})
     assert "models/answers/nasm.py" in rests_on({"experiment": "table4", "settings": {"model": "nasm"}})
     assert rests_on({}) == ROOMS
 
 
 def test_other_results_rest_on_what_their_script_or_command_imports():
+    assert "models/documents/rsm.py" in rests_on({}, "topics_cost")  # which names no model: it may be any
     counting, peers = rests_on({}, "counting"), rests_on({"task": {"system": "gensim"}}, "benchmark")
     assert "text/counting.py" in counting and not [path for path in counting if path.startswith("models/")]
     assert {"benchmarking/systems/gensim_lda.py", "models/documents/lda_bound.py", "latent/bound.py"} <= set(peers)

@@ -1,6 +1,6 @@
 """Results that are older than the code they rest on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from varitext.experiments import EXPERIMENTS
 from varitext.files import read_json
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.runtime.import_graph import PACKAGE, SOURCE, imports_in, module_files, needed_by
+from varitext.runtime.import_graph import PACKAGE, SOURCE, imports_in, module_files, needed_by, strings_in
 from varitext.runtime.provenance import changed_since
 
 SCRIPTS = SOURCE.parents[1] / "benchmarks"  # results/NAME.json is what NAME.py there measured
@@ -25,6 +25,9 @@ WITHOUT_FIGURES = {
     *("training/progress.py", "training/checkpoint.py", "experiments/__init__.py", "experiments/runs.py"),
     *("models/registry.py", "models/answers/__init__.py", "models/documents/__init__.py"),
 }
+MEASURING = (f"{PACKAGE}.experiments.", f"{PACKAGE}.benchmarking.")  # the code that measures, in the package
+LISTS_ALL = f"{PACKAGE}.experiments.document_fits"  # names every model, for the order of tables
+DEFAULTS = ("nvdm_polya", "nvdm", "compare")  # what a fit takes if no model is named
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
 
 
@@ -89,7 +92,8 @@ def rests_on(record: dict[str, Any], group: str = "") -> tuple[str, ...]:
     if record.get("experiment") in EXPERIMENTS:
         own = f"{PACKAGE}.experiments.{EXPERIMENTS[record['experiment']]}"
         return _files((own,), record["settings"].get("model"))
-    return _files(_modules_of(group)) or ROOMS
+    modules, script = _modules_of(group), SCRIPTS / f"{group}.py"
+    return _files(modules, script=script if script.exists() else None) if modules else ROOMS
 
 
 def _modules_of(group: str) -> tuple[str, ...]:
@@ -98,22 +102,33 @@ def _modules_of(group: str) -> tuple[str, ...]:
         return tuple(module for module in module_files() if module.startswith(f"{PACKAGE}.benchmarking."))
     script = SCRIPTS / f"{group}.py"
     modules = imports_in(script) if group and script.exists() else frozenset({PACKAGE})
-    return () if PACKAGE in modules else tuple(sorted(modules))  # of the package itself: it does not say what
+    if PACKAGE in modules or not _without_what_measures_nothing(modules):  # the package: it does not say what
+        return ()
+    return tuple(sorted(modules))
 
 
 @cache
-def _files(modules: tuple[str, ...], model: str | None = None) -> tuple[str, ...]:
-    """Of these modules, all that they import, and the model; without what measures nothing."""
-    models = [HOMES[model]] if model in HOMES else [*_models_beside(needed_by(modules))]
-    needed = {str(module_files()[module]) for module in {*modules, *models, *needed_by([*modules, *models])}}
+def _files(modules: tuple[str, ...], model: str | None = None, script: Path | None = None) -> tuple[str, ...]:
+    """Of these modules, all that they import, and the model or models; without what measures nothing."""
+    models = [HOMES[model]] if model in HOMES else [*_models_of(modules, script)]
+    needed = _without_what_measures_nothing({*modules, *models, *needed_by([*modules, *models])})
     if "compiled/__init__.py" in needed:
         needed.add("compiled/kernels.c")
-    return tuple(sorted(needed - WITHOUT_FIGURES))
+    return tuple(sorted(needed))
 
 
-def _models_beside(needed: set[str]) -> Iterator[str]:
-    """All models of the sides that are needed, for results that do not say which one they are of."""
-    yield from (home for home in sorted(set(HOMES.values())) if home.rpartition(".")[0] in needed)
+def _without_what_measures_nothing(modules: Iterable[str]) -> set[str]:
+    return {str(module_files()[module]) for module in modules} - WITHOUT_FIGURES
+
+
+def _models_of(modules: tuple[str, ...], script: Path | None) -> Iterator[str]:
+    """For results that do not say which model they are of: those that the code which measures calls by name, and those
+    that stand in if none is named; or all of the sides that are needed."""
+    needed = {*modules, *needed_by(modules)}
+    measuring = [SOURCE / module_files()[one] for one in needed if one.startswith(MEASURING) and one != LISTS_ALL]
+    named = {name for path in (*measuring, *([script] if script else [])) for name in strings_in(path)} & set(HOMES)
+    wanted = {HOMES[name] for name in named | set(DEFAULTS)} if named else set(HOMES.values())
+    yield from (home for home in sorted(wanted) if home.rpartition(".")[0] in needed)
 
 
 @cache  # many files were written at one commit

@@ -41,6 +41,12 @@ def _named(node: ast.AST) -> Iterator[str]:
         yield from (name if name in module_files() else str(node.module) for name in inner)
 
 
+def strings_in(path: Path) -> frozenset[str]:
+    """All strings that a file has in its code."""
+    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return frozenset(node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
 def needed_by(modules: Iterable[str]) -> set[str]:
     """All that these modules import, and what that imports; the package itself imports nothing until it is asked."""
     found: set[str] = set()
