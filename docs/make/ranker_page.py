@@ -1,4 +1,5 @@
-"""The tables of docs/compare.md and docs/minilm.md, from results/default-ranker, minilm and files of speed."""
+"""The tables of docs/compare.md, docs/answers.md and docs/minilm.md, from results/default-ranker, minilm and files of
+speed."""
 
 import json
 import statistics
@@ -34,6 +35,20 @@ def _speed(found: dict) -> str:
         f"{at_once:.2f} s by `rank_many` and {one_by_one:.2f} s by a call of `rank` for each: "
         f"{one_by_one / at_once:.1f} times as long."
     )
+
+
+def unrelated_block(root: Path) -> str:
+    found = json.loads((root / "results" / "default_ranker.json").read_text())["unrelated"]
+    head = ["WikiQA, test: sentences of other questions", "questions", "sentences", "P(right), mean", "highest"]
+    rows = [
+        [
+            name,
+            *(f"{one[key]:,}" for key in ("questions", "sentences")),
+            *(f"{one[key]:.3f}" for key in ("mean_probability", "highest_probability", "mean_probability_none")),
+        ]
+        for name, one in found.items()
+    ]
+    return markdown_table([*head, "P(none), mean"], rows)
 
 
 def _of(variant: str, records: list[Record]) -> list[dict]:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 from answer_page import answers_page, short_table
 from benchmark_page import benchmark_parts
+from choices_page import choices
 from document_page import experiment_sections
+from evaluation_page import coherence_blocks
 from faults_page import fault_tables
 from hot_paths_page import hot_paths
-from ranker_page import minilm_blocks, ranker_blocks
+from ranker_page import minilm_blocks, ranker_blocks, unrelated_block
 from rounding_page import rounding_blocks
 from scaling_page import estimate_block, large_block
 from serve_page import load_block
@@ -207,13 +209,19 @@ def between(page: str, name: str, text: str) -> str:
 
 def main() -> None:
     blocks = {
+        "answers.md": {"unrelated": unrelated_block(ROOT)},
         "benchmark.md": benchmark_parts(ROOT),
         "compare.md": ranker_blocks(ROOT),
+        "evaluation.md": coherence_blocks(ROOT),
         "faults.md": fault_tables(ROOT),
         "honesty.md": {"nvdm": nvdm_table()},
         "minilm.md": minilm_blocks(ROOT),
-        "nvdm.md": {"hot-paths": hot_paths(ROOT, "nvdm")},
-        "polya.md": {"likelihoods": table_of("likelihoods"), "hot-paths": hot_paths(ROOT, "nvdm_polya")},
+        "nvdm.md": {"choices": choices(ROOT, "nvdm"), "hot-paths": hot_paths(ROOT, "nvdm")},
+        "polya.md": {
+            "likelihoods": table_of("likelihoods"),
+            "choices": choices(ROOT, "nvdm_polya"),
+            "hot-paths": hot_paths(ROOT, "nvdm_polya"),
+        },
         "reproducibility.md": rounding_blocks(ROOT),
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},
         "serve.md": {"load": load_block(ROOT)},
