@@ -193,7 +193,7 @@ def test_what_is_there_is_measured_once_more_if_asked(tmp_path):
     experiment = counting_experiment(measured)
     for again in (False, True):
         reproduce(experiment, Plan(seeds=(1,), again=lambda path, again=again: again), tmp_path, said.append)
-    assert measured == [1, 1] and said[-1] == "counting: 1: no figure in common with before"
+    assert measured == [1, 1] and said[-1] == "counting: 1: nothing moved"
 
 
 def test_table4_by_hand():

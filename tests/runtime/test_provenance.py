@@ -129,6 +129,7 @@ def test_nor_do_comments_in_c(repository):
 def test_what_moved_is_said_figure_by_figure():
     before = {"map": 0.7, "parts": {"mrr": 0.8}, "n": 3, "average_precision": [1.0]}
     assert moved(before, {"map": 0.71, "parts": {"mrr": 0.8}, "n": 3}) == "map 0.7 -> 0.71; parts mrr 0.8 -> 0.8"
+    assert moved(before, before) == "nothing moved" and moved({"n": 3}, {"n": 4}) == "no figure in common with before"
 
 
 def test_a_result_rests_on_its_experiment_and_its_model_only():

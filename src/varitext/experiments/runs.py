@@ -113,6 +113,8 @@ def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: f
 
 def moved(before: dict[str, Any], now: dict[str, Any]) -> str:
     """Every figure of a run that was measured again, beside what it was; those of single questions are left out."""
+    if before == now:
+        return "nothing moved"
     old, new = dict(_figures(before)), dict(_figures(now))
     both = [f"{name} {old[name]:.5g} -> {new[name]:.5g}" for name in new if name in old]
     return "; ".join(both) or "no figure in common with before"
