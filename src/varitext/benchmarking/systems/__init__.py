@@ -87,7 +87,7 @@ SYSTEMS = {
     ),
     "tomotopy": Known("tomotopy LDA", "tomotopy_lda", "tomotopy", "tomotopy", "lda", LDA_FIGURE, "1,000 iterations"),
     "scikit-learn": Known(
-        "scikit-learn LDA", "sklearn_lda", "sklearn", "scikit-learn", "lda", LDA_FIGURE, "online, 20 passes"
+        "scikit-learn LDA", "sklearn_lda", "sklearn", "scikit-learn", "lda", LDA_FIGURE, "batch, 20 passes"
     ),
     "gensim": Known("gensim LDA", "gensim_lda", "gensim", "gensim", "lda", LDA_FIGURE, "LdaMulticore, 20 passes"),
     "pyro": Known(

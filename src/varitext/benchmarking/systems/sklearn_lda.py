@@ -1,4 +1,4 @@
-"""scikit-learn: LDA by online variational Bayes."""
+"""scikit-learn: LDA by variational Bayes, in batch as its default is: online it is worse on a corpus of this size."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,7 +15,7 @@ class SklearnLDA:
         self.setting = setting
         self.model = LatentDirichletAllocation(
             n_components=setting.latent_dim,
-            learning_method="online",
+            learning_method="batch",
             max_iter=2 if setting.quick else PASSES,
             n_jobs=setting.threads,
             random_state=setting.seed,
