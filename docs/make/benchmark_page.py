@@ -1,11 +1,13 @@
-"""The generated parts of docs/benchmark.md, from results/benchmark/."""
+"""The generated parts of docs/benchmark.md, from results/benchmark/ and results/peer_settings.json."""
 
+import json
 from pathlib import Path
 
 from varitext.benchmarking.growth import curves, read_growth
 from varitext.benchmarking.growth_page import growth_table, softmax_table
 from varitext.benchmarking.running import read_records
 from varitext.benchmarking.tables import comparison, targets_list
+from varitext.experiments.runs import markdown_table
 
 NOT_YET = "Not measured yet."
 
@@ -20,4 +22,9 @@ def benchmark_parts(root: Path) -> dict[str, str]:
     if points:
         figure = "![Cost of training against documents, words and latent size](../results/benchmark/growth/growth.svg)"
         parts |= {"growth": f"{growth_table(curves(points))}\n\n{figure}", "softmax": softmax_table(points)}
-    return parts
+    return parts | {"settings": _settings(json.loads((root / "results" / "peer_settings.json").read_text()))}
+
+
+def _settings(found: dict[str, dict]) -> str:
+    rows = [[name, f"{one['perplexity']:,.0f}", f"{one['fit_seconds']:.0f}"] for name, one in found.items()]
+    return markdown_table(["", "perplexity, held-out training documents", "seconds to fit"], rows)
