@@ -168,6 +168,12 @@ def test_drawn_sums_as_far_as_the_one_seen_count():
     assert (found.difference, found.n_questions, found.n_assignments, found.exact) == (8 / 24, 24, 20_000, False)
 
 
+def test_right_and_wrong_are_values_too():
+    found = paired_randomisation_test([True, True, False], [False, True, False])
+    assert found == (pytest.approx(1 / 3), 1, 3, 2, True)
+    assert bootstrap_interval([True, True]) == (1, 1, 1, 0.95)
+
+
 def test_rounding_does_not_decide_which_sums_are_as_large():
     """0.1 + 0.2 is not 0.3 in floating point: swapped signs add up in another order."""
     differences = np.array([0.1, 0.2, 0.3, 0.6, -0.7, 0.1])

@@ -122,8 +122,8 @@ def test_every_field_of_neighbourhood_stability(monkeypatch, block, seed):
     ("fits", "options", "message"),
     [
         ([np.ones((5, 2))] * 2, {"neighbours": 5}, "more than 5"),
-        ([np.ones((5, 2))] * 2, {"neighbours": 0}, "neighbours"),
-        ([np.ones((5, 2))] * 2, {"neighbours": 2, "centres": 0}, "centres"),
+        ([np.ones((5, 2))] * 2, {"neighbours": 0}, "^neighbours "),
+        ([np.ones((5, 2))] * 2, {"neighbours": 2, "centres": 0}, "^centres "),
         ([np.ones((5, 2)), np.ones(5)], {"neighbours": 2}, "vectors are one row per document"),
         ([np.ones((5, 2))], {"neighbours": 2}, "at least two fits, not 1"),
         ([np.ones((5, 2)), np.ones((5, 2)), np.ones((6, 2))], {"neighbours": 2}, "same documents"),
@@ -181,3 +181,11 @@ def test_a_constant_topic_is_like_none_and_the_smallest_is_as_like_as_any():
     vectors, frequencies = generator.normal(size=(6, 2)), np.arange(1.0, 7)
     found = topic_likeness(np.c_[np.full(6, 2.0), 1e-8 * vectors[:, 0]], vectors, frequencies)
     assert found[0] == pytest.approx([0, 0], abs=1e-3) and found[1, 0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32])
+def test_frequencies_may_be_counts_of_any_type(dtype):
+    """Also those whose sum is more than their type can hold."""
+    vectors, counts = np.random.default_rng(0).normal(size=(6, 2)), 2000.0 * np.arange(8, 14)
+    found = topic_likeness(vectors, vectors[::-1], counts.astype(dtype))
+    np.testing.assert_allclose(found, topic_likeness(vectors, vectors[::-1], counts / counts.sum()), rtol=1e-9)

@@ -29,7 +29,14 @@ def test_one_pair_and_its_words():
     counted = count_together([("a", "b"), ("c",)], Reference(tokens, None))
     a, b, c = (np.array(counted.index[word]) for word in "abc")
     assert [counted.of(*pair).item() for pair in ((a, b), (b, a), (a, a), (b, b), (c, c))] == [1, 1, 2, 3, 1]
-    assert len(counted.pairs) == 1
+    assert counted.pairs.tolist() == [0 * 3 + 1]
+
+
+def test_pairs_are_numbered_by_their_words():
+    topics = [("a", "b", "c"), ("d", "b")]
+    counted = count_together(topics, Reference([["a", "b", "c", "d"], ["d", "b"]], None))
+    assert [divmod(key, 4) for key in counted.pairs.tolist()] == [(0, 1), (0, 2), (1, 2), (1, 3)]
+    assert counted.together.tolist() == [1, 1, 1, 2]
 
 
 def test_without_any_pair_a_word_is_with_itself():
@@ -93,8 +100,11 @@ def test_a_corpus_of_counts_has_its_own_vocabulary():
 
 
 def test_counts_need_as_many_words_as_columns():
-    with pytest.raises(InputError, match="each of its 3 columns; got 2 words"):
-        coherence_record([["sun", "moon"]], COUNTS, window="document", vocabulary=WORDS[:2])
+    for words, message in ((WORDS[:2], "each of its 3 columns; got 2 words"), (None, "3 columns; got none$")):
+        with pytest.raises(InputError, match=message):
+            coherence_record([["sun", "moon"]], COUNTS, window="document", vocabulary=words)
+    with pytest.raises(InputError, match="the reference: document 1"):
+        coherence_record([["sun", "moon"]], -COUNTS, window="document", vocabulary=WORDS)
 
 
 # What a reference is read with

@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_schedule import Seen, Slope, run
 
-from varitext.errors import InputError
+from varitext.errors import InputError, TrainingDiverged
 from varitext.training import trainer
 from varitext.training.checkpoint import load_checkpoint
 
@@ -169,6 +169,16 @@ def test_a_hopeless_score_at_the_end_takes_the_last_round_again():
     state = run(Slope(lambda weight: next(scores)), epochs=3).train()
     assert (state.step, state.rescues, state.best, state.stopped) == (3, 1, 1.3, "finished")
     assert [record["step"] for record in state.history] == [0, 1, 2, 3]
+
+
+def test_a_run_that_is_given_up_has_the_best_weights_and_not_the_last_good_ones():
+    scores = iter([3.0, 1.0, 2.0])
+    task = Slope(lambda weight: next(scores), slopes=dict.fromkeys(range(2, 30), math.nan))
+    one = run(task)
+    with pytest.raises(TrainingDiverged):
+        one.train()
+    weights = [record["dev"] for record in one.state.history]
+    assert len(weights) == 3 and one.model.weight.item() == weights[1] != weights[2]
 
 
 class Noisy(Slope):
