@@ -202,6 +202,8 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "(last > first) | ~_close(falling[first], falling[last], WIDEST)",
     ): "a tie that is not too wide is looked at and not cut",
     ("evaluation/ties.py", "_merged_in_order", "last > first", "last >= first"): "a score is close to itself",
+    ("evaluation/completion.py", "split_words", "0", "1"): "documents at the end that have no word own none",
+    ("evaluation/topic_words.py", "rank_biased_overlap", "1", "2"): "lists of one word have nothing to divide there",
     ("evaluation/topic_words.py", "rank_biased_overlap", "0", "1"): "a depth that no topic has adds nothing",
     ("evaluation/vectors.py", "unit_rows", "0", "1"): "no row is shorter than 1 by then, and over 1 is as it is",
     ("evaluation/vectors.py", "unit_rows", "1", "2"): "zeros over any number",

@@ -125,6 +125,11 @@ def test_the_interval_of_parts_is_about_that_of_the_whole():
     assert width_of_parts == pytest.approx(width, rel=0.1)
 
 
+def test_what_is_said_of_the_first_part_is_said_of_the_whole():
+    first, second = (dataclasses.replace(record_of(values_of(4)), figure=name) for name in ("this", "that"))
+    assert merge_records([first, second]).figure == "this"
+
+
 def test_one_part_is_the_whole():
     record = record_of(values_of(4))
     assert merge_records([record]) is record

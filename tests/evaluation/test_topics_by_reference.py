@@ -163,6 +163,17 @@ def test_topics_are_matched_so_that_the_weighted_mean_is_largest(seed):
     assert found.lowest == pytest.approx(min(likeness.diagonal()))
 
 
+def test_small_amounts_of_kl_weigh_as_much_as_large_ones():
+    generator = np.random.default_rng(0)
+    words, kl = ["a", "b", "c", "d", "e"], np.array([0.02, 0.1, 0.3])
+    before, after = (TopicSpace(generator.normal(size=(5, 3)), np.full(5, 0.2), words, kl) for _ in range(2))
+    larger = before._replace(kl_per_unit=100 * kl)
+    small, large = (topic_alignment_record(one, after).as_dict() for one in (before, larger))
+    assert small == pytest.approx(large)
+    likeness = np.corrcoef(before.word_vectors.T, after.word_vectors.T)[range(3), range(3, 6)]
+    assert small["in_place"] == pytest.approx(likeness @ kl / kl.sum())
+
+
 def test_two_words_are_enough_to_compare_topics():
     space = TopicSpace(np.array([[1.0, 2.0], [3.0, 1.0], [5.0, 5.0]]), np.ones(3) / 3, ["a", "b", "c"], np.ones(2))
     found = topic_alignment_record(space, space._replace(words=["b", "a", "x"]))
