@@ -33,7 +33,7 @@ def test_words_of_a_document():
     assert found.tolist() == FALLING
 
 
-def test_topics_words_and_the_most_frequent_words():
+def test_topics_and_their_words():
     names = [f"word{place}" for place in range(60)]
     even = np.full(60, 1 / 60)
     # topics in the order of their KL, words in that of their weights
@@ -42,13 +42,17 @@ def test_topics_words_and_the_most_frequent_words():
     assert [topic.number for topic in topics] == FALLING
     ranked = [names[place] for place in FALLING]
     assert list(topics[0].words) == ranked[:30] and list(topics[0].opposite_words) == ranked[::-1][:30]
-    # of words that are as frequent as each other the first are taken: 0.8 of the text or twice as many as are shown
-    frequencies = np.array([1.0, 2.0, 4.0])[KINDS] / 140
-    (topic,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=3)
-    last = [place for place in FALLING if KINDS[place] == 1][15]  # 80 of 140, and 16 times 2: just 0.8
-    assert topic.words == ("word1", "word2", "word4")[:3] and topic.opposite_words[0] == "word59"
-    (all_of_them,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=30)
-    assert set(all_of_them.words) == {f"word{place}" for place in range(30)} and last == 46
+
+
+def test_the_most_frequent_words_of_a_topic():
+    """Of words that are as frequent as each other the first stand for topics, until 0.8 of the text is reached."""
+    names = [f"word{place}" for place in range(60)]
+    frequencies = np.array([0.9, 2.0, 4.0])[KINDS] / 138  # all 20 of the last kind, and 16 of the second: 112 of 138
+    (topic,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=8)
+    assert topic.words == tuple(f"word{place}" for place in (1, 2, 4, 5, 7, 8, 10, 11))
+    assert topic.opposite_words == tuple(f"word{place}" for place in (59, 56, 53, 50, 47, 46, 44, 43))
+    (more,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=20)  # at least 40 words
+    assert more.opposite_words[:8] == tuple(f"word{place}" for place in (59, 58, 56, 55, 53, 52, 50, 49))
 
 
 def test_words_that_tell_two_classes_apart():

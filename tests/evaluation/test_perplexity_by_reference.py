@@ -160,12 +160,12 @@ def test_a_terrible_completion_has_the_largest_perplexity_too():
 
 
 def test_splitting_words_leaves_the_counts_as_they_are():
-    given = np.array([[1.0, 0.0, 1.0], [3.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
+    given = np.array([[1.0, 0.0, 1.0], [3.0, 2.0, 1.0], [0.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
     counts = scipy.sparse.csr_matrix(given)
     halves = split_words(counts, 1)
     np.testing.assert_array_equal(counts.toarray(), given)
     np.testing.assert_array_equal((halves.observed + halves.hidden).toarray(), given)
-    assert halves.hidden.toarray().sum(1).tolist() == [1, 3, 0]
+    assert halves.hidden.toarray().sum(1).tolist() == [1, 3, 2, 0]
     assert halves.hidden.dtype == halves.observed.dtype == np.float32
 
 
