@@ -195,3 +195,8 @@ def test_signs_are_bytes_that_the_seed_draws():
 def test_portions_are_all_that_was_asked_for(resamples):
     portions = list(_portions(resamples, LARGEST_DRAW // 10))
     assert sum(portions) == resamples and max(portions) <= 10 and min(portions) > 0
+
+
+def test_what_is_too_large_for_memory_is_drawn_one_by_one():
+    assert list(_portions(3, LARGEST_DRAW + 1)) == list(_portions(3, LARGEST_DRAW)) == [1, 1, 1]
+    assert list(_portions(5, LARGEST_DRAW // 2)) == [2, 2, 1]
