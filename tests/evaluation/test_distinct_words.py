@@ -1,8 +1,11 @@
 """Words that differ between classes: found where they are, and not by chance."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse
+from scipy.stats import norm
 
 from varitext import InputError
 from varitext.evaluation.distinct_words import distinct_words
@@ -47,3 +50,49 @@ def test_odd_columns():
     assert len(distinct_words(counts, list("abcdef"), WORDS, 10)) == 6
     with pytest.raises(InputError, match="6 documents have 2 values"):
         distinct_words(counts, ["a", "b"], WORDS, 10)
+
+
+def z_by_hand(counts, values, value, column, s=10.0):
+    """The formula, for one word of one class; None where there is none: a word that all have, or nobody."""
+    has = counts[:, column] > 0
+    here = [bool(one) for one, its in zip(has, values, strict=True) if its == value]
+    there = [bool(one) for one, its in zip(has, values, strict=True) if its != value]
+    a, n, b, m, p = sum(here), len(here), sum(there), len(there), sum(has) / len(has)
+    if p in (0, 1):
+        return -math.inf
+    ratio = math.log((a + s * p) / (n - a + s * (1 - p))) - math.log((b + s * p) / (m - b + s * (1 - p)))
+    return ratio / math.sqrt(1 / (a + s * p) + 1 / (b + s * p))
+
+
+@pytest.mark.parametrize("width", [1, 2, 12])
+@pytest.mark.parametrize("seed", range(5))
+def test_words_and_their_z_are_those_of_the_formula(width, seed):
+    generator = np.random.default_rng(seed)
+    values = list(generator.choice(["a", "b", "c"], 90))
+    rates = generator.uniform(0.05, 0.6, (3, width))
+    counts = (generator.random((90, width)) < rates[["abc".index(value) for value in values]]) * 2.0
+    if width > 2:
+        counts[:, 0], counts[:, 1] = 1.0, 0.0  # in all documents, and in none
+    names, least = [f"w{column}" for column in range(width)], norm.isf(0.05 / width)
+    for found in distinct_words(scipy.sparse.csr_matrix(counts), values, names, 5):
+        z = {name: z_by_hand(counts, values, found.value, column) for column, name in enumerate(names)}
+        expected = sorted((name for name in names if z[name] >= least), key=lambda name: -z[name])[:5]
+        assert list(found.words) == expected
+        assert found.z == pytest.approx([z[name] for name in expected]) and found.documents == values.count(found.value)
+
+
+@pytest.mark.parametrize(("with_it", "clear"), [(6, False), (7, True), (8, True)])
+def test_a_single_word_needs_no_correction(with_it, clear):
+    """Of ten documents of each class; one in twenty would be as far by chance: 1.64 standard deviations."""
+    counts = np.zeros((20, 1))
+    counts[:with_it] = 1.0
+    counts[10:13] = 1.0
+    values = ["a"] * 10 + ["b"] * 10
+    assert (z_by_hand(counts, values, "a", 0) > 1.645) == clear
+    first, _ = distinct_words(scipy.sparse.csr_matrix(counts), values, ["word"], 3)
+    assert bool(first.words) == clear
+
+
+def test_without_words_there_is_nothing_to_show():
+    found = distinct_words(scipy.sparse.csr_matrix((3, 0)), ["a", "b", "a"], [], 3)
+    assert [(one.value, one.documents, one.words) for one in found] == [("a", 2, ()), ("b", 1, ())]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom, norm
 
 from varitext.errors import InputError
 from varitext.evaluation.significance import LARGEST_DRAW, _portions, bootstrap_interval, paired_randomisation_test
@@ -127,7 +128,75 @@ def test_bad_settings_are_refused():
         bootstrap_interval([1, 2], level=95)
 
 
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.5])
+def test_a_level_lies_between_0_and_1(level):
+    with pytest.raises(InputError, match="level between 0 and 1"):
+        bootstrap_interval([1, 2], level=level)
+
+
+def test_one_resample_is_enough_and_none_is_not():
+    low, high = bootstrap_interval([1.0, 2.0, 4.0], resamples=1).bounds
+    assert low == high and 1 <= low <= 4
+    assert paired_randomisation_test(np.ones(30), np.zeros(30), resamples=1).p_value in (1 / 2, 1)
+    with pytest.raises(InputError, match="a resample"):
+        bootstrap_interval([1, 2], resamples=0)
+
+
+@pytest.mark.parametrize(("level", "bounds"), [(0.4, (0.5, 0.5)), (0.6, (0.0, 1.0)), (0.95, (0.0, 1.0))])
+def test_an_interval_has_the_quantiles_of_all_that_can_be_drawn(level, bounds):
+    """Of 0 and 1 the means are 0, 1/2 and 1, with chances of 1/4, 1/2 and 1/4."""
+    assert bootstrap_interval([0, 1], level=level, resamples=4000).bounds == bounds
+
+
+def test_an_interval_is_as_wide_as_the_level_says():
+    """Of many values the mean is normal."""
+    values = random_differences(400)
+    for level in (0.5, 0.8, 0.95):
+        low, high = bootstrap_interval(values, level, resamples=4000).bounds
+        half = norm.isf((1 - level) / 2) * values.std() / 20
+        assert (values.mean() - low, high - values.mean()) == pytest.approx((half, half), rel=0.1)
+
+
+def test_drawn_sums_as_far_as_the_one_seen_count():
+    """All 24 differences are 1, but for one of 3: of all sums that are drawn, those as large as the one seen count."""
+    first = np.r_[np.ones(23), 3.0] * np.r_[np.ones(14), -np.ones(9), 1.0]  # the sum is 8
+    found = paired_randomisation_test(first, np.zeros(24), resamples=20_000)
+    sums = 2 * np.arange(24) - 23
+    chance = sum(binom.pmf(np.arange(24), 23, 0.5) @ (np.abs(sums + sign * 3) >= 8) / 2 for sign in (-1, 1))
+    without_equal = sum(binom.pmf(np.arange(24), 23, 0.5) @ (np.abs(sums + sign * 3) > 8) / 2 for sign in (-1, 1))
+    assert found.p_value == pytest.approx(chance, abs=0.012) and chance - without_equal > 0.03
+    assert (found.difference, found.n_questions, found.n_assignments, found.exact) == (8 / 24, 24, 20_000, False)
+
+
+def test_right_and_wrong_are_values_too():
+    found = paired_randomisation_test([True, True, False], [False, True, False])
+    assert found == (pytest.approx(1 / 3), 1, 3, 2, True)
+    assert bootstrap_interval([True, True]) == (1, 1, 1, 0.95)
+
+
+def test_rounding_does_not_decide_which_sums_are_as_large():
+    """0.1 + 0.2 is not 0.3 in floating point: swapped signs add up in another order."""
+    differences = np.array([0.1, 0.2, 0.3, 0.6, -0.7, 0.1])
+    whole = np.array([1, 2, 3, 6, -7, 1])
+    found = paired_randomisation_test(differences, np.zeros(6)).p_value
+    assert found == paired_randomisation_test(whole, np.zeros(6)).p_value
+
+
+def test_signs_are_bytes_that_the_seed_draws():
+    """What is published can be drawn again: one byte a sign, question by question, 0 for minus."""
+    differences = random_differences(25, 0.3)
+    signs = 2.0 * np.random.default_rng(3).integers(0, 2, (500, 25), dtype=np.int8) - 1
+    hits = (np.abs(signs @ differences) >= abs(differences.sum())).sum()
+    found = paired_randomisation_test(differences, np.zeros(25), resamples=500, seed=3)
+    assert found.p_value == pytest.approx((hits + 1) / 501)
+
+
 @pytest.mark.parametrize("resamples", [1, 9, 10, 11, 1000])
 def test_portions_are_all_that_was_asked_for(resamples):
     portions = list(_portions(resamples, LARGEST_DRAW // 10))
     assert sum(portions) == resamples and max(portions) <= 10 and min(portions) > 0
+
+
+def test_what_is_too_large_for_memory_is_drawn_one_by_one():
+    assert list(_portions(3, LARGEST_DRAW + 1)) == list(_portions(3, LARGEST_DRAW)) == [1, 1, 1]
+    assert list(_portions(5, LARGEST_DRAW // 2)) == [2, 2, 1]

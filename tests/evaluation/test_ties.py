@@ -86,3 +86,57 @@ def test_equal_candidates_share_though_rounding_sets_them_apart():
     np.testing.assert_array_equal(known_ranks(sampled[0], np.array([0, 0, 0, 0])), [2, 2, 4, 2])
     draws = [rank_intervals(noisy(np.full((1, 5), 0.3), seed), np.random.default_rng(0)) for seed in (0, 1)]
     np.testing.assert_array_equal(*draws)
+
+
+def close(larger, smaller, times):
+    return larger == smaller or larger - smaller <= times * TOLERANCE * max(abs(larger), abs(smaller))
+
+
+def one_by_one(scores):
+    """Down the list: a tie ends at a gap, or where it would get too wide."""
+    merged, first, last = {}, None, None
+    for score in sorted(scores, reverse=True):
+        if first is None or not close(last, score, 1) or not close(first, score, WIDEST):
+            first = score
+        merged[score] = first
+        last = score
+    return [merged[score] for score in scores]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("spread", [0.3, 0.9, 2.0])
+def test_ties_are_those_that_are_found_one_by_one(seed, spread):
+    """Steps of up to so many tolerances: chains of all lengths, some wider than allowed and cut more than once."""
+    generator = np.random.default_rng(seed)
+    scores = 0.7 * np.exp(np.cumsum(generator.uniform(0, spread * TOLERANCE, 120))) * generator.choice([-1, 1])
+    generator.shuffle(scores)
+    assert merge_ties(scores).tolist() == one_by_one(scores.tolist())
+    question = generator.integers(0, 4, 120)
+    by_question = merge_ties(scores, question)
+    for number in range(4):
+        chosen = question == number
+        assert by_question[chosen].tolist() == one_by_one(scores[chosen].tolist())
+    rows = np.stack([scores, -scores])
+    np.testing.assert_array_equal(merge_ties(rows), [one_by_one(row) for row in rows.tolist()])
+
+
+def test_a_tie_reaches_just_as_far_as_its_tolerance(monkeypatch):
+    """With powers of two, so that no rounding is in it."""
+    monkeypatch.setattr("varitext.evaluation.ties.TOLERANCE", 1 / 16)
+    assert merge_ties(np.array([16.0, 15.0])).tolist() == [16, 16]
+    assert merge_ties(np.array([16.0, 14.9375])).tolist() == [16, 14.9375]
+    assert merge_ties(np.array([-15.0, -16.0])).tolist() == [-15, -15]  # of the larger in magnitude
+    monkeypatch.setattr("varitext.evaluation.ties.WIDEST", 2)
+    assert merge_ties(np.array([16.0, 15.0, 14.5, 14.0])).tolist() == [16, 16, 16, 16]
+    assert merge_ties(np.array([16.0, 15.0, 14.25, 13.9375])).tolist() == [16, 16, 16, 13.9375]
+
+
+def test_scores_beyond_all_measure():
+    largest = np.finfo(float).max
+    for scores in ([largest, -largest], [np.inf, largest, -np.inf], [-np.inf, -np.inf, np.inf, np.inf]):
+        np.testing.assert_array_equal(merge_ties(np.array(scores)), scores)
+
+
+def test_nothing_has_no_ties():
+    assert merge_ties(np.zeros(0)).shape == (0,) and merge_ties(np.zeros((0, 3))).shape == (0, 3)
+    assert merge_ties(np.zeros((2, 0))).shape == (2, 0)

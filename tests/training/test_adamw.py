@@ -72,6 +72,35 @@ def test_nothing_moves_without_gradients_and_none_are_left_after_zero_grad():
     assert all(parameter.grad is None for parameter in some)
 
 
+def test_what_it_remembered_of_other_parameters_is_forgotten_with_a_restore():
+    some, other = parameters(), parameters()
+    put(some, 3)  # the second parameter has no gradient
+    put(other, 1)
+    before, after = AdamW(some, 0.1), AdamW(other, 0.1)
+    before.step(0.1)
+    after.step(0.1)
+    assert {name.split(".")[0] for name in after.tensors()} == {"0", "1", "2"}
+    after.restore(before.tensors())
+    assert after.tensors().keys() == before.tensors().keys()
+    assert {name.split(".")[0] for name in after.tensors()} == {"0", "2"}
+
+
+def test_steps_are_counted_as_torch_counts_them_whatever_the_default_type():
+    """The count is a 32-bit number in a checkpoint; a process may have another default."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        some = parameters()
+        put(some, 1)
+        optimizer = AdamW(some)
+        optimizer.step(0.1)
+    finally:
+        torch.set_default_dtype(before)
+    found = optimizer.tensors()
+    assert found["0.step"].dtype == torch.float32 and found["0.step"].item() == 1
+    assert found["0.exp_avg"].dtype == torch.float64
+
+
 def test_a_fit_imports_no_compiler():
     code = (
         "import sys, numpy\n"

@@ -81,3 +81,72 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
     for term, kind in (("dumb", LineProgress), ("unknown", LineProgress), ("xterm", BarProgress)):
         monkeypatch.setenv("TERM", term)
         assert isinstance(show_progress(), kind)
+
+
+def rendered(bar: BarProgress, width: int = 120) -> list[str]:
+    """The lines of the table as a terminal of so many columns shows them."""
+    screen = io.StringIO()
+    Console(file=screen, width=width).print(bar._bar.make_tasks_table(bar._bar.tasks))
+    return [line.rstrip() for line in screen.getvalue().splitlines()]
+
+
+def test_a_bar_before_its_first_figures():
+    bar = BarProgress(has_latent=True)
+    bar.step(0.5, -6.5, 3.0)
+    (line,) = rendered(bar)
+    shown, bars, percent, *rest = line.split()
+    assert (shown, percent) == ("fitting", "50%") and len(bars) <= 14
+    assert rest[:-3] == ["bound", "-6.50", "KL", "3.00"] and rest[-1] == "left"
+    times = rest[-3:-1]
+    assert all(re.fullmatch(r"\d:\d\d:\d\d|-:--:--", one) for one in times)
+
+
+def test_figures_and_bar_fit_on_a_terminal_of_80_columns():
+    bar = BarProgress(has_latent=True)
+    bar.round(RECORD)
+    bar.step(1.0, -6.5, 10.0)  # done: the bar is full
+    first, second = rendered(bar, 80)
+    assert re.fullmatch(r"fitting \S{14} 100% bound -6\.50 KL 10\.0 dev 812\.3 \S+ \S+ left", first)
+    assert second.split() == ["7", "units", "alive"]
+
+
+def test_a_bar_without_a_latent_is_one_line():
+    bar = BarProgress(has_latent=False)
+    bar.round(RECORD)
+    bar.step(0.25, -6.5, 10.0)
+    (line,) = rendered(bar)
+    assert re.fullmatch(r"fitting \S+ +25% bound -6\.50 KL 10\.0 dev 812\.3 \S+ \S+ left", line)
+
+
+def test_a_bar_lives_as_long_as_its_block():
+    bar = BarProgress(has_latent=True)
+    assert not bar._bar.live.is_started
+    with bar as entered:
+        assert entered is bar and bar._bar.live.is_started
+    assert not bar._bar.live.is_started
+
+
+def test_a_note_beside_a_bar_is_printed_as_it_is():
+    bar, screen = BarProgress(has_latent=True), io.StringIO()
+    bar._bar.live.console = Console(file=screen, width=120, force_terminal=True, color_system="truecolor")
+    bar.note("rolled back to step 12 of [bold]the run[/bold]")
+    assert screen.getvalue() == "rolled back to step 12 of [bold]the run[/bold]\n"  # no colours, no markup
+
+
+def test_a_line_is_seen_at_once(monkeypatch):
+    """Standard error may be a pipe that is read while the run goes on."""
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stderr", io.TextIOWrapper(written, encoding="utf-8"))  # holds back what is not flushed
+    LineProgress("word", has_latent=True).note("a line")
+    assert written.getvalue() == b"a line\n"
+
+
+def test_lines_are_the_same_within_a_block():
+    lines = LineProgress("word", has_latent=True)
+    with lines as entered:
+        assert entered is lines
+
+
+def test_the_headline_is_the_first_measure_of_held_out_examples():
+    record = {"step": 1, "kl": 3.0, "dev_map_of_all": 0.5, "dev_mrr": 0.7}
+    assert progress._headline(record) == ("dev map of all", 0.5)

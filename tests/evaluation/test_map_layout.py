@@ -1,0 +1,105 @@
+"""The map: which method, with which settings of openTSNE, from which start."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import openTSNE
+import pytest
+
+from varitext.evaluation import map_layout
+from varitext.evaluation.map_layout import lay_out
+
+
+def directions_of(documents, seed=0, width=4):
+    vectors = np.random.default_rng(seed).normal(size=(documents, width)) + np.arange(width)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What openTSNE is asked for; nothing is laid out."""
+    found = []
+
+    class Recorder:
+        def __init__(self, **options):
+            self.options = options
+
+        def fit(self, vectors):
+            found.append(SimpleNamespace(**self.options, vectors=vectors))
+            return np.zeros((len(vectors), 2))
+
+    monkeypatch.setattr(openTSNE, "TSNE", Recorder)
+    return found
+
+
+def test_it_is_the_map_that_opentsne_makes_with_these_settings():
+    """Neighbourhoods of a third of the others, and a run of 120 and 250 steps: enough for the maps of the page."""
+    vectors = 7.0 * directions_of(31)
+    given = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)  # the same bits: steps of t-SNE spread any other
+    theirs = openTSNE.TSNE(
+        perplexity=10, early_exaggeration_iter=120, n_iter=250, initialization=map_layout._start(given, 3),
+        neighbors="exact", negative_gradient_method="bh", n_jobs=1, random_state=3,
+    ).fit(given)  # fmt: skip
+    found = lay_out(vectors, 3)
+    np.testing.assert_allclose(found, np.asarray(theirs), rtol=1e-5)
+    assert found.dtype == np.float32
+
+
+def test_lengths_of_vectors_do_not_count_however_small(asked):
+    given = directions_of(12)
+    lengths = np.geomspace(1e-6, 1e6, 12)[:, None]
+    lay_out(np.vstack([given * lengths, np.zeros((1, 4))]), 0)
+    np.testing.assert_allclose(asked[0].vectors, np.vstack([given, np.zeros((1, 4))]), rtol=1e-9)
+    assert asked[0].vectors.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("documents", "perplexity", "method"), [(10, 3, "bh"), (91, 30, "bh"), (1000, 30, "bh"), (1001, 30, "fft")]
+)
+def test_settings_follow_the_number_of_documents(asked, documents, perplexity, method):
+    assert lay_out(directions_of(documents), 7).shape == (documents, 2)
+    (used,) = asked
+    assert (used.perplexity, used.negative_gradient_method) == (perplexity, method)
+    assert (used.neighbors, used.n_jobs, used.random_state) == ("exact", 1, 7)
+
+
+@pytest.mark.parametrize("documents", [9, 10])
+def test_few_documents_and_a_missing_library_make_do_with_principal_components(asked, monkeypatch, documents):
+    lay_out(directions_of(documents), 0)
+    assert len(asked) == (documents >= 10)
+    monkeypatch.setattr(map_layout, "find_spec", lambda name: None)
+    places = lay_out(directions_of(documents), 0)
+    assert len(asked) == (documents >= 10)
+    np.testing.assert_allclose(np.abs(places), np.abs(components(directions_of(documents))), rtol=1e-4, atol=1e-6)
+
+
+def components(vectors):
+    """By the eigenvectors of the covariance; the sign of each is open."""
+    centred = vectors - vectors.mean(0)
+    _, axes = np.linalg.eigh(centred.T @ centred)
+    return centred @ axes[:, ::-1][:, :2]
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_a_start_is_small_and_has_a_little_noise_of_its_seed(seed):
+    given = directions_of(20, width=30)  # of many dimensions none has a large part
+    found = map_layout._start(given, seed)
+    assert found.std(0).max() == pytest.approx(0.9e-4, rel=1e-6)  # openTSNE warns of more than 1e-4
+    noise = np.random.default_rng(seed).normal(size=(20, 2)) / 1000
+    expected = []
+    for axis in range(2):
+        column = components(given)[:, axis] / np.abs(given).max()
+        expected.append(max((sign * column + noise[:, axis] for sign in (-1, 1)), key=lambda one: one @ found[:, axis]))
+    expected = np.stack(expected, 1)
+    np.testing.assert_allclose(found, expected * (0.9e-4 / expected.std(0).max()), rtol=1e-4, atol=1e-9)
+
+
+def test_documents_that_are_the_same_begin_apart():
+    found = map_layout._start(np.tile([0.6, 0.8], (12, 1)), 0)
+    assert len(np.unique(found, axis=0)) == 12 and found.std(0).max() == pytest.approx(0.9e-4)
+    nothing = map_layout._start(np.zeros((12, 2)), 0)
+    assert np.isfinite(nothing).all() and len(np.unique(nothing, axis=0)) == 12
+
+
+def test_no_documents_have_no_places():
+    assert lay_out(np.zeros((0, 3)), 0).shape == (0, 2)
