@@ -197,9 +197,6 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "f1_score(truth, said, labels=np.unique(truth), average='macro')",
     ): "a label that occurs has an F1",
     ("evaluation/classification.py", "classification_record", "0", "1"): "a label that occurs has an F1",
-    ("evaluation/significance.py", "paired_randomisation_test", "np.abs(sums) >= extreme", "np.abs(sums) > extreme"): (
-        "no sum lies exactly a tolerance below the one seen"
-    ),
     ("evaluation/stability.py", "neighbourhood_stability_record", "0", "1"): "without fits both are refused",
     (
         "evaluation/ties.py",
