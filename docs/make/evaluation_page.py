@@ -23,10 +23,10 @@ def _windows(found: dict) -> str:
 
 
 def _gensim(found: dict) -> str:
-    head = ["", "gensim, seconds", "here, seconds", "times as fast", "largest difference of a topic"]
+    head = ["", "gensim, one process, seconds", "here, seconds", "times as fast", "largest difference of a topic"]
     rows = [
         [
-            f"{TITLES[row['measure']]}, gensim with {row['gensim']}",
+            TITLES[row["measure"]],
             f"{row['gensim_seconds']:.0f}",
             f"{row['varitext_seconds']:.1f}",
             f"{row['times_faster']:.0f}",
