@@ -26,5 +26,5 @@ def benchmark_parts(root: Path) -> dict[str, str]:
 
 
 def _settings(found: dict[str, dict]) -> str:
-    rows = [[name, f"{one['perplexity']:,.0f}", f"{one['fit_seconds']:.0f}"] for name, one in found.items()]
-    return markdown_table(["", "perplexity, held-out training documents", "seconds to fit"], rows)
+    rows = [[name, f"{one['perplexity']:,.0f}"] for name, one in found.items()]
+    return markdown_table(["", "perplexity, held-out training documents"], rows)
