@@ -77,6 +77,18 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ): "times or over a sign",
     ("models/documents/axes.py", "readable_axes", "break", "pass"): "rounds in which nothing moves any more",
     ("evaluation/calibration.py", "log_loss", "1", "2"): "no probability is above 1",
+    (
+        "models/answers/scorer.py",
+        "AnswerScorer._standardised",
+        "np.nan_to_num(standardise(values), nan=0.0)",
+        "np.nan_to_num(standardise(values))",
+    ): "zero is what numpy puts there, too",
+    (
+        "models/answers/paragraph_vectors.py",
+        "ParagraphVectors.features",
+        "functional.normalize(self.vectors(sentences), dim=1)",
+        "functional.normalize(self.vectors(sentences))",
+    ): "the second axis is usual",
     ("evaluation/calibration.py", "risk_coverage", "-confidence[order]", "confidence[order]"): (
         "groups are numbered from the other end: each has the same members"
     ),

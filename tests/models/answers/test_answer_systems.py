@@ -129,6 +129,21 @@ def test_buffers_are_all_there_is(fitted, name):
     assert all(torch.equal(tensor, fitted[name].state_dict()[key]) for key, tensor in relearned.state_dict().items())
 
 
+@for_every_system
+def test_how_rare_words_are_is_learned_from_training_answers(fitted, name):
+    expected = Overlap.learn(TRAIN, fitted[name].vocabulary)
+    found = fitted[name].overlap
+    assert np.array_equal(found.document_frequencies, expected.document_frequencies)
+    assert expected.document_frequencies.any() and found.n_answers == expected.n_answers > 0
+
+
+def test_the_source_of_vectors_is_named(tmp_path, monkeypatch):
+    assert learn_words(TRAIN, VECTORS, 6, 0).source == "given" and learn_words(TRAIN, "random", 6, 0).source == "random"
+    monkeypatch.setattr("varitext.models.answers.vocabulary._source_vectors", lambda *arguments: VECTORS)
+    path = tmp_path / "glove.txt"
+    assert [learn_words(TRAIN, source, 6, 0).source for source in (path, None)] == [str(path), "the data folder's"]
+
+
 def test_features_are_named_or_refused():
     assert chosen("b, a", ("a", "b", "c"), ("c",)) == ("a", "b")
     assert chosen(None, ("a", "b"), ("b",)) == ("b",)

@@ -177,6 +177,14 @@ def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
 
 
 @here
+def test_long_sentences_are_read_from_their_beginning():
+    encoder, words = pretrained.pretrained(), ["moon"] * 1000
+    ids, owners = encoder.cut(words)
+    assert len(ids) == len(owners) == pretrained.MOST_PIECES and owners[-2] == pretrained.MOST_PIECES - 3
+    assert len(encoder.together(words[:10], words)[0]) == pretrained.MOST_PIECES
+
+
+@here
 def test_it_ranks_without_any_fit(tmp_path):
     ranker = AnswerRanker("minilm", threads=1)
     ranking = ranker.rank(QUESTION, TEXTS)

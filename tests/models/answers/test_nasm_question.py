@@ -286,3 +286,18 @@ def test_a_ranker_without_h_has_one_sample_and_other_models_need_an_h():
     assert not ranker.latent_carries_ and ranker.training_["samples"] == 8
     with pytest.raises(InputError, match="latent_dim must be at least 1, not 0"):
         AnswerRanker("nasm", 0, **small).fit(QUESTIONS, made_up(3, seed=1))
+
+
+def test_a_labelled_set_is_the_sum_of_right_candidates_and_the_mean_of_all():
+    model = network()
+    encoding = model.encode(some_pairs(3, seed=4))
+    label = model.read_label(encoding.labels[:, None])
+    each = model.read_candidate(torch.cat([encoding.question_by_pair, encoding.answers.last, label], 1))
+    right, mean = model._labelled_set(encoding)
+    for question in range(3):
+        own = encoding.question_of == question
+        weights = model._number(encoding)[own, None]
+        chosen = weights * (encoding.labels[own, None] == 1)
+        torch.testing.assert_close(right[question], (chosen * each[own]).sum(0))
+        torch.testing.assert_close(mean[question], (weights * each[own]).sum(0) / weights.sum())
+    assert right.any() and not torch.allclose(right, mean)

@@ -232,3 +232,15 @@ def test_what_a_fitted_model_keeps_of_its_weights_follows_them():
         found, anew = model.document_vectors(batch).mean, copy.deepcopy(model)
         anew._kept = anew.decoder._sorted = None
         assert torch.equal(found, anew.document_vectors(batch).mean) and not torch.equal(found, before)
+
+
+def test_prediction_makes_as_many_steps_as_it_is_given():
+    assert NVDMPolya(20).refinement_steps == 2
+    made = [NVDMPolya(20, latent_dim=3, groups=4, hidden_dim=8, refinement_steps=steps).double() for steps in (0, 1, 6)]
+    found = []
+    for model in made:
+        model.load_state_dict(network().state_dict())
+        model.eval()
+        posterior = model.posterior(model.encode(batch_of(COUNTS)))
+        found.append(log_joint(model, posterior.mean.detach(), batch_of(COUNTS)).mean().item())
+    assert found[0] < found[1] < found[2]
