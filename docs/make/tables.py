@@ -147,8 +147,8 @@ documents (LDA: tomotopy's, 1,000 iterations; topics fixed, variational bound ru
 each corpus is held out, and of it the documents that training has word for word are left out: the table says how
 many. NVDM with a Polya likelihood is `--model nvdm_polya`: [Words come in bursts](polya.md). The rules by which
 epochs, batch size and word dropout follow the size of a corpus were settled on held-out results of the 300 and 1,000
-articles, the articles of 10,000 words, titles, paragraphs and WikiQA, before repeats were left out; QASent, the
-articles with all words and the lines were not looked at before.
+articles, the articles of 10,000 words, titles, paragraphs and WikiQA, before repeats were left out; QASent and
+the articles with all words were not looked at before.
 
 {table_of("generality")}
 
