@@ -64,6 +64,8 @@ build/peers/.done: .venv/.all constraints.txt
 # all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
 benchmark: setup peers
 	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
+	$(BIN)/python benchmarks/document_choices.py --json results/document_choices.json
+	$(BIN)/python benchmarks/peer_settings.py --json results/peer_settings.json
 	$(BIN)/python benchmarks/nvdm.py --json results/nvdm.json
 	$(BIN)/python benchmarks/hot_paths.py --json results/hot_paths.json
 	$(BIN)/python benchmarks/counting.py --json > results/counting.json

@@ -92,16 +92,21 @@ def rests_on(record: dict[str, Any], group: str = "") -> tuple[str, ...]:
     if record.get("experiment") in EXPERIMENTS:
         own = f"{PACKAGE}.experiments.{EXPERIMENTS[record['experiment']]}"
         return _files((own,), record["settings"].get("model"))
-    modules, script = _modules_of(group), SCRIPTS / f"{group}.py"
-    return _files(modules, script=script if script.exists() else None) if modules else ROOMS
+    script = _script_of(group)
+    modules = _modules_of(group, script)
+    return _files(modules, script=script) if modules else ROOMS
 
 
-def _modules_of(group: str) -> tuple[str, ...]:
-    """Where a result of no experiment starts: modules of `varitext benchmark`, or those that a script imports."""
+def _script_of(group: str) -> Path | None:
+    script = SCRIPTS / f"{group}.py"
+    return script if group and script.exists() else None
+
+
+def _modules_of(group: str, script: Path | None) -> tuple[str, ...]:
+    """Where a result of no experiment starts: modules of `varitext benchmark`, or those that its script imports."""
     if group == "benchmark":
         return tuple(module for module in module_files() if module.startswith(f"{PACKAGE}.benchmarking."))
-    script = SCRIPTS / f"{group}.py"
-    modules = imports_in(script) if group and script.exists() else frozenset({PACKAGE})
+    modules = imports_in(script) if script else frozenset({PACKAGE})
     if PACKAGE in modules or not _without_what_measures_nothing(modules):  # the package: it does not say what
         return ()
     return tuple(sorted(modules))
