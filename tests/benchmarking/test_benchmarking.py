@@ -268,6 +268,7 @@ def test_the_command_measures_growth_and_draws_it(tmp_path, monkeypatch):
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
     assert len(found["points"]) == 3 and list(found["slopes"]) == ["words, full softmax"]
+    assert all({"commit", "versions", "cpu"} <= set(point) for point in found["points"])
     sampled = next(point for point in found["points"] if point["softmax"] == "sampled")
     assert abs(sampled["log_normaliser_bias"]) < 1e-5  # sixty words are all taken
     ElementTree.parse(tmp_path / "results" / "growth" / "growth.svg")

@@ -150,7 +150,9 @@ def test_other_results_rest_on_what_their_script_or_command_imports():
     counting, peers = rests_on({}, "counting"), rests_on({"task": {"system": "gensim"}}, "benchmark")
     assert "text/counting.py" in counting and not [path for path in counting if path.startswith("models/")]
     assert {"benchmarking/systems/gensim_lda.py", "models/documents/lda_bound.py", "latent/bound.py"} <= set(peers)
-    assert not [path for path in peers if path.startswith("answers/")]
+    assert not [path for path in peers if path.startswith(("answers/", "benchmarking/growth"))]
+    growth = rests_on({"curve": "words"}, "benchmark")
+    assert "benchmarking/growth_point.py" in growth and "benchmarking/systems/gensim_lda.py" not in growth
     assert rests_on({}, "mutations") == ROOMS == rests_on({}, "no such script")  # these run all of it
 
 

@@ -25,6 +25,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.layers.sampled_softmax import estimated_log_normaliser, sample_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.runtime.memory import watched
+from varitext.runtime.provenance import provenance
 from varitext.training.trainer import Trainer
 
 WARM_UP = 3  # batches
@@ -52,7 +53,7 @@ def measure(point: Point) -> dict[str, Any]:
     with watched() as peak:
         trainer = _trainer(settings, train.counts)
         per_document = _seconds_per_document(trainer)
-    found: dict[str, Any] = {"seconds_per_document": per_document, "peak_memory_mb": peak.above}
+    found: dict[str, Any] = {"seconds_per_document": per_document, "peak_memory_mb": peak.above, **provenance()}
     network: nn.Module = trainer.model
     if point.epochs and point.test:
         model = DocumentModel(**vars(replace(settings, epochs=point.epochs))).fit(train)

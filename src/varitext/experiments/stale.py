@@ -93,7 +93,7 @@ def rests_on(record: dict[str, Any], group: str = "") -> tuple[str, ...]:
         own = f"{PACKAGE}.experiments.{EXPERIMENTS[record['experiment']]}"
         return _files((own,), record["settings"].get("model"))
     script = _script_of(group)
-    modules = _modules_of(group, script)
+    modules = _modules_of_benchmark("curve" in record) if group == "benchmark" else _modules_of(script)
     return _files(modules, script=script) if modules else ROOMS
 
 
@@ -102,10 +102,14 @@ def _script_of(group: str) -> Path | None:
     return script if group and script.exists() else None
 
 
-def _modules_of(group: str, script: Path | None) -> tuple[str, ...]:
-    """Where a result of no experiment starts: modules of `varitext benchmark`, or those that its script imports."""
-    if group == "benchmark":
-        return tuple(module for module in module_files() if module.startswith(f"{PACKAGE}.benchmarking."))
+def _modules_of_benchmark(growth: bool) -> tuple[str, ...]:
+    """Of `varitext benchmark`: those that measure growth, or the others."""
+    room = f"{PACKAGE}.benchmarking."
+    return tuple(one for one in module_files() if one.startswith(room) and one.startswith(f"{room}growth") == growth)
+
+
+def _modules_of(script: Path | None) -> tuple[str, ...]:
+    """What a script imports; nothing if that does not tell."""
     modules = imports_in(script) if script else frozenset({PACKAGE})
     if PACKAGE in modules or not _without_what_measures_nothing(modules):  # the package: it does not say what
         return ()
