@@ -12,7 +12,7 @@ from command_line import varitext
 from varitext.experiments import experiment_named
 from varitext.experiments.runs import Plan, Run, moved, reproduce
 from varitext.experiments.stale import ROOMS, Ages, _reason, ages, is_old, rests_on, summary
-from varitext.runtime.provenance import changed_since, code_fingerprint, commit, provenance
+from varitext.runtime.provenance import _code_differs, changed_since, code_fingerprint, commit, provenance
 
 
 def git(folder, *arguments):
@@ -110,6 +110,21 @@ def test_words_that_are_only_read_make_no_result_old(repository):
     path.write_text("def f(x):\n    return -x\n")
     third = git(repository, "rev-parse", "HEAD")
     assert changed_since(third, ["latent"], repository) == ["latent/bound.py"]
+
+
+def test_types_of_variables_make_no_result_old_but_fields_do(repository):
+    path = repository / "latent" / "bound.py"
+    path.write_text("class A:\n    n = 1\n    def f(self, x):\n        if x:\n            y = x\n        return y\n")
+    git(repository, "commit", "-qam", "without types")
+    first = git(repository, "rev-parse", "HEAD")
+    source = "class A:\n    n{} = 1\n    def f(self, x):\n        if x:\n            y: int = {}\n        return y\n"
+    path.write_text(source.format("", "x"))
+    assert changed_since(first, ["latent"], repository) == []
+    for field, value in ((": int", "x"), ("", "-x")):
+        git(repository, "commit", "-qam", "another", "--allow-empty")
+        path.write_text(source.format(field, value))
+        _code_differs.cache_clear()
+        assert changed_since(first, ["latent"], repository) == ["latent/bound.py"]
 
 
 def test_nor_do_comments_in_c(repository):

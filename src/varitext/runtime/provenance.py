@@ -74,7 +74,7 @@ def _bare_c(source: str) -> str:
 
 def _bare_python(source: str) -> str:
     """What a Python file does, without what is only there to be read."""
-    tree = ast.parse(source)
+    tree = _WithoutLocalAnnotations().visit(ast.parse(source))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
@@ -84,6 +84,23 @@ def _bare_python(source: str) -> str:
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.returns = None
     return ast.dump(tree)
+
+
+class _WithoutLocalAnnotations(ast.NodeTransformer):
+    """Types of variables of functions; those of a class may be fields of a record, and stay."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        for inner in ast.walk(node):
+            for name, block in ast.iter_fields(inner):
+                if isinstance(block, list):
+                    setattr(inner, name, [_without_type(one) for one in block])
+        return node
+
+
+def _without_type(node: Any) -> Any:
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return ast.Assign(targets=[node.target], value=node.value)
+    return node
 
 
 def _is_text(statement: ast.stmt) -> bool:

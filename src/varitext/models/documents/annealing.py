@@ -151,7 +151,7 @@ def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, st
 
 def highest_peaks(model: ReplicatedSoftmax, starts: int, kept: int) -> Tensor:
     """Of the peaks above h drawn at random, at most so many, each once, [<= kept, K]."""
-    peaks = torch.unique(model.uphill(draw_states(model, starts)), dim=0)
+    peaks: Tensor = torch.unique(model.uphill(draw_states(model, starts)), dim=0)
     return peaks[model.energy_per_word(peaks).topk(min(kept, len(peaks))).indices]
 
 
