@@ -1,4 +1,4 @@
-"""What the choices of `nvdm_polya` and `nvdm` are worth: one change at a time, the bound on later training documents.
+"""What the choices of `nvdm_dcm` and `nvdm` are worth: one change at a time, the bound on later training documents.
 
     python benchmarks/document_choices.py [--json results/document_choices.json] [--seeds 0 1 2] [--only NAME...]
 
@@ -26,7 +26,7 @@ from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import write_json
 from varitext.latent import FullGaussian
 from varitext.models.documents.base import DocumentNetwork
-from varitext.models.documents.nvdm_polya import Encoding, NVDMPolya
+from varitext.models.documents.nvdm_dcm import NVDMDCM, Encoding
 from varitext.runtime.provenance import provenance
 from varitext.runtime.threads import running_on
 
@@ -56,11 +56,11 @@ def as_it_is(network: DocumentNetwork) -> None:
     pass
 
 
-def without_lengths(network: NVDMPolya) -> None:
+def without_lengths(network: NVDMDCM) -> None:
     network.decoder.length_weights.requires_grad_(False)  # they begin at 0
 
 
-def with_diagonal_covariance(network: NVDMPolya) -> None:
+def with_diagonal_covariance(network: NVDMDCM) -> None:
     """q with the same variances, and none between dimensions; the Newton step keeps the whole curvature."""
     whole = network.posterior
 
@@ -75,7 +75,7 @@ def with_diagonal_covariance(network: NVDMPolya) -> None:
 class Choice:
     """One change against a model as it is: of its recipe, of the network before training, or of what is measured."""
 
-    model: str = "nvdm_polya"
+    model: str = "nvdm_dcm"
     training: dict[str, Any] = dataclasses.field(default_factory=dict)
     length_exponent: float | None = None
     groups: int | None = None
@@ -112,7 +112,7 @@ def fitted(
 
 
 CHOICES = {
-    "nvdm_polya, as it is": Choice(),
+    "nvdm_dcm, as it is": Choice(),
     "one urn for all words": Choice(groups=1),
     "100 groups of words": Choice(groups=100),
     "500 groups of words": Choice(groups=500),

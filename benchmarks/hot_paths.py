@@ -28,7 +28,7 @@ from varitext.runtime.provenance import provenance
 
 BATCHES, ROUNDS = 24, 5
 PARTS = {
-    "nvdm_polya": {
+    "nvdm_dcm": {
         "inference network": ("encode",),
         "heights and slopes": ("decoder.log_joint", "decoder.height"),
         "curvature": ("decoder.covariance_root",),

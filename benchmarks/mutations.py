@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "varitext"
 ROOMS = ("latent", "layers", "training", "evaluation", "models")
 SURVIVORS = ("survived", "no test")
-MOST_SECONDS = 5.0  # of tests under the tracer, for one mutant of a sample
+MAX_SECONDS = 5.0  # of tests under the tracer, for one mutant of a sample
 SLOW = (  # tests that fit whole models
     "known_answer",
     "test_it_learns",
@@ -125,7 +125,7 @@ def main(
     arguments = ["-n0", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", "-k", f"not ({' or '.join(SLOW)})"]
     arguments += [str(ROOT / "tests" / room) for room in (["training"] if named else ROOMS)]
     files = {one.path for one in (FAULTS if named else mutants)}
-    pytest.main(arguments, plugins=[Session(PACKAGE, files, work, math.inf if named else MOST_SECONDS)])
+    pytest.main(arguments, plugins=[Session(PACKAGE, files, work, math.inf if named else MAX_SECONDS)])
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ if os.environ.get("VARITEXT_JITTER"):
 TESTS = Path(__file__).resolve().parent
 BESIDE_THE_REPOSITORY = TESTS.parents[1] / "shared" / "data"
 LONGEST = (  # by processor time; those that wait for others, as servers and clusters do, among the first
-    "on_ray/test_on_ray.py",
+    "test_ray.py",
     "test_docs.py",
     "runtime/test_processes.py",
     "cli/test_cli.py",

@@ -10,7 +10,7 @@ from varitext.runtime.randomness import Purpose
 REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/bound.py", "Bound.kl", "-1", "1"): "of two axes, the last is 1",
     ("latent/local_expectation.py", "LocalExpectation.forward", "-1", "1"): "of two axes, the last is 1",
-    ("models/documents/nvdm_softmax.py", "NVDMSoftmax.document_vectors", "-1", "1"): "of two axes, the last is 1",
+    ("models/documents/nvdm_gsm.py", "GSM.document_vectors", "-1", "1"): "of two axes, the last is 1",
     ("latent/discrete.py", "Categoricals._expected", "0.0", "1.0"): "it is multiplied by a probability of 0",
     ("latent/estimators.py", "every_value", "6", "7"): "the wording of a message",
     ("latent/estimators.py", "every_value", "size > 10 ** 6", "size >= 10 ** 6"): "the wording of a message",
@@ -147,7 +147,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "of two axes, the last is 1, and the last is usual"
     ),
     ("evaluation/retrieval.py", "_rankings", "1", "2"): "how many queries are taken at once",
-    ("evaluation/retrieval.py", "_rankings", "LARGEST_BLOCK // len(train)", "LARGEST_BLOCK * len(train)"): (
+    ("evaluation/retrieval.py", "_rankings", "MAX_BLOCK // len(train)", "MAX_BLOCK * len(train)"): (
         "how many queries are taken at once"
     ),
     (
@@ -159,8 +159,8 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     (
         "evaluation/cooccurrence.py",
         "_blocks",
-        "np.cumsum(sizes) // LARGEST_BLOCK",
-        "np.cumsum(sizes) * LARGEST_BLOCK",
+        "np.cumsum(sizes) // MAX_BLOCK",
+        "np.cumsum(sizes) * MAX_BLOCK",
     ): ("how many pairs are held at once"),
     ("evaluation/cooccurrence.py", "_blocks", "1", "2"): "how many pairs are held at once",
     (

@@ -1,4 +1,4 @@
-"""What the choices of the document models are worth, for docs/polya.md and docs/nvdm.md, from
+"""What the choices of the document models are worth, for docs/dcm.md and docs/nvdm.md, from
 results/document_choices.json."""
 
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from varitext.experiments.runs import markdown_table
 
-AS_IT_IS = {"nvdm_polya": "nvdm_polya, as it is", "nvdm": "nvdm, as it is: refined, whole covariance of q"}
+AS_IT_IS = {"nvdm_dcm": "nvdm_dcm, as it is", "nvdm": "nvdm, as it is: refined, whole covariance of q"}
 
 
 def choices(root: Path, model: str) -> str:
@@ -19,7 +19,7 @@ def choices(root: Path, model: str) -> str:
 
 
 def _said(name: str) -> str:
-    said = name.removeprefix("nvdm_polya, ").removeprefix("nvdm, ")
+    said = name.removeprefix("nvdm_dcm, ").removeprefix("nvdm, ")
     return f"**{said}**" if name in AS_IT_IS.values() else said
 
 

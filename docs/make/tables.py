@@ -51,7 +51,7 @@ def runs_of(model: str) -> list[dict]:
 
 def perplexity_sentence() -> str:
     """The default in a line, for README.md."""
-    bursts, plain = runs_of("nvdm_polya"), runs_of("nvdm")
+    bursts, plain = runs_of("nvdm_dcm"), runs_of("nvdm")
     ours, multinomial = (statistics.mean(run["per_document_perplexity"] for run in runs) for runs in (bursts, plain))
     seconds = statistics.median(run["fit_seconds"] for run in bursts)
     return (
@@ -68,7 +68,7 @@ def nvdm_table() -> str:
     found: dict[tuple[int, str, str], list[float]] = {}
     for record in records("table1a"):
         model, size, preset = (record["settings"][name] for name in ("model", "latent_dim", "preset"))
-        if model in ("nvdm", "nvdm_polya"):
+        if model in ("nvdm", "nvdm_dcm"):
             found.setdefault((size, model, preset), []).append(record["result"]["per_document_perplexity"])
     rows = [
         [str(size), f"`{model}`", f"`{preset}`", " / ".join(f"{value:.1f}" for value in sorted(values))]
@@ -145,7 +145,7 @@ Word dropout (preset `paper-network`) mends most of it.
 The default settings, K = 50, one seed, one thread: per-document perplexity of the bound on the same held-out
 documents (LDA: tomotopy's, 1,000 iterations; topics fixed, variational bound run to convergence). A random fifth of
 each corpus is held out, and of it the documents that training has word for word are left out: the table says how
-many. NVDM with a Polya likelihood is `--model nvdm_polya`: [Words come in bursts](polya.md). The rules by which
+many. NVDM with a DCM likelihood is `--model nvdm_dcm`: [Words come in bursts](dcm.md). The rules by which
 epochs, batch size and word dropout follow the size of a corpus were settled on held-out results of the 300 and 1,000
 articles, the articles of 10,000 words, titles, paragraphs and WikiQA, before repeats were left out; QASent and
 the articles with all words were not looked at before.
@@ -175,7 +175,7 @@ def neighbours_table() -> str:
 
 
 def topics_list(every: int) -> str:
-    wanted = {"corpus": "20newsgroups-nvdm", "system": "regions_polya", "topics": 50, "seed": 0}
+    wanted = {"corpus": "20newsgroups-nvdm", "system": "regions_dcm", "topics": 50, "seed": 0}
     topics = next(r["result"]["topics"] for r in records("topics") if wanted.items() <= r["settings"].items())
     chosen = [f"- {' '.join(words)}" for words in topics[every - 1 :: every]]
     return "\n".join(
@@ -218,10 +218,10 @@ def main() -> None:
         "honesty.md": {"nvdm": nvdm_table()},
         "minilm.md": minilm_blocks(ROOT),
         "nvdm.md": {"choices": choices(ROOT, "nvdm"), "hot-paths": hot_paths(ROOT, "nvdm")},
-        "polya.md": {
+        "dcm.md": {
             "likelihoods": table_of("likelihoods"),
-            "choices": choices(ROOT, "nvdm_polya"),
-            "hot-paths": hot_paths(ROOT, "nvdm_polya"),
+            "choices": choices(ROOT, "nvdm_dcm"),
+            "hot-paths": hot_paths(ROOT, "nvdm_dcm"),
         },
         "reproducibility.md": rounding_blocks(ROOT),
         "scaling.md": {"estimate": estimate_block(ROOT), "large": large_block(ROOT)},

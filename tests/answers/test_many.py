@@ -56,7 +56,7 @@ def test_the_order_of_the_questions_is_kept_and_attention_comes_if_asked_for(ran
 
 
 def test_a_table_with_columns_of_its_own(ranker):
-    columns = QuestionColumns(question_column="asked", answer_column="said", label_column="grade", right_from=2)
+    columns = QuestionColumns(question_column="asked", answer_column="said", label_column="grade", min_relevance=2)
     table = frame(TEST, "asked", "said", "grade")
     table["grade"] *= 3
     assert ranker.evaluate(table, columns=columns).ranking.map == ranker.evaluate(TEST).ranking.map

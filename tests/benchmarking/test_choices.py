@@ -10,7 +10,7 @@ import torch
 
 from varitext.batches.counts import CountBatch
 from varitext.documents.fitting import build_network
-from varitext.models.documents.nvdm_polya import NVDMPolya
+from varitext.models.documents.nvdm_dcm import NVDMDCM
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import document_choices
@@ -27,35 +27,35 @@ def test_the_last_of_each_group_are_held_out():
 
 
 @pytest.fixture
-def polya():
+def dcm():
     torch.manual_seed(0)
-    network = NVDMPolya(20, 3, groups=4)
+    network = NVDMDCM(20, 3, groups=4)
     torch.nn.init.normal_(network.decoder.linear.weight)
     return network.eval()
 
 
-def test_a_diagonal_covariance_has_the_same_variances(polya):
-    encoding = polya.encode(CountBatch.from_rows(COUNTS[:5]))
-    whole = polya.posterior(encoding)
-    document_choices.with_diagonal_covariance(polya)
-    found = polya.posterior(encoding)
+def test_a_diagonal_covariance_has_the_same_variances(dcm):
+    encoding = dcm.encode(CountBatch.from_rows(COUNTS[:5]))
+    whole = dcm.posterior(encoding)
+    document_choices.with_diagonal_covariance(dcm)
+    found = dcm.posterior(encoding)
     whole_covariance, covariance = (q.root.mT @ q.root for q in (whole, found))
     variances = whole_covariance.diagonal(dim1=1, dim2=2)
     torch.testing.assert_close(covariance, variances.diag_embed())
     assert (whole_covariance - covariance).abs().max() > 1e-3 and torch.equal(whole.mean, found.mean)
 
 
-def test_lengths_that_are_left_out_are_not_learned(polya):
-    document_choices.without_lengths(polya)
-    polya.train().log_likelihood(torch.ones(1, 5, 3), polya.encode(CountBatch.from_rows(COUNTS[:5]))).sum().backward()
-    assert polya.decoder.length_weights.grad is None and not polya.decoder.length_weights.any()
-    assert polya.decoder.linear.weight.grad.any()
+def test_lengths_that_are_left_out_are_not_learned(dcm):
+    document_choices.without_lengths(dcm)
+    dcm.train().log_likelihood(torch.ones(1, 5, 3), dcm.encode(CountBatch.from_rows(COUNTS[:5]))).sum().backward()
+    assert dcm.decoder.length_weights.grad is None and not dcm.decoder.length_weights.any()
+    assert dcm.decoder.linear.weight.grad.any()
 
 
 def test_choices_of_prediction_share_the_weights_of_the_model_as_it_is(monkeypatch):
     fits = []
     monkeypatch.setattr(document_choices, "fitted", lambda *settings: fits.append(settings))
-    for name in ("nvdm_polya, as it is", "no refinement in prediction", "100 groups of words"):
+    for name in ("nvdm_dcm, as it is", "no refinement in prediction", "100 groups of words"):
         document_choices.CHOICES[name].fitted(seed=1)
     assert fits[0] == fits[1] != fits[2]
 

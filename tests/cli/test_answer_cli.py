@@ -110,7 +110,7 @@ def test_fit_writes_a_model_folder_and_shows_whether_the_latent_lives(divided, t
 
 def test_a_model_without_a_latent_says_nothing_about_one(divided, tmp_path):
     line, _ = fit(divided, tmp_path / "model", "--epochs", 1, "--model", "lstm", *SMALL).splitlines()
-    assert "leak" not in line and "latent" not in line and "KL 0.00  dev map" in line
+    assert "posterior_prior_gap" not in line and "latent" not in line and "KL 0.00  dev map" in line
     typed = ("fit", divided, "--out", tmp_path / "new", "--model", "lstm", "--latent-dim", 3)
     assert "lstm has no latent variable" in refused(tmp_path, *typed)
 
@@ -121,9 +121,13 @@ def test_the_terminal_tells_a_living_latent_from_a_dead_one(show, capsys, monkey
     for units, said in ((3, "3 units alive, leak 0.125"), (0, "latent dead, leak 0.000")):
         with show() as progress:
             progress.step(0.5, -0.25, 0.5)
-            progress.round({"epoch": 1, "dev_map": 0.5, "active_units": units, "leak": units / 24 or -1e-5})
+            progress.round(
+                {"epoch": 1, "dev_map": 0.5, "active_units": units, "posterior_prior_gap": units / 24 or -1e-5}
+            )
             progress.step(1.0, -0.25, 0.5)
-            progress.round({"epoch": 2, "dev_map": 0.5, "active_units": units, "leak": units / 24 or -1e-5})
+            progress.round(
+                {"epoch": 2, "dev_map": 0.5, "active_units": units, "posterior_prior_gap": units / 24 or -1e-5}
+            )
             progress.step(1.0, -0.25, 0.5)
         assert said in capsys.readouterr().err
 

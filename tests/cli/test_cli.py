@@ -171,7 +171,7 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("fit stories --out model --preset best", "no preset is called 'best'; there are: recommended, paper"),
         ("fit stories --out model --updates never", "'joint', 'alternating'"),
         ("fit stories --out model --model sbn --estimator best", "no estimator is called 'best'; there are: "),
-        ("fit stories --out model --estimator nvil", "--estimator does not apply: nvdm_polya has no choice of"),
+        ("fit stories --out model --estimator nvil", "--estimator does not apply: nvdm_dcm has no choice of"),
         ("fit stories --out model --model nasm --estimator nvil", "--estimator does not apply: nasm is a model of"),
         ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
         ("fit stories --out model --device banana", "'banana' is not a device: cpu or cuda"),

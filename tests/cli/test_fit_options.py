@@ -21,7 +21,7 @@ OPTIONS = """
 --processes --text-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
 --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics --seed-topics
---question-column --answer-column --right-from
+--question-column --answer-column --min-relevance
 """
 
 
@@ -80,7 +80,7 @@ def test_a_fit_on_ray_leaves_loading_to_the_workers(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "one two"}\n')
     with (
         mock.patch("varitext.corpora.load_as", side_effect=AssertionError("loaded")) as load,
-        mock.patch("varitext.on_ray.fitting.run_in_workers", side_effect=KeyboardInterrupt) as started,
+        mock.patch("varitext.ray.fitting.run_in_workers", side_effect=KeyboardInterrupt) as started,
     ):
         options = ("--ray-workers", 2, "--latent-dim", 3, "--out", tmp_path / "model")
         assert varitext("fit", tmp_path / "texts.jsonl", *options).code == 130

@@ -30,7 +30,7 @@ def fitted(tmp_path_factory):
     for part, number, seed in (("train", 30, 0), ("dev", 9, 1), ("test", 12, 2)):
         (folder / "asked").mkdir(exist_ok=True)
         write(folder / "asked" / f"{part}.jsonl", renamed(rows(number, seed)))
-    options = (*COLUMNS, "--label-column", "grade", "--right-from", 2)
+    options = (*COLUMNS, "--label-column", "grade", "--min-relevance", 2)
     outcome = varitext("fit", folder / "asked", "--out", folder / "model", "--epochs", 2, *SMALL, *options)
     assert outcome.code == 0, outcome
     return folder / "model"
@@ -39,7 +39,7 @@ def fitted(tmp_path_factory):
 def test_columns_are_remembered_for_evaluate(fitted):
     record = json.loads(varitext("evaluate", fitted, "--json").out)
     assert record["n_questions"] == 12 and record["n_pairs"] == 48 and record["share_right"] == 0.25
-    named = (fitted.parent / "asked", *COLUMNS, "--label-column", "grade", "--right-from", 2)
+    named = (fitted.parent / "asked", *COLUMNS, "--label-column", "grade", "--min-relevance", 2)
     assert json.loads(varitext("evaluate", fitted, *named, "--json").out) == record
 
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from varitext import compiled
 from varitext.batches.counts import CountBatch
-from varitext.layers import curvature, polya
+from varitext.layers import curvature, dcm
+from varitext.layers.dcm import effective_counts
 from varitext.layers.grouped_counts import GroupedCounts, WordGroups
-from varitext.layers.polya import effective_counts
 from varitext.layers.urns import LOG_MASS_RANGE
 
 SINGLE = torch.zeros(1)
@@ -64,17 +64,17 @@ def test_urns_are_those_of_torch(documents, words, groups, samples, seed):
     counts = counted(documents, words, groups, seed, largest=seed * seed)
     torch.manual_seed(seed)
     weights, inputs, log_scales = torch.randn(words, 4), 2 * torch.randn(4, samples * documents), torch.randn(groups)
-    found, exact = polya.evaluate(weights, inputs, log_scales, counts), counted(documents, words, groups, seed, seed**2)
+    found, exact = dcm.evaluate(weights, inputs, log_scales, counts), counted(documents, words, groups, seed, seed**2)
     exact.batch = _double(exact.batch)
     arguments = weights.double(), inputs.double(), log_scales.double(), exact
-    expected = polya.evaluate(*arguments)
+    expected = dcm.evaluate(*arguments)
     for name, one, other in zip(found._fields, found[:-1], expected[:-1], strict=False):
         torch.testing.assert_close(
             one.double(), other, rtol=1e-4, atol=1e-3 + 1e-6 * seed**2, msg=lambda text, name=name: name + text
         )
     in_logits = torch.cat(found.in_logits, 1).double()
     torch.testing.assert_close(in_logits, expected.in_logits[0], rtol=1e-3, atol=1e-3)
-    value = polya.value_of(weights, inputs, log_scales, counts)
+    value = dcm.value_of(weights, inputs, log_scales, counts)
     assert torch.equal(value, found.log_likelihood) and value.shape == (samples, documents)
 
 
@@ -117,7 +117,7 @@ def test_products_of_many_masses_stay_numbers(logit):
     found = compiled.urns(torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False)
     groups = GroupedCounts(_double(counts), WordGroups.of(torch.arange(1000) % 500, 500))
     one = torch.ones(1, 1, dtype=torch.double)
-    expected = polya.value_of(torch.full((1000, 1), logit).double(), one, torch.zeros(500).double(), groups)
+    expected = dcm.value_of(torch.full((1000, 1), logit).double(), one, torch.zeros(500).double(), groups)
     torch.testing.assert_close(found.log_likelihood.double(), expected[0], rtol=1e-4, atol=1e-2)
 
 
@@ -178,7 +178,7 @@ def test_calls_from_several_threads_do_not_meet():
     weights, inputs, log_scales = torch.randn(40, 3), torch.randn(3, 30), torch.randn(5)
 
     def values(each: GroupedCounts) -> list[float]:
-        found = polya.evaluate(weights, inputs, log_scales, each)
+        found = dcm.evaluate(weights, inputs, log_scales, each)
         return [*found.log_likelihood[0].tolist(), *found.in_inputs.flatten().tolist()]
 
     with ThreadPoolExecutor(4) as pool:

@@ -5,7 +5,7 @@ import pytest
 from synthetic import topic_documents
 
 from varitext import DocumentModel
-from varitext.documents.default_model import BURSTS, MOST_DIMENSIONS, MOST_WORDS, PLAIN, model_for
+from varitext.documents.default_model import BURSTS, MAX_DIMENSIONS, MAX_WORDS, PLAIN, model_for
 from varitext.documents.settings import DocumentSettings
 
 COUNTS = topic_documents(documents=60, words=24, topics=3, length=15)
@@ -16,14 +16,14 @@ SMALL = {"latent_dim": 3, "epochs": 2, "threads": 1, "n_topics": 2}
     ("settings", "words", "expected"),
     [
         ({}, 0, BURSTS),
-        ({"latent_dim": MOST_DIMENSIONS}, MOST_WORDS, BURSTS),
-        ({"latent_dim": MOST_DIMENSIONS + 1}, 0, PLAIN),
-        ({}, MOST_WORDS + 1, PLAIN),
+        ({"latent_dim": MAX_DIMENSIONS}, MAX_WORDS, BURSTS),
+        ({"latent_dim": MAX_DIMENSIONS + 1}, 0, PLAIN),
+        ({}, MAX_WORDS + 1, PLAIN),
         ({"preset": "paper"}, 0, PLAIN),
         ({"fractional_counts": True}, 0, PLAIN),
         ({"softmax": "sampled"}, 0, PLAIN),
-        ({"model": "sbn"}, MOST_WORDS + 1, "sbn"),
-        ({"model": BURSTS, "latent_dim": 200}, MOST_WORDS + 1, BURSTS),  # whoever names it gets it
+        ({"model": "sbn"}, MAX_WORDS + 1, "sbn"),
+        ({"model": BURSTS, "latent_dim": 200}, MAX_WORDS + 1, BURSTS),  # whoever names it gets it
     ],
 )
 def test_bursts_wherever_they_apply(settings, words, expected):

@@ -356,7 +356,7 @@ def test_vectors_are_the_same_on_any_number_of_threads_and_with_other_neighbours
     """A block is the work of one thread; small blocks, so that there are many."""
     counts = topic_documents(documents=50, words=30)
     before = torch.get_num_threads()
-    for name in ("nvdm_polya", "nvdm"):
+    for name in ("nvdm_dcm", "nvdm"):
         network = DocumentModel(name, latent_dim=3, epochs=1, threads=1).fit(counts).network_
         one, two = (posterior_of(network, counts, block=8, threads=threads) for threads in (1, 2))
         np.testing.assert_allclose(two.mean, one.mean, atol=1e-5)

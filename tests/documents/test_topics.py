@@ -198,7 +198,7 @@ def test_topics_are_merged_split_renamed_and_dropped(model):
 
 
 def test_a_topic_that_was_not_merged_is_split_by_documents(model):
-    model.find_topics(TEXTS, 3)
+    model.refit_topics(TEXTS, 3)
     mixed = max(model.topics(), key=lambda topic: topic.documents)
     with pytest.raises(InputError, match="splitting it takes documents"):
         model.split_topic(mixed.number)
@@ -209,7 +209,7 @@ def test_a_topic_that_was_not_merged_is_split_by_documents(model):
 
 
 def test_those_most_alike_are_merged_first(model):
-    model.find_topics(TEXTS, 8)
+    model.refit_topics(TEXTS, 8)
     tree = model.topic_tree()
     assert len(tree) == 7 and sorted(tree[-1].left + tree[-1].right) == list(range(8))
     assert [merge.distance for merge in tree] == sorted(merge.distance for merge in tree)
@@ -226,11 +226,11 @@ def test_those_most_alike_are_merged_first(model):
         (lambda model: model.merge_topics([2, 2]), "at least two topics"),
         (lambda model: model.drop_topics([0, 1, 2, 3]), "at least one topic must stay"),
         (lambda model: model.reduce_topics(0), "n_topics must be at least 1"),
-        (lambda model: model.find_topics(TEXTS, 0), "n_topics must be at least 1"),
-        (lambda model: model.find_topics(TEXTS, 4, {"x": ["zyzzyva"]}), "none of the seed words of 'x'"),
-        (lambda model: model.find_topics(TEXTS, 4, {"x": "spacea"}), "'x' needs a list of words"),
-        (lambda model: model.find_topics(TEXTS, 4, {}), "names with lists of words"),
-        (lambda model: model.find_topics(["nothing known"]), "none of the 1 documents has a word"),
+        (lambda model: model.refit_topics(TEXTS, 0), "n_topics must be at least 1"),
+        (lambda model: model.refit_topics(TEXTS, 4, {"x": ["zyzzyva"]}), "none of the seed words of 'x'"),
+        (lambda model: model.refit_topics(TEXTS, 4, {"x": "spacea"}), "'x' needs a list of words"),
+        (lambda model: model.refit_topics(TEXTS, 4, {}), "names with lists of words"),
+        (lambda model: model.refit_topics(["nothing known"]), "none of the 1 documents has a word"),
     ],
 )
 def test_impossible_changes_are_refused(model, change, message):
@@ -244,7 +244,7 @@ def test_impossible_changes_are_refused(model, change, message):
 
 
 def test_seed_words_make_topics(model):
-    model.find_topics(TEXTS, 5, {"money": ["tradea", "tradeb", "zyzzyva"], "belief": ["faithc", "faithd"]})
+    model.refit_topics(TEXTS, 5, {"money": ["tradea", "tradeb", "zyzzyva"], "belief": ["faithc", "faithd"]})
     topics = model.topics(15)
     assert [topic.name for topic in topics[:2]] == ["money", "belief"] and len(topics) == 5
     assert [kind_of(topic) for topic in topics[:2]] == ["trade", "faith"]
@@ -295,7 +295,7 @@ def test_a_folder_without_topics_is_loaded_and_gets_them_from_documents(model, t
     with pytest.raises(InputError, match="the model has no topics yet"):
         old.topics()
     assert len(old.latent_dimensions()) == 4
-    assert len(old.find_topics(TEXTS, 4).topics()) == 4
+    assert len(old.refit_topics(TEXTS, 4).topics()) == 4
 
 
 def test_changed_topics_are_refused(model, tmp_path):

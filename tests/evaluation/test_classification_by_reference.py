@@ -76,7 +76,7 @@ def test_rare_labels_are_learned_but_take_no_part_in_the_folds():
 
 def test_a_fit_that_has_not_converged_says_so(monkeypatch):
     train, labels = documents(60, 0)
-    monkeypatch.setattr(classification, "MOST_ITERATIONS", 1)
+    monkeypatch.setattr(classification, "MAX_ITERATIONS", 1)
     with pytest.warns(ConvergenceWarning):
         classification_record(train, labels, train, labels)
 

@@ -120,7 +120,7 @@ def test_calibration_of_rankings_by_hand():
     assert found.top_probability_best == pytest.approx((first[0] + second.mean()) / 2)
     assert found.top_is_right == 0.75  # the first, and one of two that are tied; the third question has no right answer
     # the tied two share the rank 1.5 with labels unknown; known, they are 1 and 2. The last question does not count
-    assert found.rank_interval_coverage == 1 and found.rank_interval_promise == pytest.approx(0.8)
+    assert found.rank_interval_coverage == 1 and found.nominal_coverage == pytest.approx(0.8)
 
 
 def interval_by_hand(ranks):

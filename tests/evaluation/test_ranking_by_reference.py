@@ -100,7 +100,7 @@ def test_queries_are_taken_one_by_one_if_need_be(monkeypatch, block):
     generator = np.random.default_rng(1)
     documents = generator.normal(size=(40, 3)), np.arange(40) % 3, generator.normal(size=(7, 3)), np.arange(7) % 3
     expected = retrieval_record(*documents)
-    monkeypatch.setattr(retrieval, "LARGEST_BLOCK", block)
+    monkeypatch.setattr(retrieval, "MAX_BLOCK", block)
     assert retrieval_record(*documents).precision_at_recall == pytest.approx(expected.precision_at_recall)
 
 

@@ -94,7 +94,7 @@ def test_never_nan(vectors):
 def test_blocks_change_nothing(monkeypatch):
     documents = random_documents(0)
     expected = retrieval_record(*documents)
-    monkeypatch.setattr(retrieval, "LARGEST_BLOCK", 100)
+    monkeypatch.setattr(retrieval, "MAX_BLOCK", 100)
     in_blocks = retrieval_record(*documents)
     assert in_blocks.precision_at_fraction == pytest.approx(expected.precision_at_fraction, abs=1e-12)
     assert in_blocks.precision_at_recall == pytest.approx(expected.precision_at_recall, abs=1e-12)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from varitext.errors import InputError
-from varitext.evaluation.significance import LARGEST_DRAW, _portions, bootstrap_interval, paired_randomisation_test
+from varitext.evaluation.significance import MAX_DRAW, _portions, bootstrap_interval, paired_randomisation_test
 
 DIFFERENCES = st.lists(st.sampled_from([-1, -0.5, -0.1, 0, 0.1, 0.3, 1]), min_size=1, max_size=8)
 
@@ -101,9 +101,9 @@ def test_drawing_in_portions_draws_the_same(portion):
     """Memory is bounded by drawing in portions; the bits must not depend on how large they are."""
     values = random_differences(25)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("varitext.evaluation.significance.LARGEST_DRAW", 25 * portion)
+        patch.setattr("varitext.evaluation.significance.MAX_DRAW", 25 * portion)
         small = bootstrap_interval(values, resamples=60)
-    assert LARGEST_DRAW > 25 * 60 and small == bootstrap_interval(values, resamples=60)
+    assert MAX_DRAW > 25 * 60 and small == bootstrap_interval(values, resamples=60)
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ def test_signs_are_bytes_that_the_seed_draws():
 
 @pytest.mark.parametrize("resamples", [1, 9, 10, 11, 1000])
 def test_portions_are_all_that_was_asked_for(resamples):
-    portions = list(_portions(resamples, LARGEST_DRAW // 10))
+    portions = list(_portions(resamples, MAX_DRAW // 10))
     assert sum(portions) == resamples and max(portions) <= 10 and min(portions) > 0
 
 
 def test_what_is_too_large_for_memory_is_drawn_one_by_one():
-    assert list(_portions(3, LARGEST_DRAW + 1)) == list(_portions(3, LARGEST_DRAW)) == [1, 1, 1]
-    assert list(_portions(5, LARGEST_DRAW // 2)) == [2, 2, 1]
+    assert list(_portions(3, MAX_DRAW + 1)) == list(_portions(3, MAX_DRAW)) == [1, 1, 1]
+    assert list(_portions(5, MAX_DRAW // 2)) == [2, 2, 1]

@@ -116,7 +116,7 @@ def test_gensim_forgets_a_repeated_word_and_the_exact_rule_does_not():
 def test_blocks_and_chunks_change_nothing(monkeypatch):
     tokens, topics = random_corpus(5)
     expected = coherence_record(topics, tokens, window=7)
-    monkeypatch.setattr(cooccurrence, "LARGEST_BLOCK", 3)
+    monkeypatch.setattr(cooccurrence, "MAX_BLOCK", 3)
     monkeypatch.setattr(windows, "CHUNK_SIZE", 100)
     assert coherence_record(topics, tokens, window=7) == expected
 

@@ -59,7 +59,7 @@ def test_how_many_pairs_are_held_at_once_changes_nothing(monkeypatch, block):
     tokens = [list(generator.choice(list("abcdef"), length)) for length in (0, 1, 7, 40, 3, 0, 15)]
     topics = [("a", "b", "c"), ("d", "a"), ("f",)]
     expected = count_together(topics, Reference(tokens, 4, "exact"))
-    monkeypatch.setattr(cooccurrence, "LARGEST_BLOCK", block)
+    monkeypatch.setattr(cooccurrence, "MAX_BLOCK", block)
     found = count_together(topics, Reference(tokens, 4, "exact"))
     np.testing.assert_array_equal(found.together, expected.together)
     np.testing.assert_array_equal(found.occurrences, expected.occurrences)

@@ -29,7 +29,7 @@ from varitext.experiments import (
 from varitext.experiments.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.experiments.generality_corpora import MadeCorpus
 from varitext.experiments.runs import Plan, reproduce
-from varitext.layers.polya import Entries
+from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM
 from varitext.text import Vocabulary
@@ -200,13 +200,13 @@ def test_words_given_the_observed_half_are_a_distribution(name):
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
     samples, network = 3, model.network_
-    if hasattr(network, "completion_log_likelihood") and name != "nvdm_polya":
+    if hasattr(network, "completion_log_likelihood") and name != "nvdm_dcm":
         found = completion_log_likelihoods(network, halves, samples)
     else:  # one draw of h for all words, as within one document
         encoding = network.encode(CountBatch.from_rows(observed[:1]))
         posterior = network.posterior(encoding)
         h = (posterior.rsample if hasattr(posterior, "rsample") else posterior.sample)(samples)
-        if name == "nvdm_polya":
+        if name == "nvdm_dcm":
             every_word = Entries(torch.arange(len(WORDS)), torch.zeros(len(WORDS), dtype=torch.long), torch.ones(()))
             each = network.decoder.next_word_log_probabilities(h, encoding.counts, every_word)[:, None]
         else:

@@ -161,7 +161,7 @@ def test_starts_by_hand():
         result = {"alone": value, "counts": value + 0.1, "counts_position": value + 0.2, "dev_map": value + 0.05}
         return {"settings": {"model": model, "change": change, "seed": seed}, "result": result | {"dev_kl": 0.0}}
 
-    pytorch, forget_bias, _ = starts.OF_EVERY_MODEL
+    pytorch, forget_bias, _ = starts.SHARED_CHANGES
     records = [record("nasm", forget_bias, seed, 0.6 + seed / 10) for seed in (0, 1)]
     rows = starts.table([*records, record("lstm", pytorch, 0, 0.5)]).splitlines()[2:]
     assert rows == [

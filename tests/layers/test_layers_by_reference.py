@@ -167,7 +167,7 @@ def test_a_document_of_one_word_has_the_same_length_as_any_other():
     assert abs(centred_log_length(batch_of([[25, 25]])).item()) < 0.1  # about fifty words: about zero
 
 
-# Polya
+# DCM
 
 
 def test_what_stirlings_series_leaves_out_is_its_next_term():

@@ -124,7 +124,7 @@ def test_likelihood_is_a_sum_over_counts_whatever_the_blocks(monkeypatch):
     batch = CountBatch.from_rows(scipy.sparse.csr_matrix(counts))
     expected = (torch.from_numpy(counts) * log_probabilities(tree, hidden)).sum(1)
     torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
-    monkeypatch.setattr(tree_softmax, "LARGEST_BLOCK", 2)
+    monkeypatch.setattr(tree_softmax, "MAX_BLOCK", 2)
     torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
 
 

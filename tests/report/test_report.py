@@ -27,10 +27,10 @@ from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import ColumnValues, write_document_report
 from varitext.report.documents.examples import choose_examples, posterior_spread
 from varitext.report.documents.headline import document_tiles, in_the_paper
-from varitext.report.documents.map import MOST_GROUPS, OTHERS, colour_groups, topic_groups
+from varitext.report.documents.map import MAX_GROUPS, OTHERS, colour_groups, topic_groups
 from varitext.report.documents.sample import choose_documents
 from varitext.report.drawing.charts import Axis
-from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
+from varitext.report.drawing.training_curves import DOCUMENT_CURVES, training_curves
 from varitext.report.escaping import for_plotly, for_script, one_line
 from varitext.text.vocabulary import Vocabulary
 
@@ -129,9 +129,9 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
         return [(tile.value, tile.note) for tile in in_the_paper(of_that_size, documents)]
 
     assert published("nvdm", documents) == [("836", "the same model, the same size and documents")]
-    assert published("nvdm_polya", documents) == [("836", "NVDM with a multinomial, the same size and documents")]
+    assert published("nvdm_dcm", documents) == [("836", "NVDM with a multinomial, the same size and documents")]
     assert published("docnade", documents) == [("896", "the same model, the same size and documents")]
-    assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_softmax", documents)
+    assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_gsm", documents)
     assert not published("nvdm", dataclasses.replace(documents, part="train"))
     assert not published("nvdm", dataclasses.replace(documents, name="mine"))
     like_the_papers = DocumentModel(latent_dim=50)
@@ -228,7 +228,7 @@ def test_documents_that_are_all_alike_have_a_map():
 
 def test_many_labels_share_the_last_colour():
     groups = colour_groups(tuple(f"label{number:03}" for number in range(50)) * 2)
-    assert len(groups) == MOST_GROUPS and groups[0].name == OTHERS
+    assert len(groups) == MAX_GROUPS and groups[0].name == OTHERS
     assert sorted(np.concatenate([group.rows for group in groups])) == list(range(100))
 
 
@@ -275,9 +275,9 @@ def test_curves_go_on_after_partial_fit():
     history = [
         {"epoch": epoch, "dev_perplexity": 9.0 - epoch, "dev_kl": epoch, "kl_weight": 1} for epoch in (0, 1, 2, 1)
     ]
-    perplexity, kl = training_curves(history, OF_DOCUMENTS)
+    perplexity, kl = training_curves(history, DOCUMENT_CURVES)
     assert list(perplexity.x) == list(kl.x) == [0, 1, 2, 3]
-    assert training_curves([], OF_DOCUMENTS) == training_curves(history[:1], OF_DOCUMENTS) == []
+    assert training_curves([], DOCUMENT_CURVES) == training_curves(history[:1], DOCUMENT_CURVES) == []
 
 
 def test_text_is_made_plain():

@@ -237,7 +237,8 @@ def test_hinton_rows_are_the_first_questions_of_each_word(ranker, test_part):
 def test_curves_are_those_of_the_history(ranker):
     curves = training_curves(ranker.history_, answer_measures(has_latent=True))
     assert [list(curve.y) for curve in curves] == [
-        [record[name] for record in ranker.history_] for name in ("dev_map", "dev_log_loss", "dev_kl", "leak")
+        [record[name] for record in ranker.history_]
+        for name in ("dev_map", "dev_log_loss", "dev_kl", "posterior_prior_gap")
     ]
     kept = curves[0].note
     assert kept.y == max(record["dev_map"] for record in ranker.history_) == ranker.dev_map_

@@ -57,7 +57,7 @@ def test_results_without_a_commit_or_of_another_one_are_listed(tmp_path, monkeyp
         (tmp_path / f"{name}.json").write_text(json.dumps({"commit": name} if name in changed else {"result": 1}))
     assert [one.path.stem for one in ages(tmp_path) if one.reason] == ["gone", "none", "old"]
     _reason.cache_clear()
-    outcome = varitext("reproduce", "none", "--stale", "--out", tmp_path)
+    outcome = varitext("reproduce", "none", "--outdated", "--out", tmp_path)
     assert outcome.code == 0 and "none.json: does not say" in outcome.out and "old.json" not in outcome.out
     assert "3 of 4 results" in outcome.err
     _reason.cache_clear()
@@ -153,7 +153,7 @@ def test_a_result_rests_on_its_experiment_and_its_model_only():
     assert "models/documents/nvdm.py" not in lda and "models/documents/lda_bound.py" in lda
     assert not [path for path in (*lda, *nvdm) if path.startswith(("answers/", "models/answers/", "cli/"))]
     named = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
-    assert {f"models/documents/{model}.py" for model in ("lda", "nvdm", "nvdm_polya")} <= named
+    assert {f"models/documents/{model}.py" for model in ("lda", "nvdm", "nvdm_dcm")} <= named
     assert "documents/mixture.py" in named and "models/documents/rsm.py" not in named  # which topics does not name
     assert "models/answers/nasm.py" in rests_on({"experiment": "complexity", "settings": {}})
     assert "models/answers/nasm.py" in rests_on({"experiment": "table4", "settings": {"model": "nasm"}})

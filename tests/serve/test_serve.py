@@ -29,7 +29,7 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 from varitext.serve.application import create_application  # noqa: E402
-from varitext.serve.batch_queue import SERVED_BLOCK, AloneJob, BatchQueue, run_batch  # noqa: E402
+from varitext.serve.batch_queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
 from varitext.serve.document_jobs import Explain, Transform  # noqa: E402
 from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
 
@@ -365,7 +365,7 @@ def test_concurrent_requests_share_a_call(news):
 
 
 def test_a_failing_alone_job_is_its_own_affair(news):
-    assert isinstance(run_batch(news, [AloneJob(lambda: 1 / 0)])[0], ZeroDivisionError)
+    assert isinstance(run_batch(news, [SingleJob(lambda: 1 / 0)])[0], ZeroDivisionError)
 
 
 # The real command
@@ -421,7 +421,7 @@ def test_answers_do_not_wait_for_acknowledgements():
 def test_whoever_still_waits_at_the_end_is_told():
     async def ask() -> list[Refusal]:
         queue = BatchQueue("news", None, None, Limits(), None)  # nobody serves it
-        waiting = [asyncio.create_task(queue.ask(AloneJob(lambda: None))) for _ in range(3)]
+        waiting = [asyncio.create_task(queue.ask(SingleJob(lambda: None))) for _ in range(3)]
         await asyncio.sleep(0)
         queue.refuse_all()
         return await asyncio.gather(*waiting, return_exceptions=True)

@@ -11,7 +11,7 @@ pytest.importorskip("httpx")
 
 # what the other extras bring, and the development environment, but for pyarrow, which scikit-learn looks for among
 # the modules; `find_spec` does not find what is None here
-OF_OTHER_EXTRAS = (
+OTHER_EXTRAS = (
     *("plotly", "openTSNE", "matplotlib", "jinja2"),
     *("tomotopy", "gensim", "pyro", "pattern", "ray", "wordcloud", "contextualized_topic_models"),
 )
@@ -23,7 +23,7 @@ class Missing:
         if name == "pyarrow":
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing)
-sys.modules.update(dict.fromkeys({OF_OTHER_EXTRAS!r}))
+sys.modules.update(dict.fromkeys({OTHER_EXTRAS!r}))
 warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
 from fastapi.testclient import TestClient
 from varitext.corpora import load

@@ -50,8 +50,8 @@ def test_a_resumed_run_counts_the_time_of_its_own_part(clock, capsys):
     ("record", "said"),
     [
         ({}, "latent dead"),
-        ({"active_units": 0, "leak": -0.0001}, "latent dead, leak 0.000"),
-        ({"active_units": 3, "leak": 0.0126}, "3 units alive, leak 0.013"),
+        ({"active_units": 0, "posterior_prior_gap": -0.0001}, "latent dead, leak 0.000"),
+        ({"active_units": 3, "posterior_prior_gap": 0.0126}, "3 units alive, leak 0.013"),
     ],
 )
 def test_whether_the_latent_is_alive(record, said):

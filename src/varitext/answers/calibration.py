@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from varitext.answers.prediction import Prediction
 
 SMALLEST = 1e-12  # a probability nearer to 0 or 1 has no finite log odds worth the name
-SMALLEST_SCALE = 1e-3
+MIN_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Calibration:
         if labels.min() == labels.max():
             return None
         regression = LogisticRegression(C=1.0).fit(log_odds(probability)[:, None], labels)
-        scale = max(float(regression.coef_[0, 0]), SMALLEST_SCALE)  # a useless model stays one: no order is reversed
+        scale = max(float(regression.coef_[0, 0]), MIN_SCALE)  # a useless model stays one: no order is reversed
         return cls(scale, float(regression.intercept_[0]))
 
     def probability(self, probability: np.ndarray) -> np.ndarray:

@@ -14,15 +14,15 @@ from varitext.corpora.question_answers import sentence_words
 from varitext.errors import InputError
 from varitext.models.answers.features.bm25 import idf, saturated
 
-MOST_SENTENCES = 5_000_000
+MAX_SENTENCES = 5_000_000
 
 
 class CandidateIndex:
     """`texts` are the candidates for every question, one each."""
 
     def __init__(self, texts: Sequence[str]):
-        if not 0 < len(texts) <= MOST_SENTENCES:
-            raise InputError(f"an index holds from 1 to {MOST_SENTENCES:,} sentences, not {len(texts):,}")
+        if not 0 < len(texts) <= MAX_SENTENCES:
+            raise InputError(f"an index holds from 1 to {MAX_SENTENCES:,} sentences, not {len(texts):,}")
         self.texts = texts
         self.columns: dict[str, int] = {}
         self.weights, lengths = self._counted(texts)  # [V, N], and from the next line on without idf what a word adds

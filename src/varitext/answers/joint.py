@@ -32,7 +32,7 @@ KINDS = 2  # of questions: those with one answer, and lists
 START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
 SLOPES = (0, 5, 7)  # which of these are a and t_c
 LOWEST_SUM = -50.0  # of L: where all candidates are hopeless it would be minus infinity
-SMALLEST_SLOPE = 1e-3
+MIN_SLOPE = 1e-3
 PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
 
 
@@ -72,7 +72,7 @@ class JointModel:
             (gradient,) = torch.autograd.grad(loss, parameters)
             return float(loss.detach()), gradient.numpy()
 
-        bounds = [(SMALLEST_SLOPE if place in SLOPES else None, None) for place in range(len(START))]
+        bounds = [(MIN_SLOPE if place in SLOPES else None, None) for place in range(len(START))]
         found = minimize(objective, np.array(START), jac=True, method="L-BFGS-B", bounds=bounds)
         return cls(tuple(found.x.tolist()))
 

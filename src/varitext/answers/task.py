@@ -113,8 +113,8 @@ class AnswerTask:
             "dev_log_loss": log_loss(found.probability, self.dev.labels),
             "dev_kl": float(found.kl.sum(1).mean()),
             "active_units": int((found.kl.mean(0) > ACTIVE).sum()),
-            "leak": float((found.posterior_log_likelihood - found.prior_log_likelihood).mean()),
-            "dev_map_exchanged": exchanged.map,
+            "posterior_prior_gap": float((found.posterior_log_likelihood - found.prior_log_likelihood).mean()),
+            "dev_map_shuffled_h": exchanged.map,
         }
         return Score(-ranking.map, metrics)
 

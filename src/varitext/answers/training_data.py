@@ -17,8 +17,8 @@ from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.vocabulary import RANDOM, AnswerWords, learn_words
 from varitext.runtime.randomness import stream
 
-MOST_LEFT_OUT = 1500  # questions: more would tell no more, and take longer
-FEWEST_EPOCHS, MOST_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
+MAX_LEFT_OUT = 1500  # questions: more would tell no more, and take longer
+MIN_EPOCHS, MAX_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
 
 
 class TrainingData(NamedTuple):
@@ -68,7 +68,7 @@ def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, most_wrong_answers(settings) or np.inf)))
     updates = model_class(settings.model).updates
-    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, round(updates * settings.batch_size / pairs)))
+    return max(MIN_EPOCHS, min(MAX_EPOCHS, round(updates * settings.batch_size / pairs)))
 
 
 def _divide(
@@ -86,14 +86,14 @@ def _divide(
 
 
 def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswers | None:
-    """At most `MOST_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
+    """At most `MAX_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
     if not protocol_named(questions_to_learn(settings)).needs_right:
         return None
     arranged = arrange(given).question_answers
     without = np.flatnonzero([not question.has_right for question in arranged.questions])
     if not len(without):
         return None
-    drawn = np.random.default_rng(stream(settings.seed, "left out")).permutation(without)[:MOST_LEFT_OUT]
+    drawn = np.random.default_rng(stream(settings.seed, "left out")).permutation(without)[:MAX_LEFT_OUT]
     return choose_questions(arranged, np.isin(np.arange(arranged.n_questions), drawn))
 
 

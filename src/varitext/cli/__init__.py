@@ -15,7 +15,7 @@ import typer
 
 import varitext.runtime.launcher  # noqa: F401   notes who started this process, before anything slow is imported
 from varitext.cli.commands import app
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.errors import InputError
 
 __all__ = ["app", "main"]
@@ -31,7 +31,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
         warnings.simplefilter("default", RuntimeWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+        warnings.showwarning = lambda message, *_, **__: log(f"note: {message}")
         sys.exit(_run())
 
 
@@ -72,5 +72,5 @@ def _forget_output() -> None:
 
 
 def _complain(message: str) -> int:
-    say(f"varitext: {' '.join(message.split())}")
+    log(f"varitext: {' '.join(message.split())}")
     return 2

@@ -31,7 +31,7 @@ def questions_for(
     corpus: str | None,
     part: str | None,
     data_dir: Path | None,
-    how_to_name: str,
+    hint: str,
     columns: "QuestionColumns | None" = None,
 ) -> "QuestionAnswers":
     """The questions named, or a part of the corpus that the model was fitted on: its test part if none is asked for.
@@ -41,7 +41,7 @@ def questions_for(
     from varitext.corpora import CORPORA, QuestionColumns, load_questions, question_parts
 
     if corpus is None:
-        corpus = own_questions(ranker, part, question_parts, how_to_name)
+        corpus = own_questions(ranker, part, question_parts, hint)
     if not (columns and columns.as_dict()):
         columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.corpus_ or {})
     whole = question_parts(corpus) == ("all",)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from varitext.cli.options import AsJson, DataDir
-from varitext.cli.printing import print_json, say
+from varitext.cli.printing import log, print_json
 from varitext.errors import InputError
 
 
@@ -56,7 +56,7 @@ def benchmark(
     plan = Task("varitext", corpus, latent_dim, threads, quick=quick, data_dir=str(data_dir) if data_dir else None)
     train = corpus_parts(corpus, plan.data_dir, quick).train  # what is wrong with it is said once, at the start
     systems = choose_systems(named, train.texts is not None)
-    failed = run_benchmark(plan, systems, out, say)
+    failed = run_benchmark(plan, systems, out, log)
     records = {name: record for name, record in read_records(out).items() if name in systems}
     if "varitext" in failed or "varitext" not in records:
         raise InputError("varitext itself could not be measured: see above")
@@ -70,10 +70,10 @@ def _measure_growth(out: Path, threads: int, quick: bool, as_json: bool) -> None
     from varitext.benchmarking.growth_page import growth_figure, growth_table, softmax_table
     from varitext.files import write_text
 
-    points = run_growth(out, threads, quick, say)
+    points = run_growth(out, threads, quick, log)
     drawn = out / "growth" / "growth.svg"
     write_text(drawn, growth_figure(curves(points)))
-    say(f"growth: drawn in {drawn}")
+    log(f"growth: drawn in {drawn}")
     if as_json:
         slopes = {f"{curve.along}, {curve.softmax} softmax": curve.slope for curve in curves(points)}
         return print_json({"points": points, "slopes": slopes})

@@ -36,9 +36,9 @@ app = typer.Typer(
 data_app = typer.Typer(help="Which corpora are known, and where each was found.", rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
-OF_MODELS = (prepare, fit, evaluate, transform, topics, assign, similar, rank, compare, report, figures, serve)
-OF_THE_PAPER = (reproduce, benchmark, demo)
-for command in (*OF_MODELS, *OF_THE_PAPER):
+MODEL_COMMANDS = (prepare, fit, evaluate, transform, topics, assign, similar, rank, compare, report, figures, serve)
+PAPER_COMMANDS = (reproduce, benchmark, demo)
+for command in (*MODEL_COMMANDS, *PAPER_COMMANDS):
     app.command(cls=FitCommand if command is fit else None)(command)
 
 

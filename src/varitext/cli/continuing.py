@@ -4,7 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from varitext.cli.claiming import claimed
-from varitext.cli.data_settings import OF_WORDS, DataSettings
+from varitext.cli.data_settings import WORD_OPTIONS, DataSettings
 from varitext.cli.fit_checks import (
     ON_RAY,
     ONLY_ANSWERS,
@@ -19,8 +19,8 @@ from varitext.errors import InputError
 from varitext.loading import load_document_model
 from varitext.records import record_from_options
 
-OF_A_FIRST_FIT = ("latent_dim", "preset", "updates", "estimator", *OF_WORDS)
-OF_THE_MODEL = ("batch_size", "threads", "seed", "processes")
+FIRST_FIT_OPTIONS = ("latent_dim", "preset", "updates", "estimator", *WORD_OPTIONS)
+MODEL_OPTIONS = ("batch_size", "threads", "seed", "processes")
 
 
 def continue_fit(request: FitRequest, folder: Path, out: Path | None) -> None:
@@ -30,7 +30,7 @@ def continue_fit(request: FitRequest, folder: Path, out: Path | None) -> None:
 
     typed = request.typed
     refuse_typed(typed, {"model", *ONLY_ANSWERS}, "--continue goes on from a model of documents as it was fitted")
-    refuse_typed(typed, OF_A_FIRST_FIT, "the model was fitted with its own")
+    refuse_typed(typed, FIRST_FIT_OPTIONS, "the model was fitted with its own")
     refuse_many_processes("--continue")
     refuse_typed(typed, ON_RAY, "--continue learns in one process")
     check_device(request.device)
@@ -51,7 +51,7 @@ def _update_job(request: FitRequest, folder: Path, in_place: bool) -> FitJob:
     model = load_document_model(folder, device=request.device)
     check_can_update(model.model_, model.network_)
     # the clock belongs to one run: that of the first fit does not count here
-    changed = {name: typed[name] for name in OF_THE_MODEL if name in typed}
+    changed = {name: typed[name] for name in MODEL_OPTIONS if name in typed}
     model.set_params(**changed, time_limit=typed.get("time_limit"))
     columns = record_from_options(DataSettings, typed).columns()
     documents = load_documents(request.corpus, request.part, request.data_dir, None, columns)

@@ -94,7 +94,7 @@ class QuestionSettings:
     id_column: str | None = setting(
         None, Option("Column that names each question; else 'question_id', or its text.", DATA, "NAME")
     )
-    right_from: float | None = setting(
+    min_relevance: float | None = setting(
         None, Option("Labels are grades: answers of this grade or higher are right.", DATA, "GRADE")
     )
 
@@ -104,8 +104,8 @@ class QuestionSettings:
         return QuestionColumns(**vars(self))
 
 
-OF_COLUMNS = ("text_column", "id_column", "label_column", "date_column", "encoding")
-OF_WORDS = tuple(field.name for field in fields(DataSettings) if field.name not in OF_COLUMNS)
+COLUMN_OPTIONS = ("text_column", "id_column", "label_column", "date_column", "encoding")
+WORD_OPTIONS = tuple(field.name for field in fields(DataSettings) if field.name not in COLUMN_OPTIONS)
 
 
 def _ngrams(typed: str | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ import typer
 from varitext.cli.checks import refuse_options
 from varitext.cli.inputs import documents_for, load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, OnRay, Part, RayAddress, TextColumn, Threads
-from varitext.cli.printing import document_entry, print_neighbours, say
+from varitext.cli.printing import document_entry, log, print_neighbours
 from varitext.cli.ray_work import transform_corpus_on_ray
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -59,8 +59,8 @@ def transform(
     documents, width = counts.shape[0], model.network_.vector_dim
     write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
     if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
-        say(f"note: {unknown} documents have no known word: they get the prior")
-    say(f"{documents} vectors of {width} dimensions in {out}")
+        log(f"note: {unknown} documents have no known word: they get the prior")
+    log(f"{documents} vectors of {width} dimensions in {out}")
 
 
 def similar(

@@ -26,11 +26,11 @@ from varitext.cli.options import (
     Threads,
 )
 from varitext.cli.printing import (
+    log,
     print_answer_evaluation,
     print_document_evaluation,
     print_json,
     print_record,
-    say,
 )
 from varitext.errors import InputError
 from varitext.loading import load_any
@@ -65,7 +65,7 @@ def evaluate(
     answer_column: AnswerColumn = None,
     label_column: LabelColumn = None,
     id_column: IdColumn = None,
-    right_from: RightFrom = None,
+    min_relevance: RightFrom = None,
     run: RunFile = None,
     qrels: QrelsFile = None,
     data_dir: DataDir = None,
@@ -94,7 +94,7 @@ def evaluate(
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
-    columns = QuestionSettings(question_column, answer_column, label_column, id_column, right_from)
+    columns = QuestionSettings(question_column, answer_column, label_column, id_column, min_relevance)
     model = load_any(folder, threads, device)
     if isinstance(model, DocumentModel):
         of_answers = {"protocol": protocol, "run": run, "qrels": qrels} | vars(columns)
@@ -102,8 +102,8 @@ def evaluate(
         source = _Source(corpus, part, data_dir, text_column, f"varitext evaluate {folder} FILE")
         return (_evaluate_fully if full else _evaluate_documents)(model, source, samples, folder, as_json)
     refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
-    how_to_name = f"varitext evaluate {folder} FILE"
-    questions = questions_for(model, corpus, part, data_dir, how_to_name, columns.columns())
+    hint = f"varitext evaluate {folder} FILE"
+    questions = questions_for(model, corpus, part, data_dir, hint, columns.columns())
     protocol = protocol or _default_protocol(questions)
     _evaluate_answers(model, questions, protocol, samples, folder, as_json)
     _write_trec_files(model, questions, protocol, samples, run, qrels)
@@ -122,7 +122,7 @@ class _Source(NamedTuple):
     part: str | None
     data_dir: Path | None
     text_column: str | None
-    how_to_name: str
+    hint: str
 
     def documents(self, model: "DocumentModel") -> "Documents":
         return documents_for(model, *self)
@@ -137,9 +137,9 @@ def _evaluate_documents(
     source = {"corpus": documents.name, "part": documents.part, "corpus_sha256": documents.sha256}
     held_out = _is_held_out(model, documents)
     if not held_out:
-        say(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
+        log(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
     if repeated:
-        say(f"note: {repeated:,} of {len(documents):,} documents are among the training documents word for word")
+        log(f"note: {repeated:,} of {len(documents):,} documents are among the training documents word for word")
     if as_json:
         of_fit = {"dev_perplexity": model.dev_perplexity_, "n_dev_documents": model.n_dev_documents_}
         known = {"held_out": held_out, "n_repeated_documents": repeated, "model": str(folder)}
@@ -177,7 +177,7 @@ def _evaluate_fully(model: "DocumentModel", given: _Source, samples: int | None,
     from varitext.runtime.threads import running_on
 
     test, columns = given.documents(model), (given.data_dir, given.text_column)
-    train = training_documents(model, given.corpus, test, *columns, given.how_to_name)
+    train = training_documents(model, given.corpus, test, *columns, given.hint)
     with running_on(model.threads):
         found = evaluate_documents(model, train, test, samples=samples or PREDICTION_SAMPLES)
     if as_json:
@@ -198,7 +198,7 @@ def _evaluate_answers(
     record = ranker.evaluate(questions, protocol, samples)
     held_out = _is_held_out(ranker, questions)
     if not held_out:
-        say(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
+        log(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
     if as_json:
         return print_json(record.as_dict() | {"held_out": held_out, "model": str(folder)})
     print_answer_evaluation(record)
@@ -232,7 +232,7 @@ def _write_trec_files(
     ids = question_ids[counted], candidate_ids[counted]
     if run is not None:
         write_run(run, *ids, ranker.predict_proba(questions, samples)[counted])
-        say(f"run in {run}")
+        log(f"run in {run}")
     if qrels is not None:
         write_qrels(qrels, *ids, questions.labels[counted])
-        say(f"qrels in {qrels}")
+        log(f"qrels in {qrels}")

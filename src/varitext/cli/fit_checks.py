@@ -8,8 +8,8 @@ from varitext.answers.settings import AnswerSettings
 from varitext.cli.checks import refuse_options
 from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.fit_jobs import FitRequest
-from varitext.cli.fit_options import OF_ANSWERS, OF_DOCUMENTS
-from varitext.cli.printing import say
+from varitext.cli.fit_options import ANSWER_OPTIONS, DOCUMENT_OPTIONS
+from varitext.cli.printing import log
 from varitext.documents.default_model import model_for
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
@@ -19,12 +19,12 @@ from varitext.models.documents import DOCUMENT_MODELS, check_preset
 from varitext.models.registry import check_name
 from varitext.records import record_from_options
 
-ONLY_ANSWERS = OF_ANSWERS.keys() - OF_DOCUMENTS.keys()
+ONLY_ANSWERS = ANSWER_OPTIONS.keys() - DOCUMENT_OPTIONS.keys()
 ON_RAY = ("ray_workers", "ray_address")
-ONLY_DOCUMENTS = (OF_DOCUMENTS.keys() - OF_ANSWERS.keys()) | set(ON_RAY)
-OF_LATENT = ("latent_dim", "kl_warm_up", "free_bits")
-OF_WORD_VECTORS = ("vectors", "embedding_dim", "tune_vectors", "unseen_words")
-OF_STEPS = ("epochs", "batch_size", "learning_rate")
+ONLY_DOCUMENTS = (DOCUMENT_OPTIONS.keys() - ANSWER_OPTIONS.keys()) | set(ON_RAY)
+LATENT_OPTIONS = ("latent_dim", "kl_warm_up", "free_bits")
+WORD_VECTOR_OPTIONS = ("vectors", "embedding_dim", "tune_vectors", "unseen_words")
+TRAINING_OPTIONS = ("epochs", "batch_size", "learning_rate")
 
 
 def refuse_typed(typed: dict[str, Any], names: Collection[str], reason: str) -> None:
@@ -71,12 +71,12 @@ def check_answer_options(request: FitRequest) -> None:
     refuse_typed(typed, ONLY_DOCUMENTS, f"{model} is a model of answers")
     entry, kind = ANSWER_MODELS[model], model_class(model)
     if not entry.has_latent:
-        refuse_typed(typed, OF_LATENT, f"{model} has no latent variable; nasm has")
+        refuse_typed(typed, LATENT_OPTIONS, f"{model} has no latent variable; nasm has")
     if not entry.has_features:
         others = ", ".join(name for name, other in ANSWER_MODELS.items() if other.has_features)
         refuse_typed(typed, ["features"], f"{model} has no features to choose from; {others} have")
     if kind.pretrained:
-        refuse_typed(typed, OF_WORD_VECTORS, f"{model} begins from a pretrained encoder, not from word vectors")
+        refuse_typed(typed, WORD_VECTOR_OPTIONS, f"{model} begins from a pretrained encoder, not from word vectors")
         refuse_typed(typed, ["counts", "position"], f"{model} reads by itself what it needs")
     if not kind.joins_columns:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
@@ -87,15 +87,15 @@ def check_answer_options(request: FitRequest) -> None:
     if not entry.trained_by_gradient:
         refuse_typed(typed, ["tune_vectors"], f"{model} does not learn word vectors")
         refuse_typed(typed, ["ensemble"], f"{model} comes out the same whatever the seed")
-        _say_what_has_no_effect(model, [name for name in OF_STEPS if name in typed], request.resume)
+        _say_what_has_no_effect(model, [name for name in TRAINING_OPTIONS if name in typed], request.resume)
 
 
 def _say_what_has_no_effect(model: str, typed: list[str], resume: bool) -> None:
     if typed:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
-        say(f"note: {model} is not trained in steps: {options} {'have' if len(typed) > 1 else 'has'} no effect")
+        log(f"note: {model} is not trained in steps: {options} {'have' if len(typed) > 1 else 'has'} no effect")
     if resume:
-        say(f"note: {model} is not trained in steps and keeps no checkpoint: --resume starts over")
+        log(f"note: {model} is not trained in steps and keeps no checkpoint: --resume starts over")
 
 
 def refuse_many_processes(what: str) -> None:

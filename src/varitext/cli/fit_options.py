@@ -23,8 +23,8 @@ from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import DATA, GROUPS, MODEL, TRAINING, WHERE_IT_RUNS, Option, options_of
 
-OF_DOCUMENTS = options_of(DataSettings) | options_of(DocumentSettings)
-OF_ANSWERS = options_of(QuestionSettings) | options_of(AnswerSettings)
+DOCUMENT_OPTIONS = options_of(DataSettings) | options_of(DocumentSettings)
+ANSWER_OPTIONS = options_of(QuestionSettings) | options_of(AnswerSettings)
 
 OutFolder = Annotated[
     Path | None,
@@ -92,7 +92,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for every setting of the two records, which it takes as keyword arguments."""
     own = inspect.signature(command)
     parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters += [_parameter(name) for name in OF_DOCUMENTS | OF_ANSWERS]
+    parameters += [_parameter(name) for name in DOCUMENT_OPTIONS | ANSWER_OPTIONS]
     command.__dict__["__signature__"] = own.replace(parameters=parameters)  # where typer looks for the options
     return command
 
@@ -108,7 +108,7 @@ def typed_options(context: typer.Context) -> dict[str, Any]:
 
 
 def _parameter(name: str) -> inspect.Parameter:
-    fields = [side[name] for side in (OF_DOCUMENTS, OF_ANSWERS) if name in side]
+    fields = [side[name] for side in (DOCUMENT_OPTIONS, ANSWER_OPTIONS) if name in side]
     defaults = {field.default for field in fields}
     option: Option = fields[0].metadata["option"]
     kind = _type_of(fields[0], name)
@@ -128,7 +128,7 @@ def _parameter(name: str) -> inspect.Parameter:
 
 def _help(name: str) -> str:
     """That of the one record that has the setting, or of both."""
-    sides = {"Documents": OF_DOCUMENTS, "Answers": OF_ANSWERS}
+    sides = {"Documents": DOCUMENT_OPTIONS, "Answers": ANSWER_OPTIONS}
     said = {side: fields[name].metadata["option"].help for side, fields in sides.items() if name in fields}
     if len(said) == len(sides) and len(set(said.values())) == 1:
         return str(said["Documents"])

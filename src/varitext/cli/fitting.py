@@ -58,7 +58,7 @@ def fit(
 ) -> None:
     """Fit a model to a corpus and write the model folder.
 
-    Without --model, questions are learned by compare and documents by nvdm_polya; nvdm stands in for it where that
+    Without --model, questions are learned by compare and documents by nvdm_dcm; nvdm stands in for it where that
     does not apply: presets of the paper, more than 30,000 words or 100 dimensions.
 
     Documents of yours: a folder of .txt; a .jsonl, .csv or .parquet with a text column; counts as .npz or .feat. All

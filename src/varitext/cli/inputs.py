@@ -35,7 +35,7 @@ def documents_for(
     part: str | None,
     data_dir: Path | None,
     text_column: str | None,
-    how_to_name: str,
+    hint: str,
 ) -> "Documents":
     """The documents named, or a part of the corpus that the model was fitted on.
 
@@ -47,7 +47,7 @@ def documents_for(
 
     if corpus is not None:
         return load_documents(corpus, part, data_dir, text_column)
-    known = parts(own_corpus(model, "documents", how_to_name))
+    known = parts(own_corpus(model, "documents", hint))
     part = part or ("test" if "test" in known else known[0])
     with warnings.catch_warnings():  # what is odd about the table was said when the model was fitted
         warnings.simplefilter("ignore", UserWarning)
@@ -60,38 +60,38 @@ def training_documents(
     test: "Documents",
     data_dir: Path | None,
     text_column: str | None,
-    how_to_name: str,
+    hint: str,
 ) -> "Documents":
     """The train part of the corpus that `test` is a part of."""
     from varitext.corpora import parts
 
-    named = corpus or own_corpus(model, "documents", how_to_name)
+    named = corpus or own_corpus(model, "documents", hint)
     if test.part == "train" or not {"train", test.part} <= set(parts(named)):
         raise InputError(f"{named} ({test.part}): --full needs a corpus with a train part and another one to evaluate")
-    return documents_for(model, corpus, "train", data_dir, text_column, how_to_name)
+    return documents_for(model, corpus, "train", data_dir, text_column, hint)
 
 
-def own_corpus(model: "DocumentModel | AnswerRanker", things: str, how_to_name: str) -> str:
+def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) -> str:
     """The corpus that the model was fitted on, if it is here: its name, or the path where it is."""
     from varitext.corpora.fitted_corpus import place_of
 
     if not model.corpus_:
-        raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {how_to_name}")
+        raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {hint}")
     place = place_of(model.corpus_)
     if place is None:
         name = model.corpus_["name"]
-        raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {how_to_name}")
+        raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {hint}")
     return place
 
 
 def own_questions(
-    ranker: "AnswerRanker", part: str | None, parts_of: Callable[[str], tuple[str, ...]], how_to_name: str
+    ranker: "AnswerRanker", part: str | None, parts_of: Callable[[str], tuple[str, ...]], hint: str
 ) -> str:
     """The questions that the ranker was fitted on, if they have a test part or another part is asked for."""
-    place = own_corpus(ranker, "questions", how_to_name)
+    place = own_corpus(ranker, "questions", hint)
     if part is None and "test" not in parts_of(place):
         raise InputError(
             f"{place}, which the model was fitted on, has no test part: "
-            f"name questions that the model has not seen, {how_to_name}"
+            f"name questions that the model has not seen, {hint}"
         )
     return place

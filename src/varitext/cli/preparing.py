@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from varitext.cli.options import DataDir, OnRay, RayAddress
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def prepare(
     """
     from varitext.corpora.prepare import prepare as prepare_shards
     from varitext.files import check_can_write
-    from varitext.on_ray.cluster import LOCAL
-    from varitext.on_ray.counting import ray_counter
+    from varitext.ray.cluster import LOCAL
+    from varitext.ray.counting import ray_counter
     from varitext.text import VocabularyRules
 
     if vocabulary is not None and vocabulary_size is not None:
@@ -72,7 +72,7 @@ def prepare(
         progress=CountedLines(),
     )
     documents, words = (sum(getattr(shard, name) for shard in folder.shards) for name in ("documents", "words"))
-    say(
+    log(
         f"{documents} documents, {words} words of {len(folder.vocabulary)} different ones, "
         f"{len(folder.shards)} shard{'s' if len(folder.shards) > 1 else ''} in {out}"
     )
@@ -93,4 +93,4 @@ class CountedLines:
     def __call__(self, documents: int) -> None:
         if time.monotonic() - self._last >= LINE_EVERY:
             self._last = time.monotonic()
-            say(f"{documents} documents read")
+            log(f"{documents} documents read")

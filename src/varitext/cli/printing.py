@@ -86,7 +86,7 @@ def document_entry(documents: "Documents", index: int, similarity: float) -> dic
 def print_answer_evaluation(record: "AnswerEvaluation") -> None:
     ranking, calibration, uncertainty = record.ranking, record.calibration, record.uncertainty
     maps, mrrs = ranking.map_interval_95, ranking.mrr_interval_95
-    promise = f"promise {uncertainty.rank_interval_promise:.4f}"
+    promise = f"promise {uncertainty.nominal_coverage:.4f}"
     rows = [
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
         ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
@@ -168,5 +168,5 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, ensure_ascii=(sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")))
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     print(message, file=sys.stderr)

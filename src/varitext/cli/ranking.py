@@ -16,7 +16,7 @@ from varitext.cli.options import (
     TextColumn,
     Threads,
 )
-from varitext.cli.printing import print_json, print_ranking, say
+from varitext.cli.printing import log, print_json, print_ranking
 from varitext.cli.ranking_files import FORMATS, check_ranking_file, write_rankings
 from varitext.errors import InputError
 from varitext.loading import load_ranker, untrained_ranker
@@ -116,7 +116,7 @@ def rank(
     refuse_options(columns, "it belongs to --pairs")
     file = _sentences_of(question, candidates, corpus)
     ranker = _ranker(folder, model, threads, device)
-    asked = _Asked(question or "", read_candidates(file, text_column), samples, abstain_below)
+    asked = _Request(question or "", read_candidates(file, text_column), samples, abstain_below)
     ranking = _search(ranker, asked, unordered) if corpus else _rank(ranker, asked, unordered)
     if as_json:
         record = ranking.as_dict()
@@ -132,7 +132,7 @@ def _ranker(folder: Path | None, model: str | None, threads: int | None, device:
     return untrained_ranker(str(model), threads, device)
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     question: str
     texts: list[str]
     samples: int | None
@@ -146,12 +146,12 @@ def _sentences_of(question: str | None, candidates: str | None, corpus: str | No
     return candidates or corpus or ""
 
 
-def _rank(ranker: "AnswerRanker", asked: _Asked, unordered: bool) -> "Ranking":
+def _rank(ranker: "AnswerRanker", asked: _Request, unordered: bool) -> "Ranking":
     positions = range(len(asked.texts)) if ranker.reads_positions_ and not unordered else None
     return ranker.rank(asked.question, asked.texts, asked.samples, positions, asked.abstain)
 
 
-def _search(ranker: "AnswerRanker", asked: _Asked, unordered: bool) -> "Ranking":
+def _search(ranker: "AnswerRanker", asked: _Request, unordered: bool) -> "Ranking":
     from varitext.answers.candidate_index import CandidateIndex
 
     refuse_options({"unordered": unordered}, "the sentences of a corpus have no order that counts")
@@ -178,4 +178,4 @@ def _rank_pairs(
     named = QuestionColumns(columns["question_column"], columns["answer_column"], id_column=columns["id_column"])
     questions = load_questions(pairs, "all", columns=named, labelled=False)
     write_rankings(out, questions, ranker.rank_many(questions, samples, abstain))
-    say(f"{questions.n_questions:,} questions with {questions.n_pairs:,} candidates in {out}")
+    log(f"{questions.n_questions:,} questions with {questions.n_pairs:,} candidates in {out}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from varitext.cli.fit_checks import is_finished_model
 from varitext.cli.fit_jobs import FitRequest, document_job
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.cli.running_fit import documents_learned, fit_and_save
 from varitext.errors import InputError
 
@@ -24,8 +24,8 @@ def transform_corpus_on_ray(
     from varitext.corpora import parts
     from varitext.files import refuse_to_overwrite
     from varitext.loading import load_document_model
-    from varitext.on_ray.cluster import LOCAL
-    from varitext.on_ray.transforming import transform_on_ray
+    from varitext.ray.cluster import LOCAL
+    from varitext.ray.transforming import transform_on_ray
 
     refuse_to_overwrite(out)
     width = load_document_model(folder).network_.vector_dim  # which also says what is wrong with the folder
@@ -42,16 +42,16 @@ def transform_corpus_on_ray(
         progress=CountedLines(),
     )
     if found.unknown:
-        say(f"note: {found.unknown} documents have no known word: they get the prior")
-    say(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
+        log(f"note: {found.unknown} documents have no known word: they get the prior")
+    log(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
 
 
 def fit_on_ray(request: FitRequest, out: Path) -> None:
     """Learn in processes that Ray Train starts; each loads the corpus for itself."""
     from varitext.corpora import CORPORA, parts
     from varitext.documents.model import DocumentModel
-    from varitext.on_ray.cluster import LOCAL
-    from varitext.on_ray.fitting import run_in_workers
+    from varitext.ray.cluster import LOCAL
+    from varitext.ray.fitting import run_in_workers
 
     typed = request.typed
     if "ray_workers" not in typed:
@@ -68,7 +68,7 @@ def fit_on_ray(request: FitRequest, out: Path) -> None:
     beside.mkdir(parents=True, exist_ok=True)
     passed = {"request": absolute, "out": out.absolute()}
     run_in_workers(_learn, passed, typed["ray_workers"], beside, request.device, address)
-    say(f"{documents_learned(DocumentModel.load(out))}; model in {out}")
+    log(f"{documents_learned(DocumentModel.load(out))}; model in {out}")
 
 
 def _learn(passed: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from varitext.cli.checks import refuse_options
 from varitext.cli.column_values import binned_values, values_of
 from varitext.cli.inputs import documents_for
 from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.cli.topic_options import GROUPED, By, OverTime
 from varitext.errors import InputError
 from varitext.loading import load_any
@@ -87,7 +87,7 @@ def report(
         refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         write_answer_report(model, questions, out, protocol, folder=folder)
-    say(f"report in {out}")
+    log(f"report in {out}")
 
 
 def figures(
@@ -145,7 +145,7 @@ def figures(
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         paths = save_answer_figures(model, questions, out, names, file_format.value, protocol)
     for path in paths:
-        say(f"figure in {path}")
+        log(f"figure in {path}")
 
 
 def _of_documents(text_column: str | None, by: str | None, over_time: str | None) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from varitext.cli.options import DataDir, Threads
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.errors import InputError
 from varitext.experiments import EXPERIMENTS, experiment_named
 
@@ -22,14 +22,14 @@ def reproduce(
         str | None, typer.Option(metavar="A-B", help="Only these seeds, for example 0-4; to share work.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Measure runs whose files are there already once more, and say what moved.")
+        bool, typer.Option("--rerun", help="Measure runs whose files are there already once more, and say what moved.")
     ] = False,
     stale: Annotated[
         bool,
         typer.Option(
-            "--stale",
+            "--outdated",
             help="Measure nothing: count results that are older than the code they rest on; with TARGET, list them. "
-            "With --again: measure only these once more.",
+            "With --rerun: measure only these once more.",
         ),
     ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="One small JSON file per run goes here.")] = Path("results"),
@@ -51,9 +51,9 @@ def reproduce(
       varitext reproduce table1a --seeds 0
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
-      varitext reproduce --stale
-      varitext reproduce table4 --again --seeds 0
-      varitext reproduce all --again --stale
+      varitext reproduce --outdated
+      varitext reproduce table4 --rerun --seeds 0
+      varitext reproduce all --rerun --outdated
     """
     from varitext.experiments.runs import Plan
     from varitext.experiments.runs import reproduce as run
@@ -71,7 +71,7 @@ def reproduce(
     if again:
         plan = replace(plan, again=is_old if stale else lambda path: True)
     for experiment in chosen:
-        table = run(experiment, plan, out, say)
+        table = run(experiment, plan, out, log)
         print(f"{experiment.about}\n\n{table}\n", flush=True)
 
 
@@ -89,8 +89,8 @@ def _list_stale(results: Path, targets: list[str]) -> None:
         for name, count in summary(found).items():
             print(f"{name:20} {count.of_today:10} {count.vouched_for:12} {count.older:7}")
     old = sum(bool(one.reason) for one in found)
-    say(f"{old} of {len(found)} results rest on code that is not known or has changed since")
-    say("vouched for: another seed of the same row was measured with the code of today")
+    log(f"{old} of {len(found)} results rest on code that is not known or has changed since")
+    log("vouched for: another seed of the same row was measured with the code of today")
 
 
 def _seeds(typed: str | None) -> tuple[int, ...] | None:

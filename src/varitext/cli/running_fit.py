@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.errors import InputError, TrainingDiverged
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _fit_and_save(job: FitJob, run: FitRun, out: Path) -> None:
             raise
         if job.keeps_unfinished:
             _save(job, out)
-        say("the same command with --resume goes on from here")
+        log("the same command with --resume goes on from here")
         raise
     except TrainingDiverged as error:
         _save(job, out)
@@ -80,7 +80,7 @@ def _save(job: FitJob, out: Path) -> None:
     estimator.corpus_ = {**(estimator.corpus_ or {}), **job.typed_corpus} or None
     estimator.save(out, overwrite=True)
     if estimator.stopped_ != "diverged":  # that error has one line of its own
-        say(f"{job.summary()}; model in {out}")
+        log(f"{job.summary()}; model in {out}")
 
 
 def _remove_checkpoints(folder: Path) -> None:

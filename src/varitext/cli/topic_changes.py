@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from varitext.cli.inputs import documents_for
-from varitext.cli.printing import say
+from varitext.cli.printing import log
 from varitext.cli.running_fit import topics_found
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -50,8 +50,8 @@ def change_topics(folder: Path, changes: TopicChanges, place: Place) -> None:
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
     if model.regions_ is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
-        model.find_topics(place.documents(model), changes.number, wanted)
-        say(topics_found(model))
+        model.refit_topics(place.documents(model), changes.number, wanted)
+        log(topics_found(model))
     for numbers in changes.merge:
         model.merge_topics([_number(one) for one in numbers.split(",")])
     if changes.merge_to is not None:

@@ -9,7 +9,7 @@ import typer
 from varitext.cli.column_values import binned_values, values_of
 from varitext.cli.inputs import load_documents
 from varitext.cli.options import AsJson, DataDir, Device, ModelFolder, Part, TextColumn, Threads
-from varitext.cli.printing import print_json, say
+from varitext.cli.printing import log, print_json
 from varitext.cli.table_files import check_table_file, write_table
 from varitext.cli.topic_changes import Place, TopicChanges, change_topics
 from varitext.cli.topic_options import (
@@ -119,8 +119,8 @@ def assign(
         kept = {"label": documents.labels}
     write_table(out, [_beside(kept, info.row, info.as_dict()) for info in found])
     if unknown := sum(info.topic is None for info in found):
-        say(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
-    say(f"{len(found)} documents in {out}")
+        log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
+    log(f"{len(found)} documents in {out}")
 
 
 def _beside(kept: dict[str, Sequence[Any]], row: int, info: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-/* The work of the Polya likelihood that is too small or too scattered for torch: hundreds of short operations a batch,
+/* The work of the DCM likelihood that is too small or too scattered for torch: hundreds of short operations a batch,
  * or passes over [V, B] numbers that one pass can do. Matrix products stay torch's. `__init__.py` declares these
- * functions to Python; layers/polya.py and layers/curvature.py call them, and have the same in torch for machines
+ * functions to Python; layers/dcm.py and layers/curvature.py call them, and have the same in torch for machines
  * without a compiler, for other devices and for double precision.
  *
  * Plain C without Python's headers. All arrays are contiguous; numbers are float, indices int64. The entries of

@@ -9,7 +9,7 @@ import numpy as np
 
 from varitext.corpora.question_answers import QuestionAnswers
 
-LONGEST_SENTENCE = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
+MAX_SENTENCE_LENGTH = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
 
 
 class Arranged(NamedTuple):
@@ -28,11 +28,11 @@ class Arranged(NamedTuple):
 def arrange(question_answers: QuestionAnswers) -> Arranged:
     given, pair = [], 0
     for question in question_answers.questions:
-        short = [one._replace(words=one.words[:LONGEST_SENTENCE]) for one in question.candidates]
+        short = [one._replace(words=one.words[:MAX_SENTENCE_LENGTH]) for one in question.candidates]
         numbered = list(zip(short, range(pair, pair + len(short)), strict=True))
         pair += len(numbered)
         numbered.sort(key=lambda one: (one[0].words, one[0].position or 0, one[0].id, one[0].label))
-        given.append((question._replace(words=question.words[:LONGEST_SENTENCE]), numbered))
+        given.append((question._replace(words=question.words[:MAX_SENTENCE_LENGTH]), numbered))
     given.sort(key=lambda one: (one[0].words, one[0].id))
     _warn_of_cuts(question_answers)
     questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
@@ -48,11 +48,11 @@ def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> Q
 def _warn_of_cuts(question_answers: QuestionAnswers) -> None:
     questions = question_answers.questions
     sentences = [words for one in questions for words in (one.words, *(other.words for other in one.candidates))]
-    lengths = [len(words) for words in sentences if len(words) > LONGEST_SENTENCE]
+    lengths = [len(words) for words in sentences if len(words) > MAX_SENTENCE_LENGTH]
     if lengths:
         many = "sentences are" if len(lengths) > 1 else "sentence is"
         warnings.warn(
-            f"{len(lengths)} {many} longer than {LONGEST_SENTENCE} words (the longest: {max(lengths):,}); "
+            f"{len(lengths)} {many} longer than {MAX_SENTENCE_LENGTH} words (the longest: {max(lengths):,}); "
             "only the beginning is read",
             stacklevel=4,
         )

@@ -15,7 +15,7 @@ from varitext.errors import InputError
 from varitext.files import read_text
 from varitext.text import Vocabulary
 
-LARGEST_VOCABULARY = 10_000_000
+MAX_VOCABULARY = 10_000_000
 _ENTRIES = re.compile(rb"(?:[0-9]{1,9}:[0-9]{1,9}(?:\s+|$))*")
 _ENTRY = re.compile(r"[0-9]{1,9}:[0-9]{1,9}")
 
@@ -54,7 +54,7 @@ def _what_is_wrong(line: bytes) -> str:
 
 
 def _check_ids(columns: np.ndarray, lengths: list[int], where: str, words: int | None) -> None:
-    largest = words or LARGEST_VOCABULARY
+    largest = words or MAX_VOCABULARY
     wrong = (columns < 0) | (columns >= largest)
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -99,6 +99,6 @@ def _of_length(vocabulary: Vocabulary, path: Path, words: int | None) -> Vocabul
 
 
 def numbered_words(words: int) -> Vocabulary:
-    if words > LARGEST_VOCABULARY:
-        raise InputError(f"{words:,} columns of counts are more than {LARGEST_VOCABULARY:,}")
+    if words > MAX_VOCABULARY:
+        raise InputError(f"{words:,} columns of counts are more than {MAX_VOCABULARY:,}")
     return Vocabulary(tuple(f"word{number}" for number in range(1, words + 1)))

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from varitext.errors import InputError
 
-LARGEST_COUNT = 1 << 24  # from here on float32 skips whole numbers
+MAX_COUNT = 1 << 24  # from here on float32 skips whole numbers
 
 
 def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool = False) -> sparse.csr_matrix:
@@ -21,7 +21,7 @@ def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool 
     _refuse(counts, values < 0, "a negative count", where)
     if not allow_fractional:
         _refuse(counts, values != np.floor(values), "a fractional count", where)
-    _refuse(counts, values > LARGEST_COUNT, f"a count above {LARGEST_COUNT:,}", where)
+    _refuse(counts, values > MAX_COUNT, f"a count above {MAX_COUNT:,}", where)
     if counts.dtype != np.float32 or not counts.has_canonical_format or not values.all():
         counts = counts.astype(np.float32, copy=True)
         counts.sum_duplicates()

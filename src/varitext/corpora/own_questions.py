@@ -175,8 +175,10 @@ def _label(row: Row, columns: QuestionColumns) -> int:
     value = row.values[columns.label]
     label = columns.is_right(value)
     if label is None:
-        grade = columns.right_from is not None
-        kind = "a grade, a number" if grade else "1 (right) or 0 (wrong), or a grade, with right_from (--right-from)"
+        grade = columns.min_relevance is not None
+        kind = (
+            "a grade, a number" if grade else "1 (right) or 0 (wrong), or a grade, with min_relevance (--min-relevance)"
+        )
         raise InputError(f"{row.where}: the label is {str(value)[:40]!r}; it must be {kind}")
     return label
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from varitext.corpora import CORPORA, load_documents
-from varitext.corpora.count_files import LARGEST_VOCABULARY, numbered_words
+from varitext.corpora.count_files import MAX_VOCABULARY, numbered_words
 from varitext.corpora.documents import Documents
 from varitext.corpora.shard_folder import ShardFolder, ShardRecord, finish_folder
 from varitext.corpora.shard_writing import (
@@ -78,7 +78,7 @@ def prepare(
 
     `vocabulary` counts those words and no others, so that test documents are counted over the words of the training
     ones. `progress` is told, now and then, how many documents have been read. `counter` counts words in place of this
-    process, for example on a cluster (`on_ray.counting.ray_counter`); the shards are the same.
+    process, for example on a cluster (`ray.counting.ray_counter`); the shards are the same.
     """
     out = Path(out)
     refuse_to_overwrite(out)
@@ -210,6 +210,6 @@ def _write_counts(
             width = max(width, counts.shape[1])
             yield chunk_of(counts)
 
-    most = LARGEST_VOCABULARY if given is None else len(given)
+    most = MAX_VOCABULARY if given is None else len(given)
     shards = write_shards(folder, _told(chunks(), progress), most, sizes)
     return Written(shards, given or numbered_words(width), {"vocabulary": "of the counts"})

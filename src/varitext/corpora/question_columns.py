@@ -16,7 +16,7 @@ class QuestionColumns:
     answer_column: str | None = None
     label_column: str | None = None
     id_column: str | None = None  # of the question; rows of one question share it
-    right_from: float | None = None  # labels are grades, and those of this grade or higher are right
+    min_relevance: float | None = None  # labels are grades, and those of this grade or higher are right
 
     @property
     def question(self) -> str:
@@ -45,13 +45,13 @@ class QuestionColumns:
 
     def is_right(self, value: object) -> int | None:
         """1 for a label that says right, 0 for one that says wrong, None for what is neither."""
-        if self.right_from is None:
+        if self.min_relevance is None:
             return _LABELS.get(str(value).strip().lower())
         try:
             grade = float(str(value))
         except ValueError:
             return None
-        return None if math.isnan(grade) else int(grade >= self.right_from)
+        return None if math.isnan(grade) else int(grade >= self.min_relevance)
 
 
 USUAL_COLUMNS = QuestionColumns()

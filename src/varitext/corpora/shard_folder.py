@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import varitext
-from varitext.corpora.counts import LARGEST_COUNT
+from varitext.corpora.counts import MAX_COUNT
 from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.files import check_sha256, read_config, sha256_of, write_json
@@ -104,7 +104,7 @@ class ShardFolder:
         whole = whole and bool(starts[0] == 0 and starts[-1] == record.entries and (np.diff(starts) >= 0).all())
         if whole and record.entries:
             whole = bool(words.min() >= 0 and words.max() < len(self.vocabulary))
-            whole = whole and bool(counts.min() >= 1 and counts.max() <= LARGEST_COUNT)
+            whole = whole and bool(counts.min() >= 1 and counts.max() <= MAX_COUNT)
         if not whole:
             raise InputError(f"shard {number} of {self.path} does not hold what its config.json says")
 

@@ -21,7 +21,7 @@ from varitext.corpora.shard_folder import (
     write_array,
     write_shard,
 )
-from varitext.text.bounded_ids import LARGEST_TABLE
+from varitext.text.bounded_ids import MAX_TABLE
 from varitext.text.counting import ChunkCounts
 
 DRAFTS = "drafts"
@@ -33,7 +33,7 @@ class ShardSizes:
 
     documents: int = SHARD_DOCUMENTS
     entries: int = SHARD_ENTRIES
-    table: int = LARGEST_TABLE
+    table: int = MAX_TABLE
 
 
 DEFAULT_SIZES = ShardSizes()

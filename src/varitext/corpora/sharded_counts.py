@@ -21,7 +21,7 @@ from varitext.text import Vocabulary
 
 WINDOW_DOCUMENTS = 1 << 17
 WINDOW_ENTRIES = 1 << 23
-MOST_OPEN = 64  # shards mapped at once; each holds three open files
+MAX_OPEN = 64  # shards mapped at once; each holds three open files
 PERMUTED = 1 << 20  # rows that may be put in order all at once: 8 MB
 
 
@@ -178,7 +178,7 @@ class ShardedCounts:
             arrays = _translated(arrays, self._columns)
         shard = OpenShard(arrays, np.flatnonzero(np.diff(arrays.starts)) if self.skip_empty else None)
         entries = len(arrays.words) + sum(len(other.arrays.words) for other in self._opened.values())
-        while self._opened and (entries > 2 * self.window_entries or len(self._opened) >= MOST_OPEN):
+        while self._opened and (entries > 2 * self.window_entries or len(self._opened) >= MAX_OPEN):
             _, gone = self._opened.popitem(last=False)
             entries -= len(gone.arrays.words)
         self._opened[number] = shard

@@ -11,8 +11,8 @@ import numpy as np
 
 from varitext.errors import InputError
 
-LARGEST_DIM = 10_000
-LONGEST_WORD = 10_000  # bytes; to give up on a file that is none of these
+MAX_DIM = 10_000
+MAX_WORD_LENGTH = 10_000  # bytes; to give up on a file that is none of these
 
 
 class Wanted(NamedTuple):
@@ -41,8 +41,8 @@ def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[E
         yield from _read_text(chain([first], stream), where, wanted, dim, None)
         return
     words, dim = map(int, fields)
-    if not 1 <= dim <= LARGEST_DIM:
-        raise InputError(f"{where}, line 1: word vectors have between 1 and {LARGEST_DIM:,} dimensions, not {dim}")
+    if not 1 <= dim <= MAX_DIM:
+        raise InputError(f"{where}, line 1: word vectors have between 1 and {MAX_DIM:,} dimensions, not {dim}")
     read = _read_binary if _is_binary(stream, dim) else _read_text
     yield from read(stream, where, wanted, dim, words)
 
@@ -50,7 +50,7 @@ def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[E
 def _is_binary(stream: io.BufferedIOBase, dim: int) -> bool:
     """Whether what follows the first word is no line of text: numbers as bytes are hardly ever all printable."""
     place = stream.tell()
-    start = stream.read(LONGEST_WORD + 4 * dim)
+    start = stream.read(MAX_WORD_LENGTH + 4 * dim)
     stream.seek(place)
     vector = start.partition(b" ")[2][: 4 * dim].split(b"\n")[0].rstrip(b"\r")
     return bool(start) and (not vector or not all(32 <= byte < 127 for byte in vector))
@@ -119,8 +119,8 @@ def _binary_word(stream: io.BufferedIOBase, place: str) -> bytes:
     letters = bytearray()
     while (letter := stream.read(1)) not in (b" ", b""):
         letters += letter
-        if len(letters) > LONGEST_WORD:
-            raise InputError(f"{place}: no word of at most {LONGEST_WORD:,} bytes; this is no word2vec file")
+        if len(letters) > MAX_WORD_LENGTH:
+            raise InputError(f"{place}: no word of at most {MAX_WORD_LENGTH:,} bytes; this is no word2vec file")
     return bytes(letters).lstrip(b"\n")
 
 

@@ -21,7 +21,7 @@ from varitext.evaluation.completion import CompletionRecord, Halves, completion_
 from varitext.latent import LatentModel
 from varitext.latent.divergence import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
-from varitext.models.documents.bounds import LARGEST_LOGITS
+from varitext.models.documents.bounds import MAX_LOGITS
 from varitext.runtime.devices import seeded
 from varitext.runtime.randomness import stream
 
@@ -58,7 +58,7 @@ def completion_log_likelihoods(
     if samples < 1:
         raise InputError(f"completion needs at least one sample, not {samples}")
     documents, words = halves.observed.shape
-    size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, words))))
+    size = max(1, min(256, MAX_LOGITS // (samples * max(1, words))))
     values = []
     with seeded(stream(seed, "evaluation noise"), device):
         for start in range(0, documents, size):

@@ -3,11 +3,9 @@
 from varitext.documents.settings import DocumentSettings
 from varitext.models.documents import DOCUMENT_MODELS
 
-BURSTS, PLAIN = "nvdm_polya", "nvdm"
-MOST_DIMENSIONS = (
-    100  # the curvature of log p(h | X) is K x K for every document: at 200 a fit takes seven times NVDM's
-)
-MOST_WORDS = 30_000  # above, NVDM samples its softmax; the Polya likelihood needs every word
+BURSTS, PLAIN = "nvdm_dcm", "nvdm"
+MAX_DIMENSIONS = 100  # the curvature of log p(h | X) is K x K for every document: at 200 a fit takes seven times NVDM's
+MAX_WORDS = 30_000  # above, NVDM samples its softmax; the DCM likelihood needs every word
 
 
 def model_for(settings: DocumentSettings, words: int = 0) -> str:
@@ -18,7 +16,7 @@ def model_for(settings: DocumentSettings, words: int = 0) -> str:
         settings.preset not in DOCUMENT_MODELS[BURSTS].presets  # the paper's have none
         or settings.fractional_counts  # a burst is a whole number of words
         or settings.softmax is not None
-        or settings.latent_dim > MOST_DIMENSIONS
-        or words > MOST_WORDS
+        or settings.latent_dim > MAX_DIMENSIONS
+        or words > MAX_WORDS
     )
     return PLAIN if has_no_bursts else BURSTS

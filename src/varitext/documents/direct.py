@@ -2,7 +2,7 @@
 
 Such a model has
 
-    fit_directly(train, settings)
+    fit_without_gradients(train, settings)
 
 a generator. It yields after every round the share of the work that is done, from 0 to 1, and then holds what it has
 learned so far. Between rounds come what every fit has: the held-out score, the history, the time limit, Ctrl-C.
@@ -30,7 +30,7 @@ class DirectTrainer:
         progress: Progress | None = None,
     ):
         if not isinstance(model, LearnsDirectly):
-            raise TypeError(f"{type(model).__name__} has no fit_directly")
+            raise TypeError(f"{type(model).__name__} has no fit_without_gradients")
         self.learner = model
         self.model, self.task, self.settings, self.progress = model, task, settings, progress
         self.state = TrainingState()
@@ -41,7 +41,7 @@ class DirectTrainer:
             self.progress.note("this model keeps no checkpoint: starting anew")
         with seeded(stream(self.settings.seed, "training noise"), self.task.device), Interruption() as interruption:
             started = time.monotonic()
-            for share in self.learner.fit_directly(in_memory(self.task.train), self.settings):
+            for share in self.learner.fit_without_gradients(in_memory(self.task.train), self.settings):
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - started
                 self._round(share)

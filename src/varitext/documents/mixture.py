@@ -15,7 +15,7 @@ from varitext.documents.posterior import Posterior
 
 ITERATIONS = 50
 ENOUGH = 1e-3  # nats per document: EM ends when an iteration gains less
-SMALLEST_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
+MIN_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
 
 
 class Directions(NamedTuple):
@@ -87,7 +87,7 @@ def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seed
         free = len(seeds.directions)
         likeness = (centres @ seeds.directions.T).max(1)
         centres = np.concatenate([seeds.directions, centres[np.argsort(likeness, kind="stable")][: components - free]])
-    variance = max(float(_squared_distances(unit, centres).min(1).mean()) / unit.shape[1], SMALLEST_VARIANCE)
+    variance = max(float(_squared_distances(unit, centres).min(1).mean()) / unit.shape[1], MIN_VARIANCE)
     return Mixture(centres, np.full(components, variance, np.float32), np.full(components, 1 / components, np.float32))
 
 
@@ -122,7 +122,7 @@ def _maximised(unit: np.ndarray, memberships: np.ndarray, seeds: Seeds | None) -
     second = np.square(unit).sum(1) @ memberships - 2 * (own * centres).sum(1) + sizes * np.square(centres).sum(1)
     squares = second / (sizes * unit.shape[1])
     weights = (sizes + 1) / (sizes + 1).sum()  # add-one: an emptied component keeps a finite log weight
-    return Mixture(centres, np.maximum(squares, SMALLEST_VARIANCE), weights)
+    return Mixture(centres, np.maximum(squares, MIN_VARIANCE), weights)
 
 
 def _log_density(unit: np.ndarray, centres: np.ndarray, variances: np.ndarray) -> np.ndarray:

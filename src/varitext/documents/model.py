@@ -41,7 +41,7 @@ class DocumentModel(TopicsOfDocuments):
 
     Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
     on disk: memory then does not grow with the corpus. Settings left at None are chosen from the preset and the size of
-    the corpus. So is the model: NVDM with words that come in bursts, "nvdm_polya", or with a multinomial, "nvdm", where
+    the corpus. So is the model: NVDM with words that come in bursts, "nvdm_dcm", or with a multinomial, "nvdm", where
     that does not apply; `model_` says which. `seed_topics` has a name and a few words for each topic that is wanted;
     `transform_to="topics"` makes `transform` give p(topic | document); `verbose` shows the progress of a fit on
     standard error.

@@ -19,10 +19,10 @@ from varitext.models.documents.base import DocumentNetwork
 
 RELEVANCE = 0.55  # lambda: less of it, and topics share fewer words; more, and their words go together better
 NAME_WORDS, NAME_CANDIDATES = 3, 10
-SHORTEST_STEM, LONGEST_ENDING = 3, 2  # letters: bike and bikes are forms of one word
+MIN_STEM_LENGTH, MAX_SUFFIX_LENGTH = 3, 2  # letters: bike and bikes are forms of one word
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
 DOCUMENT_SMOOTHING = 0.5  # documents with the words of all that are added to those of a region
-MOST_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
+MAX_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
 
 
@@ -32,7 +32,7 @@ def word_probabilities(
     """p(w | region) from documents, their vectors and how much each belongs to every region.  [T, V]"""
     if network.linear_decoder() is None:
         return _counted(counts, memberships, word_frequencies(network))
-    most = max(BLOCK, MOST_PROBABILITIES // max(1, counts.shape[1]))
+    most = max(BLOCK, MAX_PROBABILITIES // max(1, counts.shape[1]))
     sums = sum(
         memberships[start : start + BLOCK].T @ _word_probabilities_at(network, vectors[start : start + BLOCK])
         for start in range(0, min(len(vectors), most), BLOCK)
@@ -113,4 +113,4 @@ def _different(columns: Sequence[int], words: Sequence[str]) -> list[int]:
 
 def _forms_of_one(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
-    return len(short) >= SHORTEST_STEM and len(long) - len(short) <= LONGEST_ENDING and long.startswith(short)
+    return len(short) >= MIN_STEM_LENGTH and len(long) - len(short) <= MAX_SUFFIX_LENGTH and long.startswith(short)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # the command line reads this record before anything heavy is
 class DocumentSettings:
     """The arguments of `DocumentModel`. None: the preset decides, by the size of the corpus."""
 
-    model: str | None = None  # nvdm_polya where it applies, else nvdm: `default_model.py`
+    model: str | None = None  # nvdm_dcm where it applies, else nvdm: `default_model.py`
     latent_dim: int = setting(50, LATENT_DIM)
     preset: str = setting("recommended", Option("By name; nvdm also has paper.", MODEL, "NAME"))
     epochs: int | None = setting(None, EPOCHS)

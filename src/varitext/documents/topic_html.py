@@ -5,14 +5,14 @@ from html import escape
 
 from varitext.documents.topic_records import TopicInfo
 
-MOST_TOPICS = 30  # the largest
+MAX_TOPICS = 30  # the largest
 
 
 def topics_html(topics: Iterable[TopicInfo]) -> str:
     """Names and words are other people's: they are escaped."""
     by_size = sorted(topics, key=lambda topic: -topic.documents)
-    rows = "".join(_row(topic) for topic in by_size[:MOST_TOPICS])
-    more = f"<p>and {len(by_size) - MOST_TOPICS} smaller topics</p>" if len(by_size) > MOST_TOPICS else ""
+    rows = "".join(_row(topic) for topic in by_size[:MAX_TOPICS])
+    more = f"<p>and {len(by_size) - MAX_TOPICS} smaller topics</p>" if len(by_size) > MAX_TOPICS else ""
     head = "".join(f'<th style="text-align:left">{name}</th>' for name in ("topic", "documents", "name", "words"))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 

@@ -109,7 +109,7 @@ class TopicsOfDocuments(DocumentEstimator):
 
     # Changing them
 
-    def find_topics(
+    def refit_topics(
         self,
         X: DocumentInput,
         n_topics: int | None = None,
@@ -176,7 +176,7 @@ class TopicsOfDocuments(DocumentEstimator):
         if regions is None:
             raise InputError(
                 "the model has no topics yet, being of an earlier version or an interrupted fit: "
-                "find_topics(documents), or `varitext topics DIR --from CORPUS`, finds them"
+                "refit_topics(documents), or `varitext topics DIR --from CORPUS`, finds them"
             )
         return regions
 

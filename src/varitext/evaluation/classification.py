@@ -18,7 +18,7 @@ from varitext.evaluation.vectors import checked_labels, checked_vectors
 
 PENALTIES = (0.001, 0.01, 0.1, 1.0)  # C of scikit-learn: larger is freer
 FOLDS = 3
-MOST_ITERATIONS = 2000
+MAX_ITERATIONS = 2000
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _classifier() -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=MOST_ITERATIONS))
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=MAX_ITERATIONS))
 
 
 def _choose_penalty(train: np.ndarray, labels: np.ndarray, seed: int) -> Any:

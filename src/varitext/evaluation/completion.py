@@ -18,7 +18,7 @@ from varitext.errors import InputError
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.evaluation.significance import bootstrap_interval
 
-FEWEST_WORDS = 2  # one to see, one to guess
+MIN_WORDS = 2  # one to see, one to guess
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def completion_record(
 def hide_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
     """Both halves of every document of at least two known words."""
     lengths = np.asarray(counts.sum(1)).ravel()
-    long_enough = counts[np.flatnonzero(lengths >= FEWEST_WORDS)]
+    long_enough = counts[np.flatnonzero(lengths >= MIN_WORDS)]
     if long_enough.shape[0] == 0:
         raise InputError("no document has two words of the model's vocabulary: there is nothing to complete")
     return split_words(long_enough, seed)

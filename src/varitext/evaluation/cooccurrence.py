@@ -14,7 +14,7 @@ from varitext.evaluation.topic_words import TopicWords
 from varitext.evaluation.windows import Reference, Stretches, stretches_of
 from varitext.text.counting import KnownIds
 
-LARGEST_BLOCK = 2**20  # pairs of stretches held at once
+MAX_BLOCK = 2**20  # pairs of stretches held at once
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _each_with_following(rows: np.ndarray, following: np.ndarray) -> tuple[np.nd
 
 
 def _blocks(sizes: np.ndarray) -> Iterator[np.ndarray]:
-    """Row numbers in blocks of about `LARGEST_BLOCK` in total size."""
-    block = np.cumsum(sizes) // LARGEST_BLOCK
+    """Row numbers in blocks of about `MAX_BLOCK` in total size."""
+    block = np.cumsum(sizes) // MAX_BLOCK
     edges = np.flatnonzero(np.diff(block)) + 1
     yield from np.split(np.arange(len(sizes)), edges) if len(sizes) else ()

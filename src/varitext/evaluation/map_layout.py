@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-FEWEST_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing
+MIN_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing
 
 
 def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
@@ -15,7 +15,7 @@ def lay_out(vectors: np.ndarray, seed: int) -> np.ndarray:
     One thread repeats to the bit; two were no faster for 4,000 documents on two busy cores.
     """
     directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    if len(directions) < FEWEST_FOR_NEIGHBOURS or find_spec("openTSNE") is None:
+    if len(directions) < MIN_FOR_NEIGHBOURS or find_spec("openTSNE") is None:
         return _principal_components(directions)
     from openTSNE import TSNE
 

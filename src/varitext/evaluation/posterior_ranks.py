@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 from varitext.evaluation.ties import merge_ties
 
 DRAWS = 1000  # of labels, over all samples of h
-FEWEST_DRAWS, MOST_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates
+MIN_DRAWS, MAX_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates
 INTERVAL = 0.9
 SMALLEST = 1e-12
 
@@ -41,7 +41,7 @@ def best_probability(sampled: np.ndarray) -> np.ndarray:
 
 
 def draws_for(n_candidates: int) -> int:
-    return max(FEWEST_DRAWS, min(DRAWS, MOST_DRAWN // n_candidates))
+    return max(MIN_DRAWS, min(DRAWS, MAX_DRAWN // n_candidates))
 
 
 def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -103,7 +103,7 @@ class RankCalibration(NamedTuple):
     top_probability_best: float  # what the top answers say of themselves, on average
     top_is_right: float  # the share of them that are right: about as large, if the model is honest
     rank_interval_coverage: float  # of candidates: how often the interval holds the rank under the true labels
-    rank_interval_promise: float  # how often it should, by what the intervals say themselves
+    nominal_coverage: float  # how often it should, by what the intervals say themselves
 
 
 def rank_calibration(

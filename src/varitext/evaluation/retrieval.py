@@ -25,7 +25,7 @@ FRACTIONS = (0.0002, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 RECALLS = (0.001, 0.004, 0.016, 0.064, 0.256, 1.0)
 HEADLINE = 0.02  # the fraction at which docNADE's successors report one figure
 LEVELS = 2**29  # of similarity from 0 to 1: with the sign and one bit for relevance they fill 32 bits
-LARGEST_BLOCK = 2**22  # similarities held at once
+MAX_BLOCK = 2**22  # similarities held at once
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _rankings(
     train: np.ndarray, train_labels: np.ndarray, test: np.ndarray, test_labels: np.ndarray
 ) -> Iterator[Ranking]:
     """The ranking of every query, from one sort of 32-bit integers each."""
-    size = max(1, LARGEST_BLOCK // len(train))
+    size = max(1, MAX_BLOCK // len(train))
     for start in range(0, len(test), size):
         similarity = test[start : start + size] @ train.T  # [Q, D]
         relevant = test_labels[start : start + size, None] == train_labels

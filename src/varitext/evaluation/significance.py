@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 
-MOST_ENUMERATED = 20  # differences whose 2^20 signs are all tried
-LARGEST_DRAW = 2**22  # random numbers held at once
+MAX_ENUMERATED = 20  # differences whose 2^20 signs are all tried
+MAX_DRAW = 2**22  # random numbers held at once
 
 
 class PairedTest(NamedTuple):
@@ -54,7 +54,7 @@ def paired_randomisation_test(
     difference = first - second
     moving = difference[difference != 0]
     extreme = abs(moving.sum()) - 1e-12 * np.abs(moving).sum()  # sums in another order differ by rounding
-    if len(moving) <= MOST_ENUMERATED:
+    if len(moving) <= MAX_ENUMERATED:
         sums = _every_signed_sum(moving)
         return PairedTest(
             difference.mean().item(), (np.abs(sums) >= extreme).mean().item(), len(first), len(sums), True
@@ -105,6 +105,6 @@ def _drawn_signed_sums(values: np.ndarray, resamples: int, seed: int) -> Iterato
 
 def _portions(resamples: int, size: int) -> Iterator[int]:
     """How many resamples at a time, so that memory does not grow with their number."""
-    most = max(1, LARGEST_DRAW // size)
+    most = max(1, MAX_DRAW // size)
     for start in range(0, resamples, most):
         yield min(most, resamples - start)

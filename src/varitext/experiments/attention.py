@@ -22,7 +22,7 @@ from varitext.report.escaping import printable
 CORPUS = "wikiqa"
 SEEDS = {"lstm_attention": 10, "nasm": 10, "nasm_question": 3}
 SHOWN = 5  # answers in the figure: the first right ones of the test part that are short enough
-LONGEST_SHOWN = 16
+MAX_LENGTH_SHOWN = 16
 LEFT = 165.0  # pixels: where words begin
 LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
 
@@ -43,7 +43,7 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
         for one in sorted(ranking.candidates, key=lambda one: one.place):  # the same for all models
             label = bool(question.candidates[one.place].label)
             peaks.append((label, *_peakedness(one)))
-            if label and 4 <= len(one.words) <= LONGEST_SHOWN and len(shown) < SHOWN:
+            if label and 4 <= len(one.words) <= MAX_LENGTH_SHOWN and len(shown) < SHOWN:
                 shown.append(_example(question.text, one))
     values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
     right = np.array([bool(peak[0]) for peak in peaks if len(peak) == 3])

@@ -14,7 +14,7 @@ from varitext.experiments.document_fits import QUICK_DOCUMENTS, QUICK_EPOCHS, is
 from varitext.experiments.generality_corpora import MADE_CORPORA, Split
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
-MODELS = ("lda", "nvdm", "nvdm_polya")
+MODELS = ("lda", "nvdm", "nvdm_dcm")
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -55,7 +55,7 @@ def _split(corpus: str, data_dir: Path | None, most: int | None) -> Split:
 
 def table(records: list[Record]) -> str:
     head = ["", "documents", "words", "words per document", "held out", "repeats left out", "unigram"]
-    head += ["LDA", "NVDM", "NVDM, Polya", "NVDM / LDA", "Polya / multinomial", "fit, CPU s"]
+    head += ["LDA", "NVDM", "NVDM, DCM", "NVDM / LDA", "DCM / multinomial", "fit, CPU s"]
     found = {(each["settings"]["corpus"], each["settings"]["model"]): each["result"] for each in records}
     return markdown_table(head, list(_rows(found)))
 
@@ -64,11 +64,11 @@ def _rows(found: dict[tuple[str, str], dict[str, Any]]) -> Iterator[list[str]]:
     """Of corpora that all models have been fitted to."""
     for corpus in MADE_CORPORA:
         if all((corpus, model) in found for model in MODELS):
-            lda, nvdm, polya = (found[corpus, model] for model in MODELS)
+            lda, nvdm, dcm = (found[corpus, model] for model in MODELS)
             sizes = [f"{lda[name]:,}" for name in ("documents", "words", "words_per_document", "test_documents")]
-            bounds = [f"{value:.0f}" for value in (lda["unigram"], lda["bound"], nvdm["bound"], polya["bound"])]
-            ratios = [f"{nvdm['bound'] / lda['bound']:.2f}", f"{polya['bound'] / nvdm['bound']:.3f}"]
-            seconds = " / ".join(f"{each['fit_cpu_seconds']:.0f}" for each in (lda, nvdm, polya))
+            bounds = [f"{value:.0f}" for value in (lda["unigram"], lda["bound"], nvdm["bound"], dcm["bound"])]
+            ratios = [f"{nvdm['bound'] / lda['bound']:.2f}", f"{dcm['bound'] / nvdm['bound']:.3f}"]
+            seconds = " / ".join(f"{each['fit_cpu_seconds']:.0f}" for each in (lda, nvdm, dcm))
             yield [corpus, *sizes, f"{lda['repeated']:,}", *bounds, *ratios, seconds]
 
 

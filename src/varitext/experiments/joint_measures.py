@@ -93,7 +93,7 @@ def _twin_evaluation(probability: np.ndarray, test: QuestionAnswers, protocol: s
 
 
 def _said(evaluation: AnswerEvaluation) -> dict[str, float]:
-    names = ("log_loss", "rank_interval_coverage", "rank_interval_promise")
+    names = ("log_loss", "rank_interval_coverage", "nominal_coverage")
     of_none = ("share_without_answer", "mean_probability_none", "none_ece", "none_ece_by_chance")
     found = evaluation.as_dict()
     return {name: round(found[name], 4) for name in (*names, *of_none) if name in found}

@@ -1,4 +1,4 @@
-"""What words that come in bursts are worth: NVDM with its multinomial likelihood beside the same with a Polya one.
+"""What words that come in bursts are worth: NVDM with its multinomial likelihood beside the same with a DCM one.
 
 Not a table of the paper. Both are distributions over the same sequences of words, so perplexities compare. Settings
 were chosen on training documents, the last 9 % of each newsgroup in the order of the authors' files, which is by date.
@@ -26,7 +26,7 @@ from varitext.experiments.document_fits import (
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
-MODELS = ("nvdm", "nvdm_polya")
+MODELS = ("nvdm", "nvdm_dcm")
 
 
 class Case(NamedTuple):
@@ -96,11 +96,11 @@ def _cells(model: str, found: list[dict[str, Any]]) -> list[str]:
     """Bounds of all seeds, sorted; else means."""
     mean = {name: float(np.mean([one[name] for one in found])) for name in found[0] if not name.endswith("sha256")}
     bounds = " / ".join(f"{value:.1f}" for value in sorted(one["bound"] for one in found))
-    kind = {"nvdm": "multinomial", "nvdm_polya": "Polya"}[model]
+    kind = {"nvdm": "multinomial", "nvdm_dcm": "DCM"}[model]
     measured = [f"{mean[name]:.1f}" for name in ("unrefined", "importance_weighted", "corpus_perplexity")]
     per_second = mean["documents"] / mean["transform_cpu_seconds"]
     spent = [f"{mean['kl_per_document']:.1f}", f"{mean['fit_cpu_seconds']:.0f}", f"{per_second:,.0f}"]
     return [f"{mean['words']:,.0f}", f"{kind} (`{model}`)", f"**{bounds}**", *measured, *spent, str(len(found))]
 
 
-EXPERIMENT = Experiment("likelihoods", "NVDM with a multinomial and with a Polya likelihood", runs, table)
+EXPERIMENT = Experiment("likelihoods", "NVDM with a multinomial and with a DCM likelihood", runs, table)

@@ -27,7 +27,7 @@ WITHOUT_FIGURES = {
 }
 MEASURING = (f"{PACKAGE}.experiments.", f"{PACKAGE}.benchmarking.")  # the code that measures, in the package
 LISTS_ALL = f"{PACKAGE}.experiments.document_fits"  # names every model, for the order of tables
-DEFAULTS = ("nvdm_polya", "nvdm", "compare")  # what a fit takes if no model is named
+DEFAULTS = ("nvdm_dcm", "nvdm", "compare")  # what a fit takes if no model is named
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
 
 

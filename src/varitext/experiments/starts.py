@@ -22,13 +22,13 @@ CHANGES: dict[str, dict[str, Any]] = {
     "forget bias, patience 10": {"initialization": "forget_bias", "patience": 10},
     "forget bias, 26 passes": {"initialization": "forget_bias", "epochs": 26},
 }
-OF_EVERY_MODEL = tuple(CHANGES)[:3]  # the other changes are of NASM alone
+SHARED_CHANGES = tuple(CHANGES)[:3]  # the other changes are of NASM alone
 
 
 def runs(plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
         for change, chosen in CHANGES.items():
-            for model in OWN_MODELS if change in OF_EVERY_MODEL else ("nasm",):
+            for model in OWN_MODELS if change in SHARED_CHANGES else ("nasm",):
                 settings = {"model": model, "change": change, "seed": seed}
                 yield Run(settings, partial(cross_validated, {"model": model, "seed": seed} | chosen, plan))
 

@@ -24,7 +24,7 @@ from varitext.runtime.threads import running_on
 from varitext.text import count_texts
 
 WORDS = 10
-MODELS = {"regions": "nvdm", "regions_polya": "nvdm_polya", "axes": "nvdm"}
+MODELS = {"regions": "nvdm", "regions_dcm": "nvdm_dcm", "axes": "nvdm"}
 BERTOPIC = ("bertopic", "bertopic_kmeans")
 Found = dict[str, Any]  # topics: the words of each; groups: the topic of every document, if they have one
 
@@ -77,7 +77,7 @@ def _by_varitext(task: Task, train: Documents) -> Found:
     if task.system in ("lda", "axes"):
         words = [topic.words for topic in model.latent_dimensions(WORDS)]
         return {"topics": words, "groups": _strongest(model, train) if task.system == "lda" else None}
-    model.find_topics(train, task.topics)
+    model.refit_topics(train, task.topics)
     words = [topic.words for topic in model.topics(WORDS)]
     return {"topics": words, "groups": model.topic_memberships(train).argmax(1).tolist()}
 

@@ -33,14 +33,14 @@ from varitext.runtime.threads import running_on
 
 SEEDS = 3
 SYSTEMS = {
-    "regions_polya": "NVDM with bursts (the default), regions",
+    "regions_dcm": "NVDM with bursts (the default), regions",
     "regions": "NVDM, regions",
     "axes": "NVDM, latent dimensions",
     "lda": "LDA (tomotopy)",
     "bertopic": "BERTopic",
     "bertopic_kmeans": "BERTopic, k-means",
 }
-OF_COUNTS, OF_ARTICLES = ("regions_polya", "regions", "axes", "lda"), ("regions_polya", "regions", "lda", *BERTOPIC)
+COUNT_SYSTEMS, ARTICLE_SYSTEMS = ("regions_dcm", "regions", "axes", "lda"), ("regions_dcm", "regions", "lda", *BERTOPIC)
 MEASURES = {  # what each is called, and digits
     "npmi": ("NPMI", 3),
     "c_v": ("C_V", 3),
@@ -54,9 +54,9 @@ NO_BERTOPIC = "BERTopic is left out: its packages are not here; `make peers` get
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    kinds = [(NEWSGROUPS, system, 50) for system in OF_COUNTS]
+    kinds = [(NEWSGROUPS, system, 50) for system in COUNT_SYSTEMS]
     if is_here(ARTICLES, plan):
-        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in OF_ARTICLES]
+        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in ARTICLE_SYSTEMS]
     for corpus, system, number in kinds:
         missing = NO_BERTOPIC if system in BERTOPIC and not is_available("bertopic") else None
         for seed in plan.seeds_or(SEEDS):

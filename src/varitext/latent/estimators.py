@@ -29,7 +29,7 @@ from varitext.latent.score_function import (
 )
 from varitext.runtime.processes import mean_over_batch, variance_over_batch
 
-LARGEST_SPACE = 4096  # values of h; the decoder runs on each of them for every example
+MAX_SPACE = 4096  # values of h; the decoder runs on each of them for every example
 
 
 class Reparameterised(nn.Module):
@@ -170,10 +170,10 @@ def every_value(model: LatentModel, batch: Any) -> Draws:
     if not isinstance(posterior, Enumerable):
         raise InputError(f"exact sums over every value of h: {type(posterior).__name__} cannot list them")
     size = posterior.number_of_values
-    if size > LARGEST_SPACE:
+    if size > MAX_SPACE:
         many = f"{float(size):.2g}" if size > 10**6 else f"{size}"
         raise InputError(
-            f"exact sums over every value of h: {many} here, at most {LARGEST_SPACE}; use leave_one_out or nvil instead"
+            f"exact sums over every value of h: {many} here, at most {MAX_SPACE}; use leave_one_out or nvil instead"
         )
     h = posterior.values()
     return Draws(model.prior(encoding), posterior, h, model.log_likelihood(h, encoding))

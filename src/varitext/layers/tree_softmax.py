@@ -18,7 +18,7 @@ from varitext.errors import InputError
 
 SHAPES = ("balanced", "huffman")
 DEEPEST = 64  # steps; Huffman's longest path for words counted n times in all has about 1.44 log2 n
-LARGEST_BLOCK = 2**16  # words walked at once: paths x K values are held for each
+MAX_BLOCK = 2**16  # words walked at once: paths x K values are held for each
 
 
 class WordTree(nn.Module):
@@ -53,7 +53,7 @@ class WordTree(nn.Module):
     def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
         """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
         total = hidden.new_zeros(len(hidden))
-        for block in torch.split(torch.arange(len(batch.words), device=hidden.device), LARGEST_BLOCK):
+        for block in torch.split(torch.arange(len(batch.words), device=hidden.device), MAX_BLOCK):
             rows, words = batch.documents[block], batch.words[block]
             values = batch.counts[block].to(hidden.dtype) * self._walk(hidden, rows, words)
             total = total.index_add(0, rows, values)

@@ -132,7 +132,7 @@ def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnVa
 
 def _with_topics(model: DocumentModel, documents: Any) -> DocumentModel:
     """A model of an earlier version has none yet: they are found in the documents shown, and not kept."""
-    return model if model.regions_ is not None else copy.copy(model).find_topics(documents)
+    return model if model.regions_ is not None else copy.copy(model).refit_topics(documents)
 
 
 # Answers

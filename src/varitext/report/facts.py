@@ -9,7 +9,7 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.documents.model import DocumentModel
 from varitext.files import sha256_of
 
-MOST_FILES = 20
+MAX_FILES = 20
 MODEL_FILES = ("config.json", "weights.safetensors", "vocabulary.txt")
 
 
@@ -73,7 +73,7 @@ def why_stopped(stopped: str, measure: str) -> Fact:
 
 def _file_hashes(source: Documents | QuestionAnswers | None, folder: Path | None) -> dict[str, str]:
     """Of every file that the corpus was read from, if they are few, and of the model's own."""
-    files = () if source is None or len(source.files) > MOST_FILES else source.files
+    files = () if source is None or len(source.files) > MAX_FILES else source.files
     paths = [folder / name for name in MODEL_FILES] if folder else []
     hashes = {f"corpus: {file.name}": file.sha256 for file in files}
     return hashes | {f"model: {path.name}": sha256_of(path) for path in paths if path.is_file()}

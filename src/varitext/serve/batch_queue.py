@@ -15,13 +15,13 @@ from varitext.serve.limits import Limits, Refusal
 from varitext.serve.metrics import Metrics
 
 COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others; while the model is busy they gather anyway
-MOST_TOGETHER = 64  # requests in one batch
-MOST_CHARACTERS = 200_000  # of text in one batch: bounds memory
+MAX_TOGETHER = 64  # requests in one batch
+MAX_CHARACTERS = 200_000  # of text in one batch: bounds memory
 SERVED_BLOCK = 16  # documents per matrix product: a single text must not pay for 256, and all are treated alike
 RETRY_AFTER = 1  # seconds
 
 
-class TogetherJob(Protocol):
+class BatchJob(Protocol):
     """A request that needs the posterior of some documents; it can share a call of the model with others."""
 
     @property
@@ -32,14 +32,14 @@ class TogetherJob(Protocol):
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> Any: ...
 
 
-class AloneJob(NamedTuple):
+class SingleJob(NamedTuple):
     """A request that has the model to itself: its draws would depend on what else is in the call."""
 
     result: Callable[[], Any]
 
 
 class _Waiting(NamedTuple):
-    job: TogetherJob | AloneJob
+    job: BatchJob | SingleJob
     answer: asyncio.Future[Any]
 
 
@@ -59,7 +59,7 @@ class BatchQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def ask(self, job: TogetherJob | AloneJob) -> Any:
+    async def ask(self, job: BatchJob | SingleJob) -> Any:
         """The job's result, or a `Refusal` if too many wait or it takes too long."""
         if len(self) >= self._limits.queue:
             raise Refusal(503, f"{len(self)} requests wait for this model already: try again shortly", RETRY_AFTER)
@@ -92,7 +92,7 @@ class BatchQueue:
             if not self._waiting:
                 self._arrived.clear()
 
-    async def _outcomes(self, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
+    async def _outcomes(self, jobs: list[BatchJob | SingleJob]) -> list[Any]:
         """Whatever goes wrong is told to those who asked, and the queue goes on."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, run_batch, self._model, jobs)
@@ -110,9 +110,9 @@ class BatchQueue:
         for waiting in self._waiting:
             if waiting.answer.done():
                 continue
-            size = getattr(waiting.job, "characters", MOST_CHARACTERS)
-            shares = not isinstance(waiting.job, AloneJob) and characters + size <= MOST_CHARACTERS
-            if not batch or (shares and len(batch) < MOST_TOGETHER):
+            size = getattr(waiting.job, "characters", MAX_CHARACTERS)
+            shares = not isinstance(waiting.job, SingleJob) and characters + size <= MAX_CHARACTERS
+            if not batch or (shares and len(batch) < MAX_TOGETHER):
                 batch.append(waiting)
                 characters += size
             else:
@@ -121,11 +121,11 @@ class BatchQueue:
         return batch
 
 
-def run_batch(model: Any, jobs: list[TogetherJob | AloneJob]) -> list[Any]:
+def run_batch(model: Any, jobs: list[BatchJob | SingleJob]) -> list[Any]:
     """The result of each job, or the exception that it ended in; one that fails does not touch the others."""
-    if isinstance(jobs[0], AloneJob):
+    if isinstance(jobs[0], SingleJob):
         return [_attempt(jobs[0].result)]
-    together = [job for job in jobs if not isinstance(job, AloneJob)]  # all of them: see `_next_batch`
+    together = [job for job in jobs if not isinstance(job, SingleJob)]  # all of them: see `_next_batch`
     counted = [_attempt(partial(job.counts, model)) for job in together]
     rows = [one for one in counted if not isinstance(one, Exception)]
     if not rows:

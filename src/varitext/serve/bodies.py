@@ -17,31 +17,31 @@ Text = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
 Candidate = Annotated[str, StringConstraints(max_length=CANDIDATE_CHARACTERS)]
 
 
-class Asked(BaseModel):
+class Request(BaseModel):
     """A request: nothing is guessed from what has another type, and nothing unknown is passed over."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class TransformAsked(Asked):
+class TransformRequest(Request):
     texts: list[Text] = Field(min_length=1, max_length=TEXTS, examples=[["the shuttle is in orbit"]])
 
 
-class AssignAsked(TransformAsked):
+class AssignRequest(TransformRequest):
     """Texts to sort by topic."""
 
 
-class PerplexityAsked(TransformAsked):
+class PerplexityRequest(TransformRequest):
     samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same numbers.")
 
 
-class ExplainAsked(Asked):
+class ExplainRequest(Request):
     text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
     topics: int = Field(8, ge=1, le=50, description="How many topics, the most probable first, and latent dimensions.")
     words: int = Field(20, ge=1, le=100, description="How many of the words that moved it most.")
 
 
-class SimilarDocumentsAsked(Asked):
+class SimilarDocumentsRequest(Request):
     text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
     among: list[Text] | None = Field(
         None, min_length=1, max_length=TEXTS, description="Documents to choose from; else those it was fitted on."
@@ -49,11 +49,11 @@ class SimilarDocumentsAsked(Asked):
     n: int = Field(5, ge=1, le=50)
 
 
-class PlaceAsked(Asked):
+class PlaceRequest(Request):
     text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
 
 
-class RankAsked(Asked):
+class RankRequest(Request):
     question: str = Field(min_length=1, max_length=QUESTION_CHARACTERS, examples=["who wrote Ulysses ?"])
     candidates: list[Candidate] = Field(
         min_length=1, max_length=CANDIDATES, examples=[["James Joyce wrote Ulysses .", "Dublin lies on the Liffey ."]]
@@ -81,12 +81,12 @@ class Models(BaseModel):
     version: str
 
 
-class TypicalShown(BaseModel):
+class TypicalResponse(BaseModel):
     row: int = Field(description="In the documents that the model was fitted on, from 0.")
     text: str | None = Field(description="Its beginning, if the model was fitted on texts.")
 
 
-class TopicShown(BaseModel):
+class TopicResponse(BaseModel):
     number: int
     name: str = Field(description="Words that tell it from its neighbours, or what its owner calls it.")
     documents: int = Field(description="Training documents whose most probable topic it is.")
@@ -95,20 +95,20 @@ class TopicShown(BaseModel):
     words: list[str] = Field(description="By relevance, best first.")
     weights: list[float] = Field(description="p(word | topic)")
     coherence: float | None = Field(description="NPMI of the first ten words; null for topics merged by hand.")
-    typical: list[TypicalShown]
+    typical: list[TypicalResponse]
 
 
-class ChoiceShown(BaseModel):
+class ChoiceResponse(BaseModel):
     number: int
     how: str = Field(description="How this number of topics was chosen, in a sentence.")
 
 
 class Topics(BaseModel):
-    topics: list[TopicShown]
-    choice: ChoiceShown
+    topics: list[TopicResponse]
+    choice: ChoiceResponse
 
 
-class DocumentShown(BaseModel):
+class DocumentResponse(BaseModel):
     row: int = Field(description="In the request, from 0.")
     topic: int | None = Field(description="The most probable; null for a text without a known word.")
     name: str | None
@@ -121,10 +121,10 @@ class DocumentShown(BaseModel):
 
 
 class DocumentsAssigned(BaseModel):
-    documents: list[DocumentShown] = Field(description="One for each text, in their order.")
+    documents: list[DocumentResponse] = Field(description="One for each text, in their order.")
 
 
-class TopicShareShown(BaseModel):
+class TopicShareResponse(BaseModel):
     value: str = Field(description="A label, or a time: a day, week, month, quarter or year, as suits the dates.")
     topic: int
     name: str
@@ -136,10 +136,12 @@ class TopicShareShown(BaseModel):
 
 
 class TopicShares(BaseModel):
-    shares: list[TopicShareShown] = Field(description="By value in order; empty if the documents have no such column.")
+    shares: list[TopicShareResponse] = Field(
+        description="By value in order; empty if the documents have no such column."
+    )
 
 
-class DimensionShown(BaseModel):
+class DimensionResponse(BaseModel):
     number: int
     words: list[str] = Field(description="At its positive end.")
     weights: list[float]
@@ -148,7 +150,7 @@ class DimensionShown(BaseModel):
 
 
 class Dimensions(BaseModel):
-    dimensions: list[DimensionShown] = Field(description="Those with the largest KL first.")
+    dimensions: list[DimensionResponse] = Field(description="Those with the largest KL first.")
 
 
 class SimilarWord(BaseModel):
@@ -262,7 +264,7 @@ class PlaceOnMap(BaseModel):
     near: list[int] = Field(description="The nearest documents, as places in the columns of the map.")
 
 
-class RankedCandidateShown(BaseModel):
+class RankedCandidateResponse(BaseModel):
     text: str
     place: int
     rank: int
@@ -280,9 +282,9 @@ class RankedCandidateShown(BaseModel):
     attention_std: list[float] | None
 
 
-class RankingShown(BaseModel):
+class RankingResponse(BaseModel):
     question: str
-    candidates: list[RankedCandidateShown]
+    candidates: list[RankedCandidateResponse]
     n_samples: int
     joint: bool = Field(
         False, description="All probabilities are of one joint model; if not, of each candidate by itself."

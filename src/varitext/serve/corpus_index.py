@@ -21,7 +21,7 @@ from varitext.evaluation.topics import nearest
 if TYPE_CHECKING:
     from varitext.corpora import Documents
 
-MOST_DOCUMENTS = 100_000  # the first of them; a vector and a beginning of each are kept
+MAX_DOCUMENTS = 100_000  # the first of them; a vector and a beginning of each are kept
 BEGINNING = 280  # characters
 EXAMPLE = 1_500  # characters
 TITLE = 140  # characters
@@ -99,7 +99,7 @@ class CorpusIndex:
             self.state = "none"
 
     def _take(self, model: DocumentModel, documents: "Documents") -> None:
-        n = min(len(documents), MOST_DOCUMENTS)
+        n = min(len(documents), MAX_DOCUMENTS)
         content: Sequence[str] | scipy.sparse.csr_matrix
         if documents.texts is None:  # then the words that tell it from others speak for a document
             content = in_memory(model.count(documents)[:n])  # over the model's own words, not the corpus's

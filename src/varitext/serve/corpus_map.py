@@ -13,8 +13,8 @@ from varitext.evaluation.topics import nearest
 from varitext.serve.corpus_index import CorpusIndex
 from varitext.serve.limits import Refusal
 
-MOST_SHOWN = 1500  # a seeded sample: laid out in a few seconds, and moved smoothly by a phone
-MOST_GROUPS = 20  # colours that can be told apart
+MAX_SHOWN = 1500  # a seeded sample: laid out in a few seconds, and moved smoothly by a phone
+MAX_GROUPS = 20  # colours that can be told apart
 OTHERS = "all others"
 NEIGHBOURS = 5  # that say where a text lies
 STILL_DRAWING = 2  # seconds until it is worth asking again
@@ -88,10 +88,10 @@ class CorpusMap:
         try:
             generator = np.random.default_rng(self._seed)
             n = len(self._index)
-            rows = np.sort(generator.choice(n, MOST_SHOWN, replace=False)) if n > MOST_SHOWN else np.arange(n)
+            rows = np.sort(generator.choice(n, MAX_SHOWN, replace=False)) if n > MAX_SHOWN else np.arange(n)
             places = in_unit_square(lay_out(self._index.vectors[rows], self._seed))
             names = [self._index.group(row) for row in rows]
-            groups = [name for name, _ in Counter(names).most_common(MOST_GROUPS)]
+            groups = [name for name, _ in Counter(names).most_common(MAX_GROUPS)]
             number = {name: place for place, name in enumerate(groups)}
             group = [number.get(name, len(groups)) for name in names]
             topic_of = self._index.topic[rows] if self._index.topics else self._index.topic

@@ -20,7 +20,7 @@ from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Refusal
 
-MOST_LEFT_OUT = 200  # distinct words of a text that are left out in turn
+MAX_LEFT_OUT = 200  # distinct words of a text that are left out in turn
 NO_KNOWN_WORD = "the text has no word that the model knows"
 WORDS_OF_A_TOPIC = 6
 STILL_READING = 2  # seconds until it is worth asking again
@@ -60,7 +60,7 @@ class Explain:
         whole = in_memory(model.count([self.text]))
         if not whole.nnz:
             raise InputError(NO_KNOWN_WORD)
-        return leave_one_out(whole, most_telling(whole, model)[:MOST_LEFT_OUT])
+        return leave_one_out(whole, most_telling(whole, model)[:MAX_LEFT_OUT])
 
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
         whole = counts[0]
@@ -68,7 +68,7 @@ class Explain:
         topics, nearer = _topics_of_text(model, posterior, self.topics)
         moved = np.linalg.norm(steps, axis=1)
         along = steps @ mean / max(float(np.linalg.norm(mean)), 1e-12)
-        columns = most_telling(whole, model)[:MOST_LEFT_OUT]
+        columns = most_telling(whole, model)[:MAX_LEFT_OUT]
         order = np.argsort(-moved, kind="stable")[: self.words]
         return {
             "known_words": int(whole.sum()),

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from varitext.documents.model import DocumentModel
 from varitext.serve import bodies
-from varitext.serve.batch_queue import AloneJob
+from varitext.serve.batch_queue import SingleJob
 from varitext.serve.document_jobs import Explain, FindSimilar, Place, Transform, text_perplexity
 from varitext.serve.limits import WORD_CHARACTERS
 from varitext.serve.served_models import ServedModels
@@ -24,21 +24,21 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
     ) -> Any:
         """The words nearest to a word, by the cosine of their vectors."""
         served = models.of_documents(model)
-        return await served.queue.ask(AloneJob(partial(_similar_words, served.model, word, n)))
+        return await served.queue.ask(SingleJob(partial(_similar_words, served.model, word, n)))
 
     @routes.post("/transform", response_model=bodies.Vectors)
-    async def transform(model: str, asked: bodies.TransformAsked) -> Any:
+    async def transform(model: str, asked: bodies.TransformRequest) -> Any:
         """One vector per text with its uncertainty: mean and standard deviation of q(h | X)."""
         return await models.of_documents(model).queue.ask(Transform(asked.texts))
 
     @routes.post("/perplexity", response_model=bodies.Perplexity)
-    async def perplexity(model: str, asked: bodies.PerplexityAsked) -> Any:
+    async def perplexity(model: str, asked: bodies.PerplexityRequest) -> Any:
         """How surprised the model is by each text, per word; lower is better."""
         served = models.of_documents(model)
-        return await served.queue.ask(AloneJob(partial(text_perplexity, served.model, asked.texts, asked.samples)))
+        return await served.queue.ask(SingleJob(partial(text_perplexity, served.model, asked.texts, asked.samples)))
 
     @routes.post("/explain", response_model=bodies.Explanation)
-    async def explain(model: str, asked: bodies.ExplainAsked) -> Any:
+    async def explain(model: str, asked: bodies.ExplainRequest) -> Any:
         """The topics of a text, and the words that moved it there.
 
         A word's step is the posterior mean with all words less the mean without that word.
@@ -46,7 +46,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
         return await models.of_documents(model).queue.ask(Explain(asked.text, asked.topics, asked.words))
 
     @routes.post("/similar-documents", response_model=bodies.SimilarDocuments)
-    async def similar_documents(model: str, asked: bodies.SimilarDocumentsAsked) -> Any:
+    async def similar_documents(model: str, asked: bodies.SimilarDocumentsRequest) -> Any:
         """The documents nearest to a text, by the cosine of their vectors."""
         served = models.of_documents(model)
         return await served.queue.ask(FindSimilar(asked.text, asked.among, asked.n, served.index))
@@ -57,7 +57,7 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
         return models.of_documents(model).map.shown()
 
     @routes.post("/place", response_model=bodies.PlaceOnMap)
-    async def place(model: str, asked: bodies.PlaceAsked) -> Any:
+    async def place(model: str, asked: bodies.PlaceRequest) -> Any:
         """Where a text lies on that map: at one of its nearest documents there."""
         served = models.of_documents(model)
         return await served.queue.ask(Place(asked.text, served.map))

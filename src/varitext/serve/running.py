@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-SHORTEST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 FINISH_SECONDS = 3.5  # for answers in flight when asked to stop; those that are not ready then are told so
 GRACE_SECONDS = 4  # to send them; with the rest the process ends within five
 KEEP_ALIVE_SECONDS = 75  # longer than clients keep a connection: whoever closes first must be the one who asks
@@ -100,8 +100,8 @@ def _token_for(host: str, token: str | None) -> str | None:
     """The token that was given; a new one where others could reach the server and none was."""
     if token is None:
         return None if is_loopback(host) else secrets.token_urlsafe(24)
-    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
-        raise InputError(f"--token must have at least {SHORTEST_TOKEN} letters, digits or signs, and no space")
+    if len(token) < MIN_TOKEN_LENGTH or not (token.isascii() and token.isprintable()) or " " in token:
+        raise InputError(f"--token must have at least {MIN_TOKEN_LENGTH} letters, digits or signs, and no space")
     return token
 
 

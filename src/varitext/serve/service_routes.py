@@ -13,7 +13,7 @@ from varitext.serve.metrics import Metrics
 from varitext.serve.served_models import ServedModel, ServedModels
 
 TOPICS_IN_EXAMPLE = 3
-OF_GUARDS = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
+GUARD_STATUSES = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
 QUESTION = "Who discovered penicillin ?"
 CANDIDATES = [
     "Penicillin is taken by mouth or given as an injection .",
@@ -26,8 +26,8 @@ CANDIDATES = [
 
 def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
     routes = APIRouter(tags=["service"])
-    of_guards: dict[int | str, dict[str, Any]] = {status: problems[status] for status in OF_GUARDS}
-    of_models: dict[int | str, dict[str, Any]] = {status: problems[status] for status in (*OF_GUARDS, 404, 422)}
+    of_guards: dict[int | str, dict[str, Any]] = {status: problems[status] for status in GUARD_STATUSES}
+    of_models: dict[int | str, dict[str, Any]] = {status: problems[status] for status in (*GUARD_STATUSES, 404, 422)}
 
     @routes.get("/api/models", responses=of_guards)
     async def list_models() -> bodies.Models:

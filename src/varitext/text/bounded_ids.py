@@ -19,14 +19,14 @@ from varitext.errors import InputError
 from varitext.text.counting import ChunkCounts
 from varitext.text.vocabulary import WordStatistics
 
-LARGEST_TABLE = 1 << 20  # words; about 200 MB
-LARGEST_ID = (1 << 31) - 1
+MAX_TABLE = 1 << 20  # words; about 200 MB
+MAX_ID = (1 << 31) - 1
 
 
 class BoundedIds(defaultdict[str, int]):
     """A word's id is a number that no other word ever has; ids ascend in the order of the table."""
 
-    def __init__(self, largest: int = LARGEST_TABLE) -> None:
+    def __init__(self, largest: int = MAX_TABLE) -> None:
         super().__init__(count().__next__)
         self.largest = largest
         self.undercount = 0  # t_1 + t_2 + ...: what any word's count may lack
@@ -68,7 +68,7 @@ class BoundedIds(defaultdict[str, int]):
         threshold = int(np.partition(self._tokens, len(self) // 2)[len(self) // 2])
         kept = self._tokens > threshold
         words, ids, following = list(compress(self, kept)), self.ids[kept], self._next_id()
-        if following > LARGEST_ID - 2 * self.largest:
+        if following > MAX_ID - 2 * self.largest:
             raise InputError("the corpus has more than two thousand million different words: is it text?")
         self.clear()
         self.update(zip(words, ids.tolist(), strict=True))

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence, Set
 import numpy as np
 
 SPACE = " "  # between the words of an n-gram or phrase
-FEWEST_PAIRS = 5
-SMALLEST_NPMI = 0.5
+MIN_PAIRS = 5
+MIN_NPMI = 0.5
 
 
 def ngrams(words: Sequence[str], shortest: int, longest: int) -> list[str]:
@@ -35,13 +35,13 @@ def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str
     """
     number = dict(zip(terms, tokens.tolist(), strict=True))
     words = sum(count for term, count in number.items() if SPACE not in term)
-    pairs = ((term, count) for term, count in number.items() if SPACE in term and count >= FEWEST_PAIRS)
+    pairs = ((term, count) for term, count in number.items() if SPACE in term and count >= MIN_PAIRS)
     chosen = set()
     for pair, count in pairs:
         first, second = pair.split(SPACE)
         if stop_words.isdisjoint((first, second)):
             pmi = math.log(count * words / (number[first] * number[second]))
-            if pmi / max(-math.log(count / words), 1e-9) >= SMALLEST_NPMI:
+            if pmi / max(-math.log(count / words), 1e-9) >= MIN_NPMI:
                 chosen.add(pair)
     return frozenset(chosen)
 

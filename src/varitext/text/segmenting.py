@@ -24,7 +24,7 @@ PACKAGES = {"chinese": "rjieba", "japanese": "janome", "thai": "pythainlp"}
 SEGMENTERS = ("none", "auto", *PACKAGES)
 INSTALL = "pip install 'varitext[segment]'"
 SAMPLE_DOCUMENTS, SAMPLE_CHARACTERS = 200, 1000  # from which the script is told
-FEWEST_SHARE = 0.2  # of all letters, from which on a script is what the text is in
+MIN_SHARE = 0.2  # of all letters, from which on a script is what the text is in
 KANA_SHARE = 0.1  # Japanese has far more, Chinese none
 
 
@@ -58,8 +58,8 @@ def language_without_spaces(texts: Iterable[str]) -> str | None:
     sample = " ".join(text[:SAMPLE_CHARACTERS] for text in islice(texts, SAMPLE_DOCUMENTS))
     letters = sum(character.isalpha() for character in sample) or 1
     of_script = {language: sum(map(len, run.findall(sample))) for language, run in RUNS.items()}
-    if of_script["thai"] >= FEWEST_SHARE * letters:
+    if of_script["thai"] >= MIN_SHARE * letters:
         return "thai"
-    if of_script["japanese"] < FEWEST_SHARE * letters:
+    if of_script["japanese"] < MIN_SHARE * letters:
         return None
     return "japanese" if len(_KANA.findall(sample)) >= KANA_SHARE * of_script["japanese"] else "chinese"

@@ -107,7 +107,11 @@ def _life_of_latent(record: dict[str, Any]) -> str:
     """How many latent units carry something; and, for answers, what h of the posterior knows beyond h of the prior."""
     units = record.get("active_units", 0)
     alive = f"{units} units alive" if units else "latent dead"
-    return f"{alive}, leak {round(record['leak'], 3) + 0.0:.3f}" if "leak" in record else alive  # never -0.000
+    return (
+        f"{alive}, leak {round(record['posterior_prior_gap'], 3) + 0.0:.3f}"
+        if "posterior_prior_gap" in record
+        else alive
+    )  # never -0.000
 
 
 def _nats(kl: float) -> str:

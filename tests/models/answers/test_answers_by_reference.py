@@ -26,7 +26,7 @@ from varitext.models.answers.features.alignment import AlignedCorpus, unit_vecto
 from varitext.models.answers.features.overlap import COLUMNS, COUNTS, Overlap
 from varitext.models.answers.features.word_features import WORD_FEATURES, word_features
 from varitext.models.answers.features.wordnet import WordNet, WordSenses
-from varitext.models.answers.lclr import LCLR, MOST_CHOICES, UNRELATED, _answer_types, _relations
+from varitext.models.answers.lclr import LCLR, MAX_CHOICES, UNRELATED, _answer_types, _relations
 from varitext.models.answers.lclr_learning import AlignmentChoices, learn, loss_and_gradient
 from varitext.models.answers.likeness import SCALE, SHIFT, Likeness, _likeness, _real_words
 from varitext.models.answers.overlap_regression import OverlapRegression
@@ -288,12 +288,12 @@ def test_what_is_remembered_fills_what_it_may_and_one_sentence_always_stays(monk
     tiny.states([("a", "b")])
     size = tiny.bytes
     assert size == 2 * 8 * 2  # two words, eight numbers of 16 bits
-    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 2 * size)
+    monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 2 * size)
     tiny.states([("c", "d")])
     assert tiny.bytes == 2 * size and len(tiny.remembered) == 2  # just as much as may be
     tiny.states([("e",)])
     assert list(tiny.remembered) == [("c", "d"), ("e",)] and tiny.bytes == size + size // 2
-    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 1)
+    monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 1)
     tiny.states([("f", "g")])
     assert list(tiny.remembered) == [("f", "g")] and tiny.bytes == size
 
@@ -453,9 +453,9 @@ def test_a_word_may_choose_of_the_nearest_vectors_alone():
     vectors = [[1.0, 0.0], *([math.cos(angle), math.sin(angle)] for angle in angles)]
     system = lclr("vectors", ["king", *(f"w{n}" for n in range(7))], vectors)
     found = system.choices(corpus(question("king", " ".join(f"w{n}" for n in range(7)))))
-    nearest = sorted((math.cos(angle) - UNRELATED for angle in angles), reverse=True)[:MOST_CHOICES]
+    nearest = sorted((math.cos(angle) - UNRELATED for angle in angles), reverse=True)[:MAX_CHOICES]
     np.testing.assert_allclose(found.features[0, :, 0], nearest, atol=2e-3)  # 16 bits
-    assert found.features.shape == (1, MOST_CHOICES, 1)
+    assert found.features.shape == (1, MAX_CHOICES, 1)
 
 
 def test_a_shared_word_comes_before_any_vector():

@@ -78,7 +78,7 @@ def test_sentences_are_read_once_and_the_oldest_forgotten(tiny, monkeypatch):
     tiny.states(SENTENCES[:3])
     assert len(read) == len(set(SENTENCES)) == len(tiny.remembered)
     assert tiny.bytes == sum(one.nbytes for one in tiny.remembered.values())
-    monkeypatch.setattr(pretrained, "MOST_REMEMBERED", 40)
+    monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 40)
     tiny.states([("lake",)])
     assert tiny.bytes <= 40 and ("lake",) in tiny.remembered
 
@@ -180,8 +180,8 @@ def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
 def test_long_sentences_are_read_from_their_beginning():
     encoder, words = pretrained.pretrained(), ["moon"] * 1000
     ids, owners = encoder.cut(words)
-    assert len(ids) == len(owners) == pretrained.MOST_PIECES and owners[-2] == pretrained.MOST_PIECES - 3
-    assert len(encoder.together(words[:10], words)[0]) == pretrained.MOST_PIECES
+    assert len(ids) == len(owners) == pretrained.MAX_PIECES and owners[-2] == pretrained.MAX_PIECES - 3
+    assert len(encoder.together(words[:10], words)[0]) == pretrained.MAX_PIECES
 
 
 @here

@@ -19,11 +19,11 @@ from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
 from varitext.models.documents.fdarn import FDARN
 from varitext.models.documents.nvdm_categorical import NVDMCategorical
-from varitext.models.documents.nvdm_softmax import NVDMSoftmax
+from varitext.models.documents.nvdm_gsm import GSM
 from varitext.models.documents.sbn import SBN
 
 COUNTS = topic_documents(200)
-NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_softmax")
+NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_gsm")
 SMALL = {"latent_dim": 4, "epochs": 6, "batch_size": 32, "learning_rate": 2e-2, "threads": 1}
 
 
@@ -149,7 +149,7 @@ def test_local_expectation_says_what_it_needs():
 
 def test_softmax_shares_explain_the_words():
     """The likelihood against the formula, and the spread of the shares against draws of a narrow q."""
-    model, batch = tiny(NVDMSoftmax), small_batch()
+    model, batch = tiny(GSM), small_batch()
     with torch.no_grad():
         model.head.log_std.bias.fill_(-5.0)
         model.head.log_std.weight.zero_()
@@ -192,7 +192,7 @@ def test_every_model_learns_and_says_what_it_has_learned(fitted, name):
 def test_a_document_of_no_words_gets_the_prior(fitted, name):
     network = fitted[name].network_
     seen = fitted[name].posterior(scipy.sparse.csr_matrix((1, 60)))
-    if name == "nvdm_softmax":
+    if name == "nvdm_gsm":
         expected = torch.softmax(network.to_topics.bias, 0)
     elif name == "nvdm_categorical":
         expected = torch.softmax(network.prior_logits, -1).flatten()

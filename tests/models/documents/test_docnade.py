@@ -61,9 +61,7 @@ def test_the_probabilities_of_all_sequences_sum_to_one(output, length):
 
 def test_prefix_sums_are_the_formula_word_by_word(monkeypatch):
     model, sequences = network(), [(0, 1, 1, 4), (3,), (2, 2, 0, 1, 4, 4)]
-    monkeypatch.setattr(
-        "varitext.models.documents.docnade.LARGEST_LOGITS", 4 * WORDS
-    )  # documents then lie across blocks
+    monkeypatch.setattr("varitext.models.documents.docnade.MAX_LOGITS", 4 * WORDS)  # documents then lie across blocks
     expected = torch.tensor([by_hand(model, sequence) for sequence in sequences], dtype=torch.double)
     torch.testing.assert_close(in_order(model, sequences), expected)
 

@@ -81,7 +81,7 @@ class Mixture(DocumentNetwork):
 class DirectMixture(Mixture):
     """The same, learned by expectation maximisation."""
 
-    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
+    def fit_without_gradients(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
         batch = CountBatch.from_rows(train)
         for done in range(settings.epochs):
             with torch.no_grad():
@@ -179,7 +179,7 @@ def test_a_direct_fit_can_be_interrupted_and_limited_in_time():
 
 
 def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():
-    with pytest.raises(InputError, match="nvdm_polya has no choice of estimator"):
+    with pytest.raises(InputError, match="nvdm_dcm has no choice of estimator"):
         DocumentModel(**SMALL, estimator="nvil").fit(COUNTS)
 
 

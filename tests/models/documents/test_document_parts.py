@@ -76,7 +76,7 @@ def test_bounds_are_put_together_from_batches(monkeypatch):
     assert np.array_equal(document_bounds(model, COUNTS, 4, seed=1).elbo, whole.elbo)
     assert not np.array_equal(document_bounds(model, COUNTS, 4, seed=2).elbo, whole.elbo)
     sizes = []
-    monkeypatch.setattr(bounds_module, "LARGEST_LOGITS", 4 * 12 * 3)
+    monkeypatch.setattr(bounds_module, "MAX_LOGITS", 4 * 12 * 3)
     monkeypatch.setattr(
         bounds_module, "draw", lambda model, batch, n: sizes.append(len(batch)) or draw(model, batch, n)
     )
@@ -93,7 +93,7 @@ def test_an_exact_value_stands_in_all_places():
     assert found.kl_by_dimension.tolist() == [0] * 4 and found.drawn == 0 and not found.kl.any()
 
 
-@pytest.mark.parametrize("name", ["nvdm", "nvdm_softmax", "nvdm_categorical", "sbn", "fdarn"])
+@pytest.mark.parametrize("name", ["nvdm", "nvdm_gsm", "nvdm_categorical", "sbn", "fdarn"])
 def test_word_probabilities_sum_to_one_and_make_the_likelihood(name):
     model, batch = network(name), CountBatch.from_rows(COUNTS)
     with seeded(1):
@@ -106,7 +106,7 @@ def test_word_probabilities_sum_to_one_and_make_the_likelihood(name):
 
 
 def test_proportions_spread_as_their_slope_says():
-    model, batch = network("nvdm_softmax"), CountBatch.from_rows(COUNTS)
+    model, batch = network("nvdm_gsm"), CountBatch.from_rows(COUNTS)
     vectors, q = model.document_vectors(batch), model.posterior(model.encode(batch))
     torch.testing.assert_close(vectors.mean, torch.softmax(model.to_topics(q.mean), -1))
     for row in range(3):
@@ -124,7 +124,7 @@ def test_probabilities_of_discrete_vectors_and_their_spread(name):
     torch.testing.assert_close(vectors.std, (vectors.mean * (1 - vectors.mean)).sqrt())
 
 
-@pytest.mark.parametrize("name", ["nvdm", "nvdm_softmax", "nvdm_categorical", "sbn", "fdarn"])
+@pytest.mark.parametrize("name", ["nvdm", "nvdm_gsm", "nvdm_categorical", "sbn", "fdarn"])
 def test_an_untrained_model_says_words_as_often_as_they_come(name):
     """The start is near the unigram model, and what a dimension does to words is near zero."""
     model, frequencies = network(name), np.asarray(COUNTS.sum(0)).ravel() / COUNTS.sum()
@@ -136,7 +136,7 @@ def test_an_untrained_model_says_words_as_often_as_they_come(name):
 
 
 def test_phi_and_theta_share_nothing():
-    for name in ("nvdm", "nvdm_softmax", "nvdm_categorical", "sbn", "fdarn"):
+    for name in ("nvdm", "nvdm_gsm", "nvdm_categorical", "sbn", "fdarn"):
         model = network(name)
         inference = {id(one) for one in model.inference_parameters()}
         names = {name.split(".")[0] for name, one in model.named_parameters() if id(one) not in inference}

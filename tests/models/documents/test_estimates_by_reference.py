@@ -327,7 +327,7 @@ def test_hidden_words_come_from_the_mean_shares():
 
 
 def test_chunks_hold_every_document_with_words_once(monkeypatch):
-    monkeypatch.setattr("varitext.models.documents.lda_bound.LARGEST_CHUNK", 60)
+    monkeypatch.setattr("varitext.models.documents.lda_bound.MAX_CHUNK", 60)
     model, dense = lda(), topic_documents(9, 9, 3, 6).toarray()
     dense[4] = 0
     chunks = list(_chunks(model._topic_prior(), scipy.sparse.csr_matrix(dense)))
@@ -342,7 +342,7 @@ def test_chunks_hold_every_document_with_words_once(monkeypatch):
 def test_gibbs_rounds_add_up_to_all_passes(epochs, shares):
     pytest.importorskip("tomotopy")
     model = model_class("lda")(12, 2)
-    found = list(model.fit_directly(topic_documents(10, 12, 3, 6), TrainingSettings(epochs=epochs)))
+    found = list(model.fit_without_gradients(topic_documents(10, 12, 3, 6), TrainingSettings(epochs=epochs)))
     assert found == pytest.approx(shares)
     torch.testing.assert_close(model.word_topics.sum(0), torch.ones(2).double(), rtol=0, atol=1e-12)
     fitted = _sampler(topic_documents(10, 12, 3, 6), 2, model.first_alpha, model.eta, TrainingSettings().seed)

@@ -15,12 +15,12 @@ from synthetic import topic_documents
 from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian
 from varitext.latent.gaussian import MEAN_RANGE
-from varitext.layers.polya import polya_log_likelihood
+from varitext.layers.dcm import dcm_log_likelihood
 from varitext.models.documents import log_linear, model_class, nvdm
 from varitext.models.documents.binary import STEP, SUREST
+from varitext.models.documents.dcm_decoder import FIRST_TOTAL, LogJoint
 from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.nvdm_polya import LONGEST_STEP, STRETCH_RANGE, NVDMPolya
-from varitext.models.documents.polya_decoder import FIRST_TOTAL, LogJoint
+from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
 from varitext.runtime.devices import seeded
 
 WORDS, LATENT = 12, 3
@@ -56,7 +56,7 @@ DECODERS = {
     "fdarn": "decoder",
     "nvdm_categorical": "decoder",
     "swv": "decoder",
-    "nvdm_polya": "decoder.linear",
+    "nvdm_dcm": "decoder.linear",
     "docnade": "output",
 }
 
@@ -71,7 +71,7 @@ def test_word_vectors_begin_small(name, part):
 
 def test_where_the_others_begin():
     with seeded(0):
-        rsm, docnade, shares = (model_class(name)(500, 30) for name in ("rsm", "docnade", "nvdm_softmax"))
+        rsm, docnade, shares = (model_class(name)(500, 30) for name in ("rsm", "docnade", "nvdm_gsm"))
     for start, spread in ((rsm.word_weights, 0.01), (docnade.embedding, 0.01), (shares.topic_logits, 0.3)):
         assert start.std().item() == pytest.approx(spread, rel=0.03) and abs(start.mean()) < 0.02 * spread
     weights = shares.to_topics.weight.detach()
@@ -99,12 +99,12 @@ def test_a_gaussian_seen_along_other_axes_has_the_spread_of_its_projections():
     torch.testing.assert_close(found.std.square(), covariance.diagonal(dim1=1, dim2=2))
 
 
-@pytest.mark.parametrize("name", ["nvdm", "nvdm_polya", "swv"])
+@pytest.mark.parametrize("name", ["nvdm", "nvdm_dcm", "swv"])
 def test_documents_of_no_words_lie_at_the_prior_and_others_where_q_says(name):
     model, batch = network(name, spread=0.2), batch_of(WITH_EMPTY)
     model.axes = rotation()
     vectors, q = model.document_vectors(batch), model.posterior(model.encode(batch))
-    factor = q.factor if name == "nvdm_polya" else torch.diag_embed(q.std)
+    factor = q.factor if name == "nvdm_dcm" else torch.diag_embed(q.std)
     covariance = model.axes.T @ factor @ factor.mT @ model.axes
     torch.testing.assert_close(vectors.mean[:-1], (q.mean @ model.axes)[:-1])
     torch.testing.assert_close(vectors.std[:-1].square(), covariance.diagonal(dim1=1, dim2=2)[:-1])
@@ -254,13 +254,13 @@ def test_discrete_vectors_of_no_words_are_the_priors():
 # Urns
 
 
-def polya(**settings) -> NVDMPolya:
-    return network("nvdm_polya", spread=0.3, groups=4, hidden_dim=6, **settings)
+def dcm(**settings) -> NVDMDCM:
+    return network("nvdm_dcm", spread=0.3, groups=4, hidden_dim=6, **settings)
 
 
 def test_masses_follow_the_length_within_a_range():
     """log a_w = h R_w + b_w + l_w log N about that of fifty words; nothing is known of lengths beyond e^8 words."""
-    decoder = polya().decoder
+    decoder = dcm().decoder
     rows = np.zeros((3, WORDS), np.float32)
     rows[0, 0], rows[1, 1], rows[2, 2] = 1, 400, 5_000_000
     batch = batch_of(scipy.sparse.csr_matrix(rows))
@@ -272,7 +272,7 @@ def test_masses_follow_the_length_within_a_range():
 
 
 def test_the_urn_begins_with_the_frequencies():
-    model = NVDMPolya(WORDS, LATENT, groups=4)
+    model = NVDMDCM(WORDS, LATENT, groups=4)
     model.learn_frequencies(torch.arange(12.0))
     torch.testing.assert_close(model.decoder.linear.bias.exp().sum(), torch.tensor(FIRST_TOTAL))
     torch.testing.assert_close(model.decoder.linear.bias.softmax(0), torch.arange(1.0, 13) / 78)
@@ -281,7 +281,7 @@ def test_the_urn_begins_with_the_frequencies():
 
 
 def test_moments_and_curvature_by_sums_over_words():
-    decoder, batch = polya().decoder, batch_of()
+    decoder, batch = dcm().decoder, batch_of()
     decoder.group_of_word.copy_(torch.tensor([0, 0, 1, 1, 1, 3, 3, 3, 3, 0, 1, 3]))  # group 2 is empty
     counts = decoder.count(batch)
     moments, vectors, masses = decoder.moments(counts.layout), decoder.linear.weight, decoder.linear.bias.exp()
@@ -305,7 +305,7 @@ def test_moments_and_curvature_by_sums_over_words():
 
 def test_group_weights_are_what_the_words_are_worth():
     """E = B (digamma(B + N) - digamma(B)) in all, shared as the first urn's masses are."""
-    decoder, batch = polya().decoder, batch_of()
+    decoder, batch = dcm().decoder, batch_of()
     h = torch.randn(8, LATENT, generator=torch.Generator().manual_seed(1)).double()
     counts = decoder.count(batch)
     masses = decoder.logits(h[None], counts).exp().T * decoder.group_log_scales.exp()[decoder.group_of_word]
@@ -330,8 +330,8 @@ def test_a_higher_value_is_taken_and_what_is_no_number_never():
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
-    model, batch = polya(refinement_steps=0), batch_of()
+def test_the_dcm_posterior_is_a_stretched_laplace_approximation(training):
+    model, batch = dcm(refinement_steps=0), batch_of()
     model.train(training)
     torch.nn.init.zeros_(model.head.log_std.weight)
     model.head.log_std.bias.copy_(torch.tensor([-0.4, 0.0, 9.0]))
@@ -340,7 +340,7 @@ def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
     guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
     here = decoder.log_joint(guess, encoding.counts)
     root = decoder.covariance_root(here.group_weights, encoding.moments)
-    newton = (root.mT @ root @ here.gradient[..., None])[..., 0].clamp(-LONGEST_STEP, LONGEST_STEP)
+    newton = (root.mT @ root @ here.gradient[..., None])[..., 0].clamp(-MAX_STEP, MAX_STEP)
     mean = guess + torch.sigmoid(model.step_gates) * newton
     if not training:  # kept only where the joint goes up, with the curvature there
         there = decoder.log_joint(mean, encoding.counts)
@@ -352,15 +352,15 @@ def test_the_polya_posterior_is_a_stretched_laplace_approximation(training):
     torch.testing.assert_close(q.factor @ q.factor.mT, expected)
 
 
-def test_polya_means_alone_are_those_with_their_spread():
-    model, batch = polya(refinement_steps=2), batch_of(WITH_EMPTY)
+def test_dcm_means_alone_are_those_with_their_spread():
+    model, batch = dcm(refinement_steps=2), batch_of(WITH_EMPTY)
     model.axes = rotation()
     torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
 
 
-def test_the_polya_network_reads_both_sizes_of_a_document():
+def test_the_dcm_network_reads_both_sizes_of_a_document():
     """Its length, and how many different words it has, about zero at fifty."""
-    model, batch, read = polya(), batch_of(), []
+    model, batch, read = dcm(), batch_of(), []
     model.encoder.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
     encoding = model.encode(batch)
     different = torch.from_numpy(np.diff(COUNTS.indptr)).double()
@@ -371,7 +371,7 @@ def test_the_polya_network_reads_both_sizes_of_a_document():
 
 def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():
     """By the ratio of two likelihoods at the same draws of h: with the hidden word, and without."""
-    model, observed = polya(), batch_of(COUNTS[:2])
+    model, observed = dcm(), batch_of(COUNTS[:2])
     hidden = np.zeros((2, WORDS), np.float32)
     hidden[0, 3], hidden[0, 7], hidden[1, 7] = 2, 1, 1
     with seeded(5):
@@ -386,7 +386,7 @@ def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():
         longer[document, word] += 1
         counts = model.decoder.count(batch_of(scipy.sparse.csr_matrix(longer)))
         # with the masses of the observed document: its length is what the model knows
-        after = polya_log_likelihood(weights, inputs, model.decoder.group_log_scales, counts)
+        after = dcm_log_likelihood(weights, inputs, model.decoder.group_log_scales, counts)
         ratio = (after - before)[:, document]
         expected[document] += hidden[document, word] * (ratio.logsumexp(0) - math.log(3))
     torch.testing.assert_close(found, expected)

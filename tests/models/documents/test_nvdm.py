@@ -125,7 +125,7 @@ def test_bounds_lie_below_the_evidence(inference):
 
 
 def test_the_laplace_posterior_has_the_whole_curvature(monkeypatch):
-    monkeypatch.setattr(log_linear, "LARGEST_PRODUCTS", 9 * 7)  # seven words at a time
+    monkeypatch.setattr(log_linear, "MAX_PRODUCTS", 9 * 7)  # seven words at a time
     model, batch = network(inference="statistics"), batch_of(COUNTS[:5])
     h = torch.randn(5, 3, dtype=torch.double)
     found = laplace_posterior(model.decoder, h, batch)

@@ -42,7 +42,7 @@ GROUPS = {
     "length": ("length",),
 }
 UNRELATED = 0.35  # cosines up to this count as none, or a long sentence would gain by its mere number of words
-MOST_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
+MAX_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
 MONTHS = {"January", "February", "March", "April", "May", "June", "July", "August", "September"}
 MONTHS |= {"October", "November", "December"}
 
@@ -101,7 +101,7 @@ class LCLR(AnswerScorer):
     ) -> np.ndarray:
         """The choices of every word of one question, of its interrogative, and of no word at all (the length)."""
         n, (n_candidates, _) = len(pairs.asked), pairs.answers.shape
-        described = np.zeros((n_candidates, n + 2, MOST_CHOICES, len(self.names)), np.float32)
+        described = np.zeros((n_candidates, n + 2, MAX_CHOICES, len(self.names)), np.float32)
         self._describe_words(described, corpus, pairs, senses)
         if "type" in self.groups:
             _put(described[:, n], self._columns("type"), _answer_types(question, corpus, pairs))
@@ -121,7 +121,7 @@ class LCLR(AnswerScorer):
             parts["wordnet"] = _relations(senses, pairs) & ~stop & ~pairs.same
         relations = [parts[group] for group in ("lexical", "wordnet") if group in parts]
         order = 10 * np.concatenate(relations).sum(0) + content_cosine  # [n, C, T]
-        best = np.argsort(-order, 2, kind="stable")[:, :, :MOST_CHOICES]  # [n, C, choices]
+        best = np.argsort(-order, 2, kind="stable")[:, :, :MAX_CHOICES]  # [n, C, choices]
         weight = np.maximum(corpus.idf[pairs.asked], 1e-3)
         weight = (weight / max(weight.sum(), 1e-12))[:, None, None]
         for group, values in parts.items():

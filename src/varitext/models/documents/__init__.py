@@ -31,8 +31,8 @@ DOCUMENT_MODELS = {
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
         estimators=("leave_one_out", "nvil", "exact"),
     ),
-    "nvdm_polya": DocumentEntry("NVDM of bursts", f"{ROOM}.nvdm_polya:NVDMPolya"),
-    "nvdm_softmax": DocumentEntry("NVDM of topic shares", f"{ROOM}.nvdm_softmax:NVDMSoftmax"),
+    "nvdm_dcm": DocumentEntry("NVDM of bursts", f"{ROOM}.nvdm_dcm:NVDMDCM"),
+    "nvdm_gsm": DocumentEntry("NVDM of topic shares", f"{ROOM}.nvdm_gsm:GSM"),
     "sbn": DocumentEntry("SBN", f"{ROOM}.sbn:SBN", ("recommended", "paper"), BERNOULLI),
     "fdarn": DocumentEntry("fDARN", f"{ROOM}.fdarn:FDARN", ("recommended", "paper"), BERNOULLI),
     "docnade": DocumentEntry(

@@ -49,7 +49,7 @@ class DocumentVectors(NamedTuple):
 
 @runtime_checkable
 class LearnsDirectly(Protocol):
-    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
+    def fit_without_gradients(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
         """A generator: learns a round, then yields the share of the work that is done."""
 
 

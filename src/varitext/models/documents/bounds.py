@@ -11,7 +11,7 @@ from varitext.latent import LatentModel, draw
 from varitext.runtime.devices import seeded
 from varitext.runtime.randomness import stream
 
-LARGEST_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
+MAX_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 
 
 class EstimateKind(NamedTuple):
@@ -49,7 +49,7 @@ def document_bounds(
     device: torch.device | str = "cpu",
 ) -> DocumentBounds:
     """Both bounds of every document; the same seed gives the same values."""
-    batch_size = max(1, min(256, LARGEST_LOGITS // (samples * max(1, counts.shape[1]))))
+    batch_size = max(1, min(256, MAX_LOGITS // (samples * max(1, counts.shape[1]))))
     rows, by_dimension = [], []
     with seeded(stream(seed, "evaluation noise"), device):
         for batch in CountBatches(counts, device).in_order(batch_size):

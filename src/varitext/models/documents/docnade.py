@@ -38,7 +38,7 @@ from varitext.runtime.devices import seeded
 from varitext.runtime.randomness import stream
 from varitext.training.settings import TrainingSettings
 
-LARGEST_LOGITS = 2**23  # places x words held at once: 32 MB
+MAX_LOGITS = 2**23  # places x words held at once: 32 MB
 SAMPLES_PER_ORDER = 5  # an order costs a softmax per word of the document, where a draw of h elsewhere costs one in all
 ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
@@ -129,7 +129,7 @@ class DocNADE(DocumentNetwork):
         sums = sums - self.embedding[words]  # up to the word before
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
-        size_of_block = LARGEST_LOGITS // len(self.embedding) + 1
+        size_of_block = MAX_LOGITS // len(self.embedding) + 1
         blocks = torch.split(torch.arange(len(words), device=words.device), size_of_block)
         values = [
             self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))

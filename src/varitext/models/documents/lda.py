@@ -52,7 +52,7 @@ class LDA(DocumentNetwork):
         self.register_buffer("word_topics", start)
         self.register_buffer("alpha", torch.full((latent_dim,), alpha, dtype=torch.double))
 
-    def fit_directly(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
+    def fit_without_gradients(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
         """Gibbs sampling, `epochs` times through all words; alpha is learned on the way."""
         sampler = _sampler(train, self.latent_dim, self.first_alpha, self.eta, settings.seed)
         done = 0

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.distributions import Dirichlet, kl_divergence
 
-LARGEST_CHUNK = 2**20  # documents x words x topics held at once: 8 MB
+MAX_CHUNK = 2**20  # documents x words x topics held at once: 8 MB
 ROUNDS_PER_STAGE = 10  # after which documents that have converged leave
 TOLERANCE = 1e-4  # converged: gamma moves by less than this, on average over topics
-MOST_STAGES = 30
+MAX_STAGES = 30
 
 
 class TopicPrior(NamedTuple):
@@ -94,7 +94,7 @@ def _chunks(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Iterator[Chun
     while len(order):
         # the largest first: the chunk is as wide as that one, and takes as many as fit
         width = sizes[order[-1]]
-        taken = max(1, LARGEST_CHUNK // (width * len(model.alpha)))
+        taken = max(1, MAX_CHUNK // (width * len(model.alpha)))
         yield _chunk(model, counts, order[-taken:], width)
         order = order[:-taken]
 
@@ -118,7 +118,7 @@ def _converged(chunk: Chunk, alpha: Tensor) -> Tensor:
     """gamma of the chunk's documents, [B, K]."""
     gamma = alpha + chunk.counts.sum(1, keepdim=True) / len(alpha)
     moving = torch.arange(len(gamma), device=gamma.device)
-    for _ in range(MOST_STAGES):
+    for _ in range(MAX_STAGES):
         now, still = gamma[moving], Chunk(chunk.documents, chunk.topics[moving], chunk.counts[moving])
         for _ in range(ROUNDS_PER_STAGE):
             before, now = now, _update(still, alpha, now)

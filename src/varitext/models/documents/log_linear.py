@@ -18,7 +18,7 @@ from varitext.layers.counts import sparse_times_dense
 from varitext.layers.curvature import covariance_root, outer_squares
 
 ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
-LARGEST_PRODUCTS = 2**22  # numbers held at once: 16 MB
+MAX_PRODUCTS = 2**22  # numbers held at once: 16 MB
 
 
 class LogJoint(NamedTuple):
@@ -84,7 +84,7 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
     word_vectors, size = decoder.weight, h.shape[1]
     weights = torch.softmax(decoder(h), 1) * batch.lengths[:, None]  # [B, V]   how often each word is expected
     squares = h.new_zeros(size * (size + 1) // 2, len(h))
-    nothing, some = h.new_zeros(size, size), max(1, LARGEST_PRODUCTS // len(squares))
+    nothing, some = h.new_zeros(size, size), max(1, MAX_PRODUCTS // len(squares))
     for start in range(0, len(word_vectors), some):
         chosen = slice(start, start + some)
         squares.addmm_(outer_squares(word_vectors[chosen], nothing), weights[:, chosen].T)

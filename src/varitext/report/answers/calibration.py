@@ -8,7 +8,7 @@ from varitext.report.drawing.charts import Axis, Curve
 from varitext.report.drawing.style import ACCENT, WARM
 
 BINS = 10
-FEWEST_ANSWERS = 10  # of a curve's first point: below, a single answer decides
+MIN_ANSWERS = 10  # of a curve's first point: below, a single answer decides
 NORMAL_95 = 1.96
 
 
@@ -34,7 +34,7 @@ def calibration_charts(evaluated: EvaluatedAnswers) -> list[Curve]:
 def risk_curve(evaluated: EvaluatedAnswers) -> Curve:
     """Wrong first answers among those that are kept, when the questions with the least sure ones are withheld."""
     curve = risk_coverage(evaluated.top.confidence, evaluated.top.right)
-    first, risk = min(FEWEST_ANSWERS, len(curve.risk)) - 1, curve.at(1.0)
+    first, risk = min(MIN_ANSWERS, len(curve.risk)) - 1, curve.at(1.0)
     coverage, wrong = curve.coverage[first:], curve.risk[first:]
     return Curve(
         coverage,

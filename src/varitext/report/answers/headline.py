@@ -11,7 +11,7 @@ def answer_tiles(evaluation: AnswerEvaluation) -> list[Tile]:
     ranking, calibration, uncertainty = evaluation.ranking, evaluation.calibration, evaluation.uncertainty
     half = f"{1 - calibration.risk_of_surer_half:.1%} among the surer half"
     right = f"what first answers say of themselves; {uncertainty.top_is_right:.1%} are right"
-    promised = f"of true ranks; they promise {uncertainty.rank_interval_promise:.1%}"
+    promised = f"of true ranks; they promise {uncertainty.nominal_coverage:.1%}"
     left_out = f"{ranking.n_questions_left_out:,} do not count" if ranking.n_questions_left_out else "all count"
     return [
         Tile("MAP", f"{ranking.map:.4f}", f"{_interval(ranking.map_interval_95)}, over questions; higher is better"),

@@ -14,8 +14,8 @@ from varitext.report.drawing.charts import Axis, Chart, Curve, Intervals
 from varitext.report.drawing.style import ACCENT
 from varitext.report.escaping import for_plotly, one_line
 
-MOST_TOPICS = 12
-MOST_VALUES = 30  # classes, the most frequent; all others are one
+MAX_TOPICS = 12
+MAX_VALUES = 30  # classes, the most frequent; all others are one
 SHOWN_VALUES = 8  # of a topic, those in which it is most frequent
 OTHERS = "all others"
 
@@ -52,9 +52,9 @@ def breakdown(model: DocumentModel, documents: Any, column: ColumnValues) -> Bre
 def _frequent(values: list[str]) -> list[str]:
     """The rarest are put together if there are too many."""
     common = Counter(values).most_common()
-    if len(common) <= MOST_VALUES:
+    if len(common) <= MAX_VALUES:
         return values
-    kept = {value for value, _ in common[: MOST_VALUES - 1]}
+    kept = {value for value, _ in common[: MAX_VALUES - 1]}
     return [value if value in kept else OTHERS for value in values]
 
 
@@ -62,7 +62,7 @@ def _charts(shares: Sequence[TopicShare], over_time: bool) -> list[Chart]:
     by_topic: dict[int, list[TopicShare]] = defaultdict(list)
     for share in shares:
         by_topic[share.topic].append(share)
-    largest = sorted(by_topic.values(), key=lambda found: -sum(one.documents for one in found))[:MOST_TOPICS]
+    largest = sorted(by_topic.values(), key=lambda found: -sum(one.documents for one in found))[:MAX_TOPICS]
     reach = 1.05 * max((one.high for found in largest for one in found), default=1.0)
     return [_over_time(found) if over_time else _by_class(found, min(reach, 1.0)) for found in largest]
 

@@ -13,7 +13,7 @@ from varitext.report.drawing.style import ACCENT
 
 LENGTHS = (0.08, 0.4, 0.7, 0.96)  # quantiles: the spread of the posterior is seen to shrink with the length
 DIMENSIONS = 7
-LEAST_PROBABILITY, MOST_TOPICS = 0.05, 3  # of the topics shown for a document
+LEAST_PROBABILITY, MAX_TOPICS = 0.05, 3  # of the topics shown for a document
 
 
 class Example(NamedTuple):
@@ -69,7 +69,7 @@ def common_axis(examples: list[Example], sample: DocumentSample) -> Axis:
 def _example(row: int, sample: DocumentSample, topics: Sequence[TopicInfo]) -> Example:
     title = (sample.titles[row] if sample.titles else "") or ", ".join(sample.telling_words[row])
     label = sample.labels[row] if sample.labels else None
-    probable = np.argsort(-sample.memberships[row], kind="stable")[:MOST_TOPICS]
+    probable = np.argsort(-sample.memberships[row], kind="stable")[:MAX_TOPICS]
     named = [(topics[place].name, float(sample.memberships[row, place])) for place in probable]
     shown = named[:1] + [one for one in named[1:] if one[1] >= LEAST_PROBABILITY]
     return Example(row, title, label, round(float(sample.lengths[row])), shown)

@@ -13,7 +13,7 @@ from varitext.report.documents.sample import DocumentSample
 from varitext.report.documents.topics import topic_figure
 from varitext.report.drawing.canvas import Figure
 from varitext.report.drawing.static import chart_figure
-from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
+from varitext.report.drawing.training_curves import DOCUMENT_CURVES, training_curves
 
 WIDE = 1040.0
 
@@ -64,7 +64,7 @@ def _posteriors(evaluated: EvaluatedDocuments) -> Figure | None:
 
 
 def _training(evaluated: EvaluatedDocuments) -> Figure | None:
-    curves = training_curves(evaluated.model.history_, OF_DOCUMENTS)
+    curves = training_curves(evaluated.model.history_, DOCUMENT_CURVES)
     return chart_figure("Training", curves) if curves else None
 
 

@@ -8,7 +8,7 @@ from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.facts import Fact, Tile, duration, fingerprint, why_stopped
 
-MOST_TILES = 9  # the large one, and eight that fit beside it
+MAX_TILES = 9  # the large one, and eight that fit beside it
 
 
 def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
@@ -21,7 +21,7 @@ def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Docum
         tiles = [_held_out(model), *_tiles_of(record, hero._replace(name="fitted on these"), published)]
     else:
         tiles = _tiles_of(record, hero, published)
-    return tiles[:MOST_TILES]
+    return tiles[:MAX_TILES]
 
 
 def _held_out(model: DocumentModel) -> Tile:

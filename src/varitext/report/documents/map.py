@@ -13,15 +13,15 @@ from varitext.report.drawing.charts import Group, Map
 from varitext.report.drawing.style import FAINT, PALETTE
 from varitext.report.escaping import for_plotly, one_line, wrapped_for_plotly
 
-MOST_GROUPS = len(PALETTE)
-MOST_NAMES = 24  # that find room on the map
+MAX_GROUPS = len(PALETTE)
+MAX_NAMES = 24  # that find room on the map
 OTHERS = "all others"
 
 
 def topic_map(sample: DocumentSample, topics: Sequence[TopicInfo], seed: int = 0) -> Map:
     """The map, coloured by topic, with the names of the most frequent ones written on it."""
     groups = topic_groups(sample, topics)
-    return _map(lay_out(sample.mean, seed), groups, [group.name for group in groups][:MOST_NAMES], sample, topics)
+    return _map(lay_out(sample.mean, seed), groups, [group.name for group in groups][:MAX_NAMES], sample, topics)
 
 
 def label_map(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray) -> Map | None:
@@ -43,8 +43,8 @@ def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo]) -> list[Gr
 
 def colour_groups(names: tuple[str, ...]) -> list[Group]:
     """The documents by name in alphabetical order; the rarest names share one colour if there are too many."""
-    frequent = [name for name, _ in Counter(names).most_common(MOST_GROUPS + 1)]
-    kept = sorted(frequent if len(frequent) <= MOST_GROUPS else frequent[: MOST_GROUPS - 1])
+    frequent = [name for name, _ in Counter(names).most_common(MAX_GROUPS + 1)]
+    kept = sorted(frequent if len(frequent) <= MAX_GROUPS else frequent[: MAX_GROUPS - 1])
     every = np.array(names, dtype=object)
     groups = [Group(name, np.flatnonzero(every == name), PALETTE[place]) for place, name in enumerate(kept)]
     others = np.flatnonzero(~np.isin(every, kept)) if len(every) else np.zeros(0, int)

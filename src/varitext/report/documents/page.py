@@ -7,7 +7,7 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicInfo
-from varitext.evaluation.map_layout import FEWEST_FOR_NEIGHBOURS
+from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.documents.breakdown import Breakdown
 from varitext.report.documents.examples import choose_examples, common_axis, posterior_spread
@@ -16,11 +16,11 @@ from varitext.report.documents.latent_units import active_units, latent_units
 from varitext.report.documents.map import label_map, topic_map
 from varitext.report.documents.sample import DocumentSample
 from varitext.report.documents.topics import topic_cards
-from varitext.report.drawing.training_curves import OF_DOCUMENTS, training_curves
+from varitext.report.drawing.training_curves import DOCUMENT_CURVES, training_curves
 from varitext.report.facts import provenance
 from varitext.report.page import render
 
-MOST_WORDS = 16
+MAX_WORDS = 16
 NEIGHBOURS = 5
 
 
@@ -45,7 +45,7 @@ def document_page(
         facts=document_facts(model, corpus_name, source),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,
-        is_tsne=len(sample) >= FEWEST_FOR_NEIGHBOURS,
+        is_tsne=len(sample) >= MIN_FOR_NEIGHBOURS,
         map=documents,
         labels=label_map(sample, topics, documents.places),
         cards=topic_cards(topics),
@@ -55,7 +55,7 @@ def document_page(
         nearest_words=nearest_words(model, topics),
         examples=[(example, posterior_spread(example, sample, dimensions, axis)) for example in examples],
         has_spread=bool(sample.std.any()),
-        curves=training_curves(model.history_, OF_DOCUMENTS),
+        curves=training_curves(model.history_, DOCUMENT_CURVES),
         dimensions=dimensions,
         active=active_units(dimensions),
         units=latent_units(dimensions),
@@ -65,5 +65,5 @@ def document_page(
 def nearest_words(model: DocumentModel, topics: Sequence[TopicInfo]) -> dict[str, list[tuple[str, float]]]:
     """For the first word of each of the largest topics, the words whose vectors are nearest, with their cosines."""
     by_size = sorted(topics, key=lambda topic: -topic.documents)
-    leading = list(dict.fromkeys(topic.words[0] for topic in by_size if topic.words))[:MOST_WORDS]
+    leading = list(dict.fromkeys(topic.words[0] for topic in by_size if topic.words))[:MAX_WORDS]
     return {word: model.similar_words(word, NEIGHBOURS) for word in leading}

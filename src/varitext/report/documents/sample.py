@@ -12,7 +12,7 @@ from varitext.errors import InputError
 from varitext.evaluation.telling_words import telling_words
 from varitext.report.escaping import one_line
 
-MOST_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
+MAX_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
 NO_LABEL = "no label"
 
 
@@ -43,7 +43,7 @@ def choose_documents(
     documents: Any,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
-    most: int = MOST_DOCUMENTS,
+    most: int = MAX_DOCUMENTS,
 ) -> DocumentSample:
     """At most `most` documents that have a known word, drawn with the model's seed and kept in their order."""
     counts = model.count(documents)  # once: counting texts is slower than everything below

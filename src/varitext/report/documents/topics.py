@@ -8,7 +8,7 @@ from varitext.report.drawing.canvas import INCH, Axes, Figure, drawing_style, sh
 from varitext.report.drawing.style import ACCENT, MIDDLE_INK
 from varitext.report.escaping import printable
 
-MOST_TOPICS = 24  # in the figure
+MAX_TOPICS = 24  # in the figure
 COLUMNS, CARD_WIDTH, LINE = 4, 230, 20  # of the figure: cards in a row, pixels
 WORD_SIZE, NAME_SIZE = 12, 12.5
 
@@ -33,7 +33,7 @@ def topic_cards(topics: Sequence[TopicInfo]) -> list[TopicCard]:
 
 def topic_figure(topics: Sequence[TopicInfo]) -> Figure:
     """The first cards as a picture."""
-    cards = topic_cards(topics)[:MOST_TOPICS]
+    cards = topic_cards(topics)[:MAX_TOPICS]
     columns = max(1, min(COLUMNS, len(cards)))
     rows = -(-len(cards) // columns)
     height = LINE * (max((len(card.bars) for card in cards), default=0) + 2)

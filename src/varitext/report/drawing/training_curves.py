@@ -22,22 +22,22 @@ class Measure(NamedTuple):
     of_kl: bool = False  # from zero, and shaded while the KL's weight in the loss was still rising
 
 
-OF_DOCUMENTS = (
+DOCUMENT_CURVES = (
     Measure("dev_perplexity", "held-out perplexity", ACCENT, ",.1f", kept="min"),
     Measure("dev_elbo_per_word", "log p(X) or its bound, nats per word", ACCENT, ".3f"),
     Measure("dev_kl", "KL, nats per document", WARM, ".2f", of_kl=True),
 )
-OF_ANSWERS = (
+ANSWER_CURVES = (
     Measure("dev_map", "dev MAP", ACCENT, ".4f", kept="max"),
     Measure("dev_log_loss", "dev log loss, nats per pair", ACCENT, ".4f"),
     Measure("dev_kl", "KL, nats per pair", WARM, ".3g", of_kl=True),
-    Measure("leak", "posterior less prior path, nats", WARM, ".3g", of_kl=True),
+    Measure("posterior_prior_gap", "posterior less prior path, nats", WARM, ".3g", of_kl=True),
 )
 
 
 def answer_measures(has_latent: bool) -> tuple[Measure, ...]:
     """Without a latent there is no KL, and one path."""
-    return OF_ANSWERS if has_latent else tuple(one for one in OF_ANSWERS if not one.of_kl)
+    return ANSWER_CURVES if has_latent else tuple(one for one in ANSWER_CURVES if not one.of_kl)
 
 
 def training_curves(history: History, measures: Sequence[Measure], kept: float | None = None) -> list[Curve]:

@@ -26,7 +26,7 @@ WORD_FEATURES = ("same_word", "same_stem", "idf", "same_idf", "stop_word", "numb
 
 
 N_KINDS = 4  # the last columns, those of the word alone
-MOST_REMEMBERED = 200_000  # words
+MAX_REMEMBERED = 200_000  # words
 
 
 class _Words(NamedTuple):
@@ -113,7 +113,7 @@ class _Look(NamedTuple):
     kind: tuple[bool, ...]
 
 
-@lru_cache(MOST_REMEMBERED)
+@lru_cache(MAX_REMEMBERED)
 def _look_of(word: str) -> _Look:
     """What is the same in every corpus."""
     lower = word.lower()

@@ -19,8 +19,8 @@ from varitext.errors import InputError
 FOLDER = "wordnet"
 IN_PACKAGE = "text/en/wordnet/dict"
 KINDS_OF_WORD = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-MOST_SENSES = 3  # of a word in each kind; the rarer ones mislead more often than they help
-MOST_LEVELS = 3  # up from a word: a dog is an animal, and all are entities
+MAX_SENSES = 3  # of a word in each kind; the rarer ones mislead more often than they help
+MAX_LEVELS = 3  # up from a word: a dog is an animal, and all are entities
 ENDINGS = {  # WordNet's own rules of detachment
     "n": [("s", ""), *((f"{end}es", end) for end in ("s", "x", "z", "ch", "sh")), ("men", "man"), ("ies", "y")],
     "v": [("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
@@ -55,7 +55,7 @@ class WordNet:
             forms = [word, *_base_forms(word, kind)]
             line = next((index[form] for form in forms if form in index), None)
             if line is not None:
-                found += [(kind, int(place)) for place in _places(line)[:MOST_SENSES]]
+                found += [(kind, int(place)) for place in _places(line)[:MAX_SENSES]]
         return found
 
     def _pointers(self, synset: Synset) -> dict[str, list[Synset]]:
@@ -85,7 +85,7 @@ class WordNet:
         meant = [self.synsets(word) for word in words]
         touched = [
             [set(one) for one in meant],
-            [self.follow(one, "@", MOST_LEVELS) for one in meant],
+            [self.follow(one, "@", MAX_LEVELS) for one in meant],
             [self.follow(one, "!") for one in meant],
             [self.follow(one, "+") for one in meant],
         ]

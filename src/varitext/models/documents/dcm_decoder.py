@@ -1,0 +1,193 @@
+"""The generative side of NVDM with a DCM likelihood, and how log p(h, X) lies around a point.
+
+    log a_w = h^T R_w + b_w + l_w log N      masses of words; N the document's length
+    log s_g                                  how much looser than one urn group g is tied to the others
+
+(`layers/dcm.py` has the urns.) Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
+
+    gradient    R^T (d log p / d log a) - h
+    curvature   I + E (Cov_g(r_g) + C)
+
+E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn. r_g is
+the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0: the
+work is G K^2 instead of V K^2 a document, and G numbers of a document are all that it takes. The true second derivative
+has terms of either sign besides; without them the curvature is positive definite for every h.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.layers.counts import centred_log_length, sparse_times_dense
+from varitext.layers.curvature import covariance_root, outer_squares
+from varitext.layers.dcm import (
+    dcm_log_likelihood,
+    effective_counts,
+    evaluate,
+    next_word_log_probabilities,
+    value_of,
+)
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
+from varitext.layers.urns import LOG_MASS_RANGE
+
+FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
+FIRST_LOG_SCALE = -0.5
+LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length: nothing is known of lengths beyond those seen
+ROUNDING = 2e-6  # of a value: what single precision leaves open
+
+
+class GroupMoments(NamedTuple):
+    """The urns at h = 0, and where word vectors lie in them, by group: the same for all documents."""
+
+    masses: Tensor  # [V]   a_w
+    sums: Tensor  # [G]   A_g
+    group_masses: Tensor  # [G]   b_g
+    means: Tensor  # [G, K]   r_g
+    mean: Tensor  # [K]   of word vectors in one urn of all
+    variances: Tensor  # [K]   of the same, along the
+    directions: Tensor  # [K, K]   columns of this
+    squares: Tensor  # [K (K + 1) / 2, G]   r_g r_g^T + C, as lower triangles
+
+
+class LogJoint(NamedTuple):
+    """log p(h, X) at h, one row per document."""
+
+    h: Tensor  # [B, K]
+    value: Tensor  # [B]
+    gradient: Tensor  # [B, K]
+    group_weights: Tensor  # [B, G]   E times the first urn's probabilities: all that the curvature needs of h and X
+
+    def where_higher(self, other: "LogJoint") -> "LogJoint":
+        """This, but for documents whose value at the other h is no lower.
+
+        Near the top values differ by less than their rounding, which would decide where a document comes to rest; the
+        mean slope along the step still tells up from down there.
+        """
+        gain = self.value - other.value
+        by_slope = 0.5 * ((self.gradient + other.gradient) * (self.h - other.h)).sum(1)
+        better = torch.where(gain.abs() <= ROUNDING * other.value.abs(), by_slope, gain) > 0  # never if not a number
+        rows = better[:, None]
+        return LogJoint(*(torch.where(rows if a.dim() > 1 else better, a, b) for a, b in zip(self, other, strict=True)))
+
+
+class DCMDecoder(nn.Module):
+    group_of_word: Tensor  # [V]
+
+    def __init__(self, latent_dim: int, vocabulary_size: int, groups: int):
+        super().__init__()
+        self.linear = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
+        nn.init.normal_(self.linear.weight, std=0.05)
+        self.length_weights = nn.Parameter(torch.zeros(vocabulary_size))  # l
+        self.group_log_scales = nn.Parameter(torch.full((groups,), FIRST_LOG_SCALE))  # log s
+        self.register_buffer("group_of_word", torch.arange(vocabulary_size) % groups)
+        self._sorted: tuple[WordGroups, int] | None = None
+
+    @torch.no_grad()
+    def start_from(self, word_log_frequencies: Tensor) -> None:
+        self.linear.bias.copy_(word_log_frequencies + math.log(FIRST_TOTAL))
+
+    def count(self, batch: CountBatch) -> GroupedCounts:
+        return GroupedCounts(batch, self._layout())
+
+    def _layout(self) -> WordGroups:
+        """Sorted once, and again whenever groups have changed."""
+        groups, version = self.group_of_word, self.group_of_word._version
+        if self._sorted is None or self._sorted[0].of_words is not groups or self._sorted[1] != version:
+            self._sorted = WordGroups.of(groups, len(self.group_log_scales)), version
+        return self._sorted[0]
+
+    def weights(self) -> Tensor:
+        """What log a_w is a product of, and `inputs`: R, l and b, [V, K + 2]."""
+        return torch.cat([self.linear.weight, self.length_weights[:, None], self.linear.bias[:, None]], 1)
+
+    def inputs(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """h of shape [S, B, K], the log length and 1: [K + 2, S B]."""
+        lengths = centred_log_length(counts.batch).clamp(*LENGTH_RANGE).expand(1, *h.shape[:2])
+        return torch.cat([h.permute(2, 0, 1), lengths, torch.ones_like(lengths)]).flatten(1)
+
+    def logits(self, h: Tensor, counts: GroupedCounts) -> Tensor:
+        """log a_w, one row per word, [V, S B]."""
+        return self.weights() @ self.inputs(h, counts)
+
+    def log_likelihood(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
+        return dcm_log_likelihood(weights, self.inputs(h, counts), self.group_log_scales, counts)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
+        return torch.log_softmax(self.linear(h) + self.group_log_scales[self.group_of_word], -1)  # [S, B, V]
+
+    def next_word_log_probabilities(self, h: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
+        return next_word_log_probabilities(self.logits(h, drawn), self.group_log_scales, drawn, words)  # [S, n]
+
+    @torch.no_grad()
+    def place_words(self, first: int) -> None:
+        """Put words from this one on, which have vectors but no group yet, to those whose vectors point their way."""
+        earlier, vectors = self.group_of_word[:first], nn.functional.normalize(self.linear.weight, dim=1)
+        sums = vectors.new_zeros(len(self.group_log_scales), vectors.shape[1]).index_add_(0, earlier, vectors[:first])
+        self.group_of_word[first:] = (vectors[first:] @ nn.functional.normalize(sums, dim=1).T).argmax(1)
+
+    # What inference reads; no gradient runs through it
+
+    @torch.no_grad()
+    def moments(self, layout: WordGroups) -> GroupMoments:
+        word_vectors, scales = self.linear.weight, self.group_log_scales.exp()
+        masses = self.linear.bias.clamp(*LOG_MASS_RANGE).exp()
+        sums = layout.sums(masses[:, None])[:, 0]
+        means = layout.sums(word_vectors, masses) / sums.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]  # empty: 0
+        group_masses = sums * scales
+        total = group_masses.sum()
+        shares = masses * (scales / total).index_select(0, layout.of_words)  # [V]   of words in one urn of all
+        square = (word_vectors * shares[:, None]).T @ word_vectors  # [K, K]
+        of_groups = (group_masses / total)[:, None]  # [G, 1]
+        within = square - (means * of_groups).T @ means  # C
+        expected = (of_groups.T @ means)[0]
+        axes = _principal_axes(square - torch.outer(expected, expected))
+        squares = outer_squares(means, within)
+        return GroupMoments(masses, sums, group_masses, means, expected, *axes, squares)
+
+    @torch.no_grad()
+    def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
+        """One step from h = 0 at an ordinary length, [B, K]: nothing here is V wide for a document.
+
+        A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
+        its count for one that is not.
+        """
+        worth = effective_counts(moments.masses, moments.group_masses, moments.sums, counts)
+        gradient = sparse_times_dense(counts.batch, worth.words, self.linear.weight) + worth.groups @ moments.means
+        along = (gradient - worth.totals[:, None] * moments.mean) @ moments.directions
+        step: Tensor = along / (1 + worth.totals[:, None] * moments.variances) @ moments.directions.T
+        return step  # [B, K]
+
+    @torch.no_grad()
+    def log_joint(self, h: Tensor, counts: GroupedCounts, weights: Tensor | None = None) -> LogJoint:
+        weights = self.weights() if weights is None else weights
+        found = evaluate(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
+        gradient = found.in_inputs[: h.shape[1]].T - h
+        return LogJoint(h, found.log_likelihood[0] - _distance(h), gradient, found.group_weights.T)
+
+    @torch.no_grad()
+    def height(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
+        """The value of `log_joint` alone, [B]."""
+        value = value_of(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
+        return value[0] - _distance(h)
+
+    @torch.no_grad()
+    def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
+        """M with M^T M the inverse of the curvature, lower triangular, [B, K, K]."""
+        expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
+        return covariance_root(moments.squares @ group_weights.T, expected, group_weights.sum(1))
+
+
+def _distance(h: Tensor) -> Tensor:
+    return 0.5 * h.square().sum(1)  # [B]   minus log p(h), up to a constant
+
+
+def _principal_axes(covariance: Tensor) -> tuple[Tensor, Tensor]:
+    """Variances and directions."""
+    if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
+        return torch.full_like(covariance[0], math.nan), torch.full_like(covariance, math.nan)
+    variances, directions = torch.linalg.eigh(covariance)
+    return variances.clamp(min=0), directions

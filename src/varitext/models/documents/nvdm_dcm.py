@@ -1,0 +1,190 @@
+"""NVDM whose words come in bursts: a DCM likelihood (Dirichlet compound multinomial) in place of the softmax.
+
+    prior               p(h) = N(0, I)
+    generative model    p(X | h): words drawn from urns with masses a_w = exp(h^T R_w + b_w + l_w log N), a word that
+                        was drawn being likelier to come again, and others of its group: `dcm_decoder.py`
+    inference network   q(h | X) = N(mean, factor factor^T), the KL to p(h) by formula
+
+The inference network of NVDM's `statistics`, carried over: it reads one Newton step from h = 0 on log p(h | X), the
+length and the number of different words, K + 2 numbers, and corrects the step. From there q makes a Newton step with
+the whole curvature, K x K, whose inverse is its covariance (a Laplace approximation), stretched along each dimension as
+the network says. In prediction more steps follow, with the same curvature, each kept only where log p(h, X) goes up.
+
+It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/dcm.md derives all this.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.corpora.sharded_counts import Counts
+from varitext.latent import DiagonalGaussian, FullGaussian
+from varitext.latent.gaussian import MEAN_RANGE
+from varitext.layers.counts import centred_log_length
+from varitext.layers.curvature import covariance_times
+from varitext.layers.dense import MLP, GaussianHead
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
+from varitext.models.documents.base import DocumentNetwork, DocumentVectors
+from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint
+from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
+from varitext.models.documents.word_groups import group_words
+
+MAX_STEP = 2.0  # of Newton, along each dimension, in standard deviations of the prior
+STRETCH_RANGE = (-2.0, 2.0)  # log of what the network may do to the curvature's standard deviations
+
+
+class Encoding(NamedTuple):
+    hidden: Tensor  # [B, H]
+    start: Tensor  # [B, K]   the Newton step from h = 0
+    counts: GroupedCounts
+    weights: Tensor  # [V, K + 2]   of the decoder
+    moments: GroupMoments
+
+
+class NVDMDCM(DocumentNetwork):
+    """A variational auto-encoder of bags of words that knows bursts; each latent dimension is a topic."""
+
+    likelihood = "DCM (Dirichlet compound multinomial)"
+    whole_counts = True
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        latent_dim: int = 50,
+        groups: int = 300,
+        hidden_dim: int = 256,
+        hidden_layers: int = 2,
+        activation: str = "silu",
+        refinement_steps: int = 2,
+    ):
+        """`groups` of words, each with an urn of its own; with 1 the likelihood is the plain DCM distribution."""
+        super().__init__(vocabulary_size, latent_dim)
+        self.refinement_steps = refinement_steps
+        self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
+        self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
+        self.head = GaussianHead(hidden_dim, latent_dim)
+        self._kept: tuple[list[tuple[int, int]], tuple[Tensor, GroupMoments]] | None = None
+        self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # how much of a Newton step to take, as a logit
+
+    def learn_cooccurrence(self, counts: Counts) -> None:
+        groups = torch.from_numpy(group_words(counts, len(self.decoder.group_log_scales)))
+        self.decoder.group_of_word.copy_(groups)
+
+    def start_from_frequencies(self) -> None:
+        self.decoder.start_from(self.word_log_frequencies)
+
+    def settle_new_words(self, first: int) -> None:
+        self.decoder.place_words(first)
+
+    # The four methods of the framework
+
+    def encode(self, batch: CountBatch) -> Encoding:
+        counts = self.decoder.count(batch)
+        weights, moments = self._standing(counts.layout)
+        start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
+        different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
+        sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
+        return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, weights, moments)
+
+    def _standing(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
+        """What depends on the weights alone: made once where these stand still, as in a fitted model."""
+        parameters = list(self.decoder.parameters())
+        if self.training or any(each.requires_grad for each in parameters):
+            return self.decoder.weights(), self.decoder.moments(layout)
+        state = [(each.data_ptr(), each._version) for each in (*parameters, layout.of_words)]
+        if self._kept is None or self._kept[0] != state:
+            self._kept = state, (self.decoder.weights(), self.decoder.moments(layout))
+        return self._kept[1]
+
+    def prior(self, encoding: Encoding) -> DiagonalGaussian:
+        return DiagonalGaussian.standard(encoding.start)
+
+    def posterior(self, encoding: Encoding) -> FullGaussian:
+        correction = self.head(encoding.hidden)
+        guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
+        here = self.decoder.log_joint(guess.detach(), encoding.counts, encoding.weights.detach())
+        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        if self.training:
+            mean = self._step(guess, here, root)
+        else:
+            here = self._climb(here, root, encoding, 1 + self.refinement_steps)
+            mean, root = here.h, self.decoder.covariance_root(here.group_weights, encoding.moments)
+        return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
+
+    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+        return self.decoder.log_likelihood(h, encoding.counts, encoding.weights)  # [S, B]
+
+    def word_log_probabilities(self, h: Tensor) -> Tensor:
+        """log p(w | h) of every word, before any was drawn."""
+        return self.decoder.word_log_probabilities(h)  # [S, B, V]
+
+    def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
+        """Each hidden word by itself, from h and from the urns as the observed words have left them."""
+        encoding = self.encode(observed)
+        words = Entries(hidden.words, hidden.documents, hidden.counts)
+        h = self.posterior(encoding).rsample(samples)
+        of_entries = self.decoder.next_word_log_probabilities(h, encoding.counts, words)  # [S, n]
+        weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
+        return words.sums(weighted[None], len(hidden))[0]  # [B]
+
+    def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
+        """Newton's, with the curvature whose inverse is M^T M, M the root."""
+        newton = covariance_times(root, here.gradient).clamp(-MAX_STEP, MAX_STEP)
+        return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
+
+    def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
+        """In prediction: the step of training, then others with the same curvature, each taken where it goes up."""
+        for _ in range(steps):
+            there = self._step(here.h, here, root)
+            here = self.decoder.log_joint(there, encoding.counts, encoding.weights).where_higher(here)
+        return here
+
+    # What users and training look at
+
+    def document_vectors(self, batch: CountBatch) -> DocumentVectors:
+        """On the readable axes. A document of no words gets the prior."""
+        q = self.posterior(self.encode(batch))
+        known = (batch.lengths > 0)[:, None]
+        std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
+        return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
+
+    def document_means(self, batch: CountBatch) -> Tensor:
+        """The same means, without what nobody asks for where the steps end: slope, curvature and spread."""
+        encoding = self.encode(batch)
+        guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
+        here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
+        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        here = self._climb(here, root, encoding, self.refinement_steps)
+        last = self._step(here.h, here, root)
+        gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
+        higher = gain > -ROUNDING * here.value.abs()  # a step whose gain rounding hides is Newton's, and taken
+        mean = torch.where(higher[:, None], last, here.h)
+        return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
+
+    def linear_decoder(self) -> nn.Linear:
+        return self.decoder.linear
+
+    def word_logits(self, vectors: Tensor) -> Tensor:
+        return self.word_log_probabilities(vectors)
+
+    def inference_parameters(self) -> Iterator[nn.Parameter]:
+        yield from self.encoder.parameters()
+        yield from self.head.parameters()
+        yield self.step_gates
+
+    @staticmethod
+    def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
+        """One way to fit; the paper has no such model."""
+        short = words_per_document < 20  # titles and sentences take more passes before they are learned by heart
+        word_dropout = 0.7 if documents < 5000 and not short else 0.0
+        schedule = schedule_for(documents, 5e-3, passes=35 if short else 20)
+        return Recipe(
+            architecture={"groups": 300, "refinement_steps": 2},
+            training=dataclasses.replace(schedule, kl_warm_up=0.05),
+            objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
+        )
