@@ -129,8 +129,12 @@ def fit(folder: Path, out: Path, epochs: int, threads: int) -> dict[str, Any]:
     model = DocumentModel("nvdm", latent_dim=LATENT, epochs=epochs or None, threads=threads)
     model.fit(load(str(folder)), checkpoint=out.with_suffix(".checkpoint"), resume=True, progress=Lines())
     model.save(out)
-    settings = {name: model.training_[name] for name in ("epochs", "batch_size", "learning_rate")}
-    return settings | {"seconds": round(model.fit_seconds_, 1), "stopped": model.stopped_, "history": model.history_}
+    settings = {name: model.fitted_.training[name] for name in ("epochs", "batch_size", "learning_rate")}
+    return settings | {
+        "seconds": round(model.fitted_.fit_seconds, 1),
+        "stopped": model.fitted_.stopped,
+        "history": model.fitted_.history,
+    }
 
 
 class Lines:

@@ -141,7 +141,7 @@ def folder_size(ranker: AnswerRanker) -> dict[str, float]:
     with TemporaryDirectory() as place:
         ranker.save(Path(place) / "model")
         whole = sum(file.stat().st_size for file in (Path(place) / "model").iterdir())
-    vectors = ranker.network_.word_vectors
+    vectors = ranker.fitted_.network.word_vectors
     in_vectors = 2 * vectors.fixed.numel() + 4 * vectors.weight.numel()
     return {"folder_mb": whole / 1e6, "folder_without_vectors_mb": (whole - in_vectors) / 1e6}
 

@@ -153,7 +153,7 @@ def main() -> None:
     result["to_836"] = seconds_to_target(train, test, epochs=20)
     model = DocumentModel("nvdm", threads=THREADS).fit(train)
     record = model.perplexity_record(test)
-    result["fit"] = {"seconds": model.fit_seconds_, "test_perplexity": record.per_document_perplexity}
+    result["fit"] = {"seconds": model.fitted_.fit_seconds, "test_perplexity": record.per_document_perplexity}
     counts = test.counts
     result["transform_documents_per_second"] = counts.shape[0] / min(
         _seconds(lambda: model.transform(counts)) for _ in range(3)

@@ -103,8 +103,12 @@ def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
 
 def before_ties(ranker: AnswerRanker, dev: QuestionAnswers) -> np.ndarray:
     """What `sample_proba` starts from: the samples of both stages, before ties are merged."""
-    found = ranker.first_stage_.predict(dev, ranker.prediction_samples, ranker.seed)
-    joined = ranker.combination_.join(found, ranker.overlap_.features(dev)) if ranker.combination_ else found
+    found = ranker.fitted_.first_stage.predict(dev, ranker.prediction_samples, ranker.seed)
+    joined = (
+        ranker.fitted_.combination.join(found, ranker.fitted_.overlap.features(dev))
+        if ranker.fitted_.combination
+        else found
+    )
     return joined.sampled
 
 

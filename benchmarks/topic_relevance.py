@@ -42,7 +42,7 @@ def measure(corpus: str, seed: int, epochs: int | None) -> dict[float, dict[str,
     model.fit(counts[fitted_on], vocabulary=words)
     found = {}
     for weight in LAMBDAS:
-        ranked = np.argsort(-model.regions_.shares.relevance(weight), axis=1, kind="stable")
+        ranked = np.argsort(-model.fitted_.regions.shares.relevance(weight), axis=1, kind="stable")
         topics = [[words[column] for column in row] for row in ranked[:, :WORDS]]
         npmi = coherence_record(topics, counts[reference], "npmi", window="document", vocabulary=words).coherence
         unique = diversity_record(topics).unique_words

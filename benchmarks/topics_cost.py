@@ -34,7 +34,7 @@ def measure(corpus: str, epochs: int | None) -> dict[str, object]:
     rest = whole - topics
     return {
         "corpus": corpus,
-        "documents": model.n_training_documents_,
+        "documents": model.fitted_.n_training_documents,
         "topics": len(model.topics()),
         "fit_seconds": whole,
         "topics_seconds": topics,

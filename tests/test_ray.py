@@ -194,6 +194,6 @@ def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster,
     assert json.loads(sizes.read_text()) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["killed", "shards", "sizes.json", "two"]
     assert varitext("fit", tmp_path / "shards", *OPTIONS, "--out", tmp_path / "one").code == 0
-    weights, alone = (DocumentModel.load(tmp_path / name).network_.state_dict() for name in ("two", "one"))
+    weights, alone = (DocumentModel.load(tmp_path / name).fitted_.network.state_dict() for name in ("two", "one"))
     for name, expected in alone.items():
         assert torch.allclose(weights[name], expected, atol=2e-4), name

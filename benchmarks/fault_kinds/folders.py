@@ -126,4 +126,4 @@ def checkpoints(place: Path) -> Subject:
 def resume(folder: Path) -> Any:
     """What the checkpoint's run comes to; a checkpoint that is not there is no fault, the run starts anew."""
     model = fitted_documents(0, checkpoint=folder / "checkpoint.safetensors", resume=True)
-    return [tensor.numpy() for tensor in model.network_.state_dict().values()]
+    return [tensor.numpy() for tensor in model.fitted_.network.state_dict().values()]

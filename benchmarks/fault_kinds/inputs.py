@@ -58,7 +58,7 @@ def read_text(model: DocumentModel, number: int) -> str:
     def read() -> None:
         if isinstance(given, str) and any(not isinstance(token, str) for token in tokenise(given, rules)):
             raise Fault(f"{given!r} has tokens that are no text")
-        counts = count_texts([given], vocabulary=model.vocabulary_, token_rules=rules).counts
+        counts = count_texts([given], vocabulary=model.fitted_.vocabulary, token_rules=rules).counts
         if not np.isfinite(counts.data).all() or (counts.data < 1).any():
             raise Fault(f"{given!r} has counts {counts.data}")
 
@@ -67,7 +67,7 @@ def read_text(model: DocumentModel, number: int) -> str:
 
 def read_counts(model: DocumentModel, number: int) -> str:
     generator = np.random.default_rng([2, number])
-    given = hostile.matrix(generator, len(model.vocabulary_))
+    given = hostile.matrix(generator, len(model.fitted_.vocabulary))
 
     def read() -> None:
         if not np.isfinite(model.transform(given)).all():

@@ -80,7 +80,7 @@ SHORT = SMALL | {"epochs": 8}
 def short() -> AnswerRanker:
     """For bits that must repeat it need not have learned all; its best weights are those of a late epoch."""
     ranker = AnswerRanker(**SHORT).fit(TRAIN, DEV)
-    assert ranker.dev_map_ > max(row["dev_map"] for row in ranker.history_[:KILLED_AFTER])
+    assert ranker.fitted_.dev_map > max(row["dev_map"] for row in ranker.fitted_.history[:KILLED_AFTER])
     return ranker
 
 
@@ -94,7 +94,7 @@ def reversed_corpus(corpus: QuestionAnswers) -> QuestionAnswers:
 
 
 def same_network(first: AnswerRanker, second: AnswerRanker) -> bool:
-    ours, theirs = first.network_.state_dict(), second.network_.state_dict()
+    ours, theirs = first.fitted_.network.state_dict(), second.fitted_.network.state_dict()
     return all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
@@ -116,8 +116,8 @@ def test_learns_and_records_what_it_watches(fitted):
         "posterior_prior_gap",
         "dev_map_shuffled_h",
     }
-    assert all(watched <= set(row) for row in fitted.history_)
-    assert fitted.dev_map_ in [row["dev_map"] for row in fitted.history_] and fitted.dev_map_ > 0.9
+    assert all(watched <= set(row) for row in fitted.fitted_.history)
+    assert fitted.fitted_.dev_map in [row["dev_map"] for row in fitted.fitted_.history] and fitted.fitted_.dev_map > 0.9
 
 
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention"])
@@ -129,20 +129,24 @@ def test_deterministic_twins_are_as_unsure_as_their_probabilities(model):
     with pytest.raises(InputError, match="samples must be at least 1, not 0"):
         ranker.predict_proba(TEST, 0)
     assert ranking.joint
-    ranker.joint_ = None  # as in a folder of version 0.1: each candidate by itself
+    ranker.fitted_ = replace(ranker.fitted_, joint=None)  # as in a folder of version 0.1: each candidate by itself
     independent = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
     assert not independent.joint and independent.probability_none is None
     first, second, third = (one.probability for one in independent.candidates)
     parts = np.array([first, (1 - first) * second, (1 - first) * (1 - second) * third])
     np.testing.assert_allclose([one.probability_best for one in independent.candidates], parts / parts.sum(), rtol=1e-6)
     assert (ranking.candidates[0].attention_mean is None) == (model == "lstm")
-    assert ranker.history_[-1]["dev_map"] == pytest.approx(ranker.history_[-1]["dev_map_shuffled_h"])
-    assert ranker.history_[-1]["dev_kl"] == pytest.approx(ranker.history_[-1]["posterior_prior_gap"], abs=1e-6) == 0
+    assert ranker.fitted_.history[-1]["dev_map"] == pytest.approx(ranker.fitted_.history[-1]["dev_map_shuffled_h"])
+    assert (
+        ranker.fitted_.history[-1]["dev_kl"]
+        == pytest.approx(ranker.fitted_.history[-1]["posterior_prior_gap"], abs=1e-6)
+        == 0
+    )
 
 
 def test_same_seed_same_bits_whatever_the_order_of_the_file(fitted, short):
     again = AnswerRanker(**SHORT).fit(reversed_corpus(TRAIN), reversed_corpus(DEV))
-    assert same_network(short, again) and again.vocabulary_ == short.vocabulary_
+    assert same_network(short, again) and again.fitted_.vocabulary == short.fitted_.vocabulary
     torch.manual_seed(123)  # the global random state has no say
     backwards = fitted.predict_proba(reversed_corpus(TEST))
     assert np.array_equal(fitted.predict_proba(TEST), backwards[::-1])
@@ -197,13 +201,13 @@ def test_ctrl_c_keeps_the_best_so_far():
     ranker = AnswerRanker(counts=True, **SMALL)
     with pytest.raises(KeyboardInterrupt, match="best weights"):
         ranker.fit(TRAIN, DEV, Interrupting())
-    assert ranker.stopped_ == "interrupted" and ranker.combination_ is None
+    assert ranker.fitted_.stopped == "interrupted" and ranker.fitted_.combination is None
     assert ranker.predict_proba(TEST).shape == (TEST.n_pairs,)
 
 
 def test_without_dev_some_questions_are_held_out():
     ranker = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN)
-    assert (ranker.n_training_questions_, ranker.n_dev_questions_) == (108, 12)
+    assert (ranker.fitted_.n_training_questions, ranker.fitted_.n_dev_questions) == (108, 12)
 
 
 def test_every_epoch_has_the_questions_in_another_order():
@@ -247,13 +251,13 @@ def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
 def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted):
     """So that attention, which the network draws itself, belongs to the same h."""
     corpus = arrange(of_one(TEST.questions[2])).question_answers
-    batch = PairBatches(corpus, fitted.vocabulary_).batch([0])
+    batch = PairBatches(corpus, fitted.fitted_.vocabulary).batch([0])
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
-        encoding = fitted.network_.encode(batch)
-        h = fitted.network_.prior_samples(encoding, 20)
-        expected = fitted.network_.logits(h, encoding).sigmoid()
-    np.testing.assert_allclose(fitted.first_stage_.predict(corpus, 20, fitted.seed).sampled, expected, rtol=1e-5)
+        encoding = fitted.fitted_.network.encode(batch)
+        h = fitted.fitted_.network.prior_samples(encoding, 20)
+        expected = fitted.fitted_.network.logits(h, encoding).sigmoid()
+    np.testing.assert_allclose(fitted.fitted_.first_stage.predict(corpus, 20, fitted.seed).sampled, expected, rtol=1e-5)
 
 
 def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
@@ -261,7 +265,7 @@ def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
     ranking = fitted.rank(question.text, [one.text for one in question.candidates])
     by_place = {one.place: one for one in ranking.candidates}
     scores = log_odds(fitted.predict_proba(of_one(question)))
-    expected = fitted.joint_.model.beliefs(scores)
+    expected = fitted.fitted_.joint.model.beliefs(scores)
     np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected.right, rtol=1e-6)
     np.testing.assert_allclose([by_place[place].probability_best for place in range(5)], expected.best, rtol=1e-6)
     assert [one.place for one in ranking.candidates] == np.argsort(-scores).tolist() and ranking.joint
@@ -340,11 +344,11 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker(counts=True, **settings | {"model": "lstm"}).fit(chance, chance)
     arranged = arrange(chance).question_answers
-    remembered = ranker.first_stage_.predict(arranged, 1, ranker.seed).probability
-    features = ranker.overlap_.features(arranged).only(ranker.combination_.columns[1:])
+    remembered = ranker.fitted_.first_stage.predict(arranged, 1, ranker.seed).probability
+    features = ranker.fitted_.overlap.features(arranged).only(ranker.fitted_.combination.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)
     assert leaking.within[0] > 1.5
-    assert abs(ranker.combination_.within[0]) < 0.6
+    assert abs(ranker.fitted_.combination.within[0]) < 0.6
     share = arranged.labels.mean()
     assert abs(ranker.predict_proba(memorable(40, 6)) - share).max() < 0.3
 
@@ -367,7 +371,7 @@ def test_killed_between_folds_resumes_to_the_same_bits(tmp_path):
     with pytest.raises(Killed):
         AnswerRanker(**settings).fit(TRAIN, DEV, KillAtSecondFold(), path)
     resumed = AnswerRanker(**settings).fit(TRAIN, DEV, checkpoint=path, resume=True)
-    assert same_network(whole, resumed) and whole.combination_ == resumed.combination_
+    assert same_network(whole, resumed) and whole.fitted_.combination == resumed.fitted_.combination
 
 
 def test_folds_keep_equal_questions_together_and_spread_right_answers():
@@ -396,7 +400,7 @@ def test_counts_find_what_the_vocabulary_does_not_have(tmp_path):
     train, test = by_overlap(40, 7), by_overlap(20, 8)
     ranker = AnswerRanker(counts=True, position=True, **settings).fit(train, by_overlap(10, 9))
     assert ranker.evaluate(test).ranking.map > 0.99
-    assert ranker.combination_.columns == ("log_odds", *COLUMNS)
+    assert ranker.fitted_.combination.columns == ("log_odds", *COLUMNS)
     ranking = ranker.rank("where rare", ["the lake", "a rare lake"], positions=[3, 0])
     assert ranking.candidates[0].text == "a rare lake"
     assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
@@ -440,7 +444,7 @@ def test_save_and_load_give_the_same_numbers(tmp_path, tuned):
     loaded = AnswerRanker.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(TEST), ranker.predict_proba(TEST))
     assert loaded.rank("who was", ["a king", "a lake"]) == ranker.rank("who was", ["a king", "a lake"])
-    assert loaded.get_params() == ranker.get_params() and loaded.history_ == ranker.history_
+    assert loaded.get_params() == ranker.get_params() and loaded.fitted_.history == ranker.fitted_.history
     with pytest.raises(InputError, match="exists already"):
         ranker.save(tmp_path / "model")
     config = Path(tmp_path / "model" / "config.json")
@@ -462,7 +466,7 @@ def test_word_vectors_are_reduced_and_narrow_ones_refused():
     kept = np.linalg.svd(centred, compute_uv=False)[:3]
     np.testing.assert_allclose(np.linalg.norm(reduced.vectors, axis=0), kept, rtol=1e-4)
     ranker = AnswerRanker(**SMALL | {"epochs": 1, "embedding_dim": 3, "vectors": vectors}).fit(TRAIN, DEV)
-    assert ranker.vectors_["n_known"] == 12 and ranker.network_.word_vectors.weight.shape[1] == 3
+    assert ranker.fitted_.vectors["n_known"] == 12 and ranker.fitted_.network.word_vectors.weight.shape[1] == 3
     with pytest.raises(InputError, match="have 8 numbers a word, and embedding_dim=16"):
         AnswerRanker(**SMALL | {"vectors": vectors}).fit(TRAIN, DEV)
 
@@ -554,7 +558,7 @@ def test_long_answers_are_left_out_of_training_alone():
     ranker = AnswerRanker(**(SMALL | {"epochs": 1}), questions="all", longest_answer=29).fit(
         corpus, made_up(10, seed=1)
     )
-    assert ranker.n_training_pairs_ == corpus.n_pairs - 30
+    assert ranker.fitted_.n_training_pairs == corpus.n_pairs - 30
     assert len(ranker.predict_proba(corpus)) == corpus.n_pairs
     with pytest.raises(InputError, match="no training candidate has at most 1 words"):
         AnswerRanker(longest_answer=1, vectors="random").fit(corpus, corpus)
@@ -567,14 +571,14 @@ def test_words_that_training_does_not_have_are_read_by_their_vectors():
     settings = SMALL | {"epochs": 1, "embedding_dim": None, "vectors": vectors}
     ranker = AnswerRanker(**settings, unseen_words=4).fit(corpus, corpus)
     # as words are read: in lower case, the first spelling counts, numbers by their shape; and no more than asked for
-    assert ranker.vocabulary_.words[-4:] == ("nabokov", "0000", "lolita", "pale fire")
-    known = ranker.network_.word_vectors.fixed[-4:]
+    assert ranker.fitted_.vocabulary.words[-4:] == ("nabokov", "0000", "lolita", "pale fire")
+    known = ranker.fitted_.network.word_vectors.fixed[-4:]
     assert torch.equal(known, torch.tensor([[2.0, 3], [6, 7], [8, 9], [10, 11]]))
-    assert ranker.vectors_["n_known"] == len(ranker.network_.word_vectors.fixed) - 1
+    assert ranker.fitted_.vectors["n_known"] == len(ranker.fitted_.network.word_vectors.fixed) - 1
     first, second = (ranker.rank(f"who was {name}", ["a king", "old lolita"]) for name in ("nabokov", "zzzz"))
     assert first.candidates[0].probability != second.candidates[0].probability
     for change in ({"unseen_words": 0}, {"tune_word_vectors": True}):
         fitted = AnswerRanker(**(settings | change)).fit(corpus, corpus)
-        assert "nabokov" not in fitted.vocabulary_.index
+        assert "nabokov" not in fitted.fitted_.vocabulary.index
     with pytest.raises(InputError, match="unseen_words must be 0 or more, not -1"):
         AnswerRanker(unseen_words=-1).fit(corpus, corpus)

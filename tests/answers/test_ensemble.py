@@ -50,16 +50,16 @@ def ensemble() -> AnswerRanker:
 def test_the_default_ranker_learns(ensemble):
     assert ensemble.model == "compare"
     assert ensemble.evaluate(TEST).ranking.map > 0.8  # by chance .46
-    assert ensemble.comparison_.is_better and ensemble.comparison_.ranker == ensemble.dev_map_
+    assert ensemble.fitted_.comparison.is_better and ensemble.fitted_.comparison.ranker == ensemble.fitted_.dev_map
 
 
 def test_an_ensemble_is_the_mean_log_odds_of_networks_of_their_own_seeds(ensemble):
     singles = [AnswerRanker(seed=seed, **SMALL).fit(TRAIN, DEV) for seed in (0, 1)]
     log_odds = []
     for single in singles:
-        raw = (logit(single.predict_proba(TEST)) - single.calibration_.shift) / single.calibration_.scale
+        raw = (logit(single.predict_proba(TEST)) - single.fitted_.calibration.shift) / single.fitted_.calibration.scale
         log_odds.append(raw)
-    calibration = ensemble.calibration_
+    calibration = ensemble.fitted_.calibration
     expected = expit(calibration.scale * np.mean(log_odds, 0) + calibration.shift)
     np.testing.assert_allclose(ensemble.predict_proba(TEST), expected, rtol=1e-6)
     assert ensemble.sample_proba(TEST).shape == (2, TEST.n_pairs)
@@ -69,7 +69,10 @@ def test_an_ensemble_is_one_folder(ensemble, tmp_path):
     ensemble.save(tmp_path / "model")
     loaded = AnswerRanker.load(tmp_path / "model")
     assert np.array_equal(loaded.predict_proba(TEST), ensemble.predict_proba(TEST))
-    assert loaded.comparison_ == ensemble.comparison_ and loaded.calibration_ == ensemble.calibration_
+    assert (
+        loaded.fitted_.comparison == ensemble.fitted_.comparison
+        and loaded.fitted_.calibration == ensemble.fitted_.calibration
+    )
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     assert config["architecture"]["members"] == 2 and config["calibration"]["scale"] > 0
 
@@ -134,7 +137,7 @@ def test_a_ranking_says_whether_any_is_right_and_may_abstain(ensemble, tmp_path)
     assert 0 < threshold <= 1
     ensemble.save(tmp_path / "model")
     loaded = AnswerRanker.load(tmp_path / "model")
-    assert loaded.joint_ == ensemble.joint_ and loaded.rank(question.text, texts) == ranking
+    assert loaded.fitted_.joint == ensemble.fitted_.joint and loaded.rank(question.text, texts) == ranking
     with pytest.raises(InputError, match="no threshold for"):
         ensemble.abstention_threshold(0.123)
     with pytest.raises(InputError, match="abstain is a probability"):

@@ -73,7 +73,7 @@ def test_fitted_on_a_table_it_is_the_same_ranker():
     unique = {one.text: one for one in corpus.questions}
     table = frame(type(corpus)("made up", "train", (), tuple(unique.values())))
     ranker = AnswerRanker(**settings).fit(table, frame(dev))
-    assert ranker.n_training_questions_ == len(unique) and ranker.corpus_["name"] == "table"
+    assert ranker.fitted_.n_training_questions == len(unique) and ranker.fitted_.corpus["name"] == "table"
 
 
 def test_what_is_no_list_of_questions_is_refused(ranker):
@@ -148,7 +148,9 @@ def test_questions_that_training_leaves_out_teach_what_none_means():
     ]
     given = type(corpus)("made up", "train", (), tuple(without))
     ranker = AnswerRanker(**SMALL | {"epochs": 1}).fit(given)
-    assert ranker.n_training_questions_ + ranker.n_dev_questions_ == 20
-    assert ranker.joint_.n_without_answer == 10 and ranker.joint_.share_without_answer == pytest.approx(1 / 3)
+    assert ranker.fitted_.n_training_questions + ranker.fitted_.n_dev_questions == 20
+    assert ranker.fitted_.joint.n_without_answer == 10 and ranker.fitted_.joint.share_without_answer == pytest.approx(
+        1 / 3
+    )
     record = ranker.evaluate(given).no_answer
     assert record.share_without_answer == pytest.approx(1 / 3) and 0 < record.mean_probability_none < 1

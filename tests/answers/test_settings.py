@@ -87,13 +87,13 @@ def test_a_folder_is_read_once(tmp_path, monkeypatch):
 
 def test_a_ranking_reads_the_sentences_once(monkeypatch):
     ranker = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV)
-    calls, encode = [], type(ranker.network_).encode
+    calls, encode = [], type(ranker.fitted_.network).encode
 
     def counted(self, batch):
         calls.append(len(batch))
         return encode(self, batch)
 
-    monkeypatch.setattr(type(ranker.network_), "encode", counted)
+    monkeypatch.setattr(type(ranker.fitted_.network), "encode", counted)
     ranking = ranker.rank("who was the king", ["a king", "the old lake", "near"])
     assert calls == [3] and all(one.attention_mean for one in ranking.candidates)
 

@@ -105,7 +105,7 @@ def test_fit_writes_a_model_folder_and_shows_whether_the_latent_lives(divided, t
     assert said[-2].startswith("100%  epoch 2  bound -") and "/pair  KL " in said[-2] and "  dev map 0." in said[-2]
     assert "units alive, leak " in said[-2] or "latent dead, leak " in said[-2]
     assert said[-1].startswith("40 questions with 160 pairs, ") and said[-1].endswith(f"model in {tmp_path}/model")
-    assert AnswerRanker.load(tmp_path / "model").n_dev_questions_ == 12
+    assert AnswerRanker.load(tmp_path / "model").fitted_.n_dev_questions == 12
 
 
 def test_a_model_without_a_latent_says_nothing_about_one(divided, tmp_path):
@@ -140,7 +140,10 @@ def test_settings_arrive_where_they_belong(divided, tmp_path):
     names = ("kl_warm_up", "free_bits", "seed", "embedding_dim", "latent_dim", "batch_size", "learning_rate", "vectors")
     assert [settings[name] for name in names] == [0.5, 0.25, 3, 8, 4, 40, 0.01, "random"]
     assert (ranker.unseen_words, ranker.longest_answer) == (0, 90)
-    assert ranker.corpus_["part"] == "dev" and ranker.n_training_questions_ + ranker.n_dev_questions_ == 12
+    assert (
+        ranker.fitted_.corpus["part"] == "dev"
+        and ranker.fitted_.n_training_questions + ranker.fitted_.n_dev_questions == 12
+    )
 
 
 def test_a_file_of_pairs_has_some_questions_held_out_and_needs_others_to_be_evaluated_on(tmp_path):
@@ -149,7 +152,7 @@ def test_a_file_of_pairs_has_some_questions_held_out_and_needs_others_to_be_eval
     (tmp_path / "pairs.csv").write_text("\n".join(lines))
     fit(tmp_path / "pairs.csv", tmp_path / "model", "--epochs", 1, *NASM)
     ranker = AnswerRanker.load(tmp_path / "model")
-    assert (ranker.n_training_questions_, ranker.n_dev_questions_) == (27, 3)
+    assert (ranker.fitted_.n_training_questions, ranker.fitted_.n_dev_questions) == (27, 3)
     said = refused(tmp_path, "evaluate", tmp_path / "model")
     assert "has no test part: name questions that the model has not seen, varitext evaluate" in said
     outcome = varitext("evaluate", tmp_path / "model", tmp_path / "pairs.csv", "--json")
@@ -200,7 +203,7 @@ def test_a_run_cut_short_between_folds_goes_on_where_it_was(divided, placed, tmp
     fit(divided, tmp_path / "model", *command[4:], "--resume")
     assert sorted(contents(tmp_path / "model")) == MODEL_FILES
     first, second = (AnswerRanker.load(folder) for folder in (tmp_path / "model", placed))
-    assert first.combination_ == second.combination_ and first.dev_map_ == second.dev_map_
+    assert first.fitted_.combination == second.fitted_.combination and first.fitted_.dev_map == second.fitted_.dev_map
 
 
 def test_a_run_that_diverges_leaves_a_usable_model(divided, tmp_path):

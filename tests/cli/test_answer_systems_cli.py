@@ -98,7 +98,7 @@ def test_every_system_is_fitted_evaluated_and_ranks(model, options, asked, tmp_p
 
 def test_features_arrive_where_they_belong(asked, tmp_path):
     fit(asked, tmp_path / "model", "--model", "overlap", "--features", "bm25, log_length", *WORDS)
-    assert AnswerRanker.load(tmp_path / "model").network_.columns == ("bm25", "log_length")
+    assert AnswerRanker.load(tmp_path / "model").fitted_.network.columns == ("bm25", "log_length")
 
 
 def test_places_count_if_they_were_chosen_by_name(asked, tmp_path):
@@ -116,7 +116,7 @@ def test_vectors_are_tuned_if_asked(asked, tmp_path):
     options = ("--model", "lstm", "--vectors", tmp_path / "names.vec", "--threads", 1, *STEPS)
     for name, typed, fixed in (("fixed", (), 4), ("tuned", ("--tune-vectors",), 0)):
         fit(asked, tmp_path / name, *options, *typed)
-        assert AnswerRanker.load(tmp_path / name).architecture_["fixed_words"] == fixed
+        assert AnswerRanker.load(tmp_path / name).fitted_.architecture["fixed_words"] == fixed
 
 
 def test_a_scorer_is_compared_with_a_network(overlap, nasm):
@@ -146,9 +146,9 @@ def test_a_scorer_interrupted_between_folds_keeps_what_it_has_and_resumes(asked,
     with mock.patch("varitext.answers.fitting.out_of_fold", side_effect=KeyboardInterrupt):
         outcome = varitext(*typed)
     assert outcome.code == 130 and "counts and position are not learned yet" in outcome.err
-    assert AnswerRanker.load(tmp_path / "model").combination_ is None
+    assert AnswerRanker.load(tmp_path / "model").fitted_.combination is None
     assert varitext(*typed, "--resume").code == 0
-    assert AnswerRanker.load(tmp_path / "model").combination_ is not None
+    assert AnswerRanker.load(tmp_path / "model").fitted_.combination is not None
 
 
 def test_a_scorer_interrupted_while_it_learns_leaves_nothing(asked, tmp_path):

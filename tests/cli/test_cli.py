@@ -235,7 +235,7 @@ def test_own_files_of_every_kind(kind, fitted, tmp_path):
     assert [record[key] for key in same] == [expected[key] for key in same]
     assert (record["corpus"], record["part"]) == (str(corpus), "all")
     assert varitext("fit", corpus, "--out", tmp_path / "new", "--epochs", 1, *SMALL).code == 0
-    assert set(DocumentModel.load(tmp_path / "new").vocabulary_.words) <= set(WORDS)
+    assert set(DocumentModel.load(tmp_path / "new").fitted_.vocabulary.words) <= set(WORDS)
 
 
 def empty_file(folder: Path) -> Path:
@@ -383,7 +383,7 @@ def test_the_preset_of_the_paper_and_its_updates(divided, tmp_path):
     options = ("--preset", "paper", "--updates", "alternating", "--learning-rate", 0.001, "--epochs", 1)
     assert varitext("fit", divided, "--out", tmp_path / "model", *options, *SMALL).code == 0
     model = DocumentModel.load(tmp_path / "model")
-    assert (model.preset, model.training_["updates"], model.training_["learning_rate"]) == (
+    assert (model.preset, model.fitted_.training["updates"], model.fitted_.training["learning_rate"]) == (
         "paper",
         "alternating",
         0.001,
@@ -393,14 +393,14 @@ def test_the_preset_of_the_paper_and_its_updates(divided, tmp_path):
 def test_an_estimator_by_name(divided, tmp_path):
     options = ("--model", "sbn", "--estimator", "nvil", "--epochs", 1)
     assert varitext("fit", divided, "--out", tmp_path / "model", *options, *SMALL).code == 0
-    assert DocumentModel.load(tmp_path / "model").architecture_["estimator"] == "nvil"
+    assert DocumentModel.load(tmp_path / "model").fitted_.architecture["estimator"] == "nvil"
 
 
 def test_vocabulary_size_and_text_column(tmp_path):
     corpus = write_jsonl(tmp_path / "documents.jsonl", TEXTS, column="body")
     options = ("--vocabulary-size", 30, "--text-column", "body", "--epochs", 1)
     assert varitext("fit", corpus, "--out", tmp_path / "model", *options, *SMALL).code == 0
-    assert len(DocumentModel.load(tmp_path / "model").vocabulary_) == 30
+    assert len(DocumentModel.load(tmp_path / "model").fitted_.vocabulary) == 30
     assert varitext("similar", tmp_path / "model", "--text", TEXTS[0]).code == 0  # the column is remembered
 
 

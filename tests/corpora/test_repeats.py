@@ -34,4 +34,4 @@ def test_a_fit_counts_held_out_documents_that_it_trains_on():
     train = csr(np.random.default_rng(1).integers(1, 6, (30, 6)))
     dev = scipy.sparse.vstack([train[:4], csr([[9, 0, 0, 0, 0, 9]])]).tocsr()
     model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(train, dev=dev)
-    assert model.n_repeated_documents_ == 4
+    assert model.fitted_.n_repeated_documents == 4

@@ -185,12 +185,12 @@ def test_fit_evaluate_and_transform_equal_those_in_memory(tmp_path):
         in_memory = DocumentModel(**SMALL).fit(record_of(counts))
     with pytest.warns(UserWarning, match="3 empty documents"):
         streamed = DocumentModel(**SMALL).fit(shards)
-    for name, tensor in in_memory.network_.state_dict().items():
-        assert np.array_equal(tensor, streamed.network_.state_dict()[name]), name
+    for name, tensor in in_memory.fitted_.network.state_dict().items():
+        assert np.array_equal(tensor, streamed.fitted_.network.state_dict()[name]), name
     assert in_memory.perplexity_record(counts) == streamed.perplexity_record(shards)
     assert in_memory.score(counts) == streamed.score(shards)
     assert np.array_equal(in_memory.transform(counts), streamed.transform(shards))
-    assert streamed.corpus_["sha256"] == shards.sha256 and streamed.vocabulary_ == shards.vocabulary
+    assert streamed.fitted_.corpus["sha256"] == shards.sha256 and streamed.fitted_.vocabulary == shards.vocabulary
 
 
 def windowed(shards: Documents, documents: int) -> ShardedCounts:
@@ -232,7 +232,7 @@ def test_many_windows_fit_and_evaluate_like_one(tmp_path):
     assert width == pytest.approx(expected, rel=0.15)
     assert merge_records([whole]) is whole
     assert [block.shape[0] for block in blocks_of(view)] == [60] * 5
-    assert perplexity_of(model.network_, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
+    assert perplexity_of(model.fitted_.network, COUNTS[:60], 50, 0) == model.perplexity_record(COUNTS[:60], 50)
 
 
 # On the command line

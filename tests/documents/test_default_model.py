@@ -32,13 +32,13 @@ def test_bursts_wherever_they_apply(settings, words, expected):
 
 def test_fit_and_folder_say_which_it_was(tmp_path):
     model = DocumentModel(**SMALL).fit(COUNTS)
-    assert model.model is None and model.model_ == BURSTS
+    assert model.model is None and model.fitted_.model == BURSTS
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
-    assert loaded.model is None and loaded.model_ == BURSTS
-    assert loaded.partial_fit(COUNTS).model_ == BURSTS
+    assert loaded.model is None and loaded.fitted_.model == BURSTS
+    assert loaded.partial_fit(COUNTS).fitted_.model == BURSTS
 
 
 def test_fractions_of_words_are_learned_without_bursts():
     model = DocumentModel(**SMALL, fractional_counts=True).fit(COUNTS * 0.5)
-    assert model.model_ == PLAIN and np.isfinite(model.transform(COUNTS * 0.5)).all()
+    assert model.fitted_.model == PLAIN and np.isfinite(model.transform(COUNTS * 0.5)).all()

@@ -34,7 +34,7 @@ def fitted() -> DocumentModel:
 )
 def test_texts_in_any_container(fitted, documents):
     model = DocumentModel(**SMALL).fit(documents)
-    assert model.vocabulary_ == fitted.vocabulary_
+    assert model.fitted_.vocabulary == fitted.fitted_.vocabulary
     np.testing.assert_array_equal(model.transform(TEXTS), fitted.transform(TEXTS))
 
 
@@ -55,7 +55,7 @@ def test_a_series_with_gaps_first(fitted, missing):
         "1 document has no text (a missing value)",
         "1 empty document was left out",
     ]
-    assert model.vocabulary_ == fitted.vocabulary_
+    assert model.fitted_.vocabulary == fitted.fitted_.vocabulary
     with pytest.warns(UserWarning, match="no text"):
         assert model.transform(series).shape == (len(TEXTS) + 1, 2)
 
@@ -72,17 +72,17 @@ def test_counts_come_with_the_names_of_their_columns():
     vectorizer = CountVectorizer()
     counts = vectorizer.fit_transform(TEXTS)
     model = DocumentModel(**SMALL).fit(counts, vocabulary=vectorizer.get_feature_names_out())
-    assert model.vocabulary_.words == tuple(vectorizer.get_feature_names_out())
+    assert model.fitted_.vocabulary.words == tuple(vectorizer.get_feature_names_out())
     assert (model.count(TEXTS[:3]) != counts[:3]).nnz == 0
     with pytest.raises(InputError, match="12 columns for a vocabulary of 2 words"):
         DocumentModel(**SMALL).fit(counts, vocabulary=["moon", "goal"])
     chosen = DocumentModel(**SMALL).fit(TEXTS, vocabulary=["moon", "goal", "bread"])
-    assert chosen.vocabulary_.words == ("moon", "goal", "bread")
+    assert chosen.fitted_.vocabulary.words == ("moon", "goal", "bread")
 
 
 def test_a_tokeniser_of_ones_own_is_named_in_the_folder_and_needed_again(tmp_path):
     model = DocumentModel(**SMALL, tokeniser=words_of).fit(TEXTS)
-    assert "MOON" in model.vocabulary_.words
+    assert "MOON" in model.fitted_.vocabulary.words
     model.save(tmp_path / "m")
     again = DocumentModel.load(tmp_path / "m")
     with pytest.raises(InputError, match="fitted with a tokeniser of your own, words_of"):

@@ -64,9 +64,9 @@ def test_texts_tokens_and_counts_give_the_same_model():
     few = SMALL | {"epochs": 2}
     by_text = DocumentModel(**few, vocabulary_rules=rules).fit(texts)
     by_token = DocumentModel(**few, vocabulary_rules=rules).fit(tokens)
-    counter = CountVectorizer(vocabulary=by_text.vocabulary_.words).fit(texts)
+    counter = CountVectorizer(vocabulary=by_text.fitted_.vocabulary.words).fit(texts)
     by_count = DocumentModel(**few).fit(counter.transform(texts).astype(np.float32))
-    assert by_text.vocabulary_ == by_token.vocabulary_
+    assert by_text.fitted_.vocabulary == by_token.fitted_.vocabulary
     expected = by_text.transform(texts[:5])
     assert np.array_equal(expected, by_token.transform(tokens[:5]))
     assert np.array_equal(expected, by_count.transform(counter.transform(texts[:5])))
@@ -135,10 +135,10 @@ def test_vectors_do_not_depend_on_what_else_is_in_the_call(fitted):
 
 
 def test_vectors_that_are_not_refined_are_those_of_the_inference_network(fitted):
-    steps, refined = fitted.network_.refinement_steps, fitted.transform(COUNTS)
+    steps, refined = fitted.fitted_.network.refinement_steps, fitted.transform(COUNTS)
     fast = fitted.transform(COUNTS, refine=False)
-    assert fitted.network_.refinement_steps == steps > 0 and not np.allclose(fast, refined, atol=1e-3)
-    with fitted.network_.refining(False):
+    assert fitted.fitted_.network.refinement_steps == steps > 0 and not np.allclose(fast, refined, atol=1e-3)
+    with fitted.fitted_.network.refining(False):
         assert np.array_equal(fitted.transform(COUNTS), fast)
     assert np.array_equal(fitted.transform(COUNTS), refined)
 
@@ -160,8 +160,8 @@ def test_empty_documents_are_dropped_counted_and_said():
     counts = scipy.sparse.vstack([COUNTS, scipy.sparse.csr_matrix((7, 60))]).tocsr()
     with pytest.warns(UserWarning, match="7 empty documents"):
         model = DocumentModel(**SMALL).fit(counts)
-    assert model.n_empty_documents_ == 7
-    assert model.n_training_documents_ + model.n_dev_documents_ == 300
+    assert model.fitted_.n_empty_documents == 7
+    assert model.fitted_.n_training_documents + model.fitted_.n_dev_documents == 300
 
 
 def test_partial_fit_learns_more_and_keeps_the_words(fitted, tmp_path):
@@ -171,7 +171,7 @@ def test_partial_fit_learns_more_and_keeps_the_words(fitted, tmp_path):
     for _ in range(5):
         model.partial_fit(COUNTS)
     assert model.perplexity(COUNTS) < before
-    assert model.vocabulary_ == fitted.vocabulary_
+    assert model.fitted_.vocabulary == fitted.fitted_.vocabulary
 
 
 def test_similar_documents_are_found(fitted):
@@ -211,7 +211,7 @@ def test_a_saved_model_is_the_same_model(fitted, folder):
     assert np.array_equal(loaded.transform(COUNTS), fitted.transform(COUNTS))
     assert loaded.perplexity(COUNTS) == fitted.perplexity(COUNTS)
     assert loaded.get_params() == fitted.get_params()
-    assert loaded.topics() == fitted.topics() and loaded.history_ == fitted.history_
+    assert loaded.topics() == fitted.topics() and loaded.fitted_.history == fitted.fitted_.history
     assert sorted(path.name for path in folder.iterdir()) == [
         "config.json", "metrics.jsonl", "topics.json", "topics.safetensors", "vocabulary.txt", "weights.safetensors",
     ]  # fmt: skip
@@ -357,7 +357,7 @@ def test_vectors_are_the_same_on_any_number_of_threads_and_with_other_neighbours
     counts = topic_documents(documents=50, words=30)
     before = torch.get_num_threads()
     for name in ("nvdm_dcm", "nvdm"):
-        network = DocumentModel(name, latent_dim=3, epochs=1, threads=1).fit(counts).network_
+        network = DocumentModel(name, latent_dim=3, epochs=1, threads=1).fit(counts).fitted_.network
         one, two = (posterior_of(network, counts, block=8, threads=threads) for threads in (1, 2))
         np.testing.assert_allclose(two.mean, one.mean, atol=1e-5)
         np.testing.assert_allclose(two.std, one.std, rtol=1e-5)
@@ -368,7 +368,7 @@ def test_vectors_are_the_same_on_any_number_of_threads_and_with_other_neighbours
 
 def test_a_fault_in_a_thread_is_told_and_leaves_threads_as_they_were(monkeypatch):
     counts = topic_documents(documents=50, words=30)
-    network = DocumentModel("nvdm", latent_dim=3, epochs=1, threads=1).fit(counts).network_
+    network = DocumentModel("nvdm", latent_dim=3, epochs=1, threads=1).fit(counts).fitted_.network
     before = torch.get_num_threads()
     monkeypatch.setattr(type(network), "document_vectors", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -248,14 +248,14 @@ def test_seed_words_make_topics(model):
     topics = model.topics(15)
     assert [topic.name for topic in topics[:2]] == ["money", "belief"] and len(topics) == 5
     assert [kind_of(topic) for topic in topics[:2]] == ["trade", "faith"]
-    first = model.regions_.seeds[0]
+    first = model.fitted_.regions.seeds[0]
     assert first["unknown_words"] == ["zyzzyva"] and first["cosine_to_seed"] > 0.8
     assert set(first["words_shown"]) <= {"tradea", "tradeb"}
 
 
 def test_the_number_is_chosen_by_held_out_documents():
     model = DocumentModel("nvdm", latent_dim=4, epochs=30, threads=1).fit(TEXTS)
-    assert 3 <= len(model.topics()) <= 8 and "held-out log-likelihood" in model.regions_.choice.how
+    assert 3 <= len(model.topics()) <= 8 and "held-out log-likelihood" in model.fitted_.regions.choice.how
 
 
 def test_two_documents_or_documents_all_alike_have_what_topics_they_can():

@@ -148,8 +148,10 @@ def test_a_new_word_starts_where_its_documents_lie(fitted):
     news = scipy.sparse.csr_matrix(np.stack([2.0 * topic, np.ones(200)], 1).astype(np.float32))
     counts = scipy.sparse.hstack([COUNTS, news]).tocsr()
     total = np.asarray(counts.sum(0)).ravel() + 1
-    network = grown(fitted.network_, fitted.architecture_, torch.from_numpy(np.log(total / total.sum())).float(), 0)
-    place_new_words(network, fitted.network_, counts)
+    network = grown(
+        fitted.fitted_.network, fitted.fitted_.architecture, torch.from_numpy(np.log(total / total.sum())).float(), 0
+    )
+    place_new_words(network, fitted.fitted_.network, counts)
     directions = network.linear_decoder().weight.detach()
     expected = directions[:10].mean(0) - directions[10:40].mean(0)
     own, everywhere = directions[40] - directions[:40].mean(0), directions[41] - directions[:40].mean(0)
@@ -171,40 +173,40 @@ def test_every_model_goes_on_and_keeps_its_topics(name, tmp_path):
     model = DocumentModel(name, 3, epochs=4, threads=1).fit(COUNTS)
     before = a_copy(model)
     model.partial_fit(MORE)
-    update = model.updates_[-1]
+    update = model.fitted_.updates[-1]
     assert update["alignment"]["in_place"] > 0.9 and update["perplexity_after"] <= update["perplexity_before"]
-    assert model.n_training_documents_ == before.n_training_documents_ + update["documents"]
+    assert model.fitted_.n_training_documents == before.fitted_.n_training_documents + update["documents"]
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
-    assert loaded.updates_ == json.loads(json.dumps(model.updates_))
+    assert loaded.fitted_.updates == json.loads(json.dumps(model.fitted_.updates))
     assert np.array_equal(loaded.transform(COUNTS[:5]), model.transform(COUNTS[:5]))
 
 
 def test_topics_stay_better_than_in_another_fit(fitted):
     model, other = a_copy(fitted).partial_fit(MORE), DocumentModel(**SMALL | {"seed": 5}).fit(MORE)
     spaces = [
-        TopicSpace(one.word_vectors_, np.full(40, 1 / 40), one.vocabulary_.words, one.kl_per_dimension_)
+        TopicSpace(one.word_vectors_, np.full(40, 1 / 40), one.fitted_.vocabulary.words, one.fitted_.kl_per_dimension)
         for one in (fitted, model, other)
     ]
     kept, fresh = (topic_alignment_record(spaces[0], space) for space in spaces[1:])
     assert kept.in_place > 0.98 and kept.moved == 0
     assert kept.in_place > fresh.in_place
-    assert model.updates_[-1]["same_vectors"] > 0.95
+    assert model.fitted_.updates[-1]["same_vectors"] > 0.95
 
 
 def test_new_words_come_after_the_old_ones_and_are_learned():
     rules = VocabularyRules(maximum_document_share=1.0)
     model = DocumentModel(latent_dim=2, epochs=30, threads=1, vocabulary_rules=rules).fit(texts(150, 0))
-    before = model.vocabulary_.words
+    before = model.fitted_.vocabulary.words
     known = a_copy(model).partial_fit(texts(150, 1, extra=["satellite"]))
-    assert known.vocabulary_.words == before and known.updates_[-1]["new_words"] == 0
+    assert known.fitted_.vocabulary.words == before and known.fitted_.updates[-1]["new_words"] == 0
     model.partial_fit(texts(150, 1, extra=["satellite"]), new_words=True)
-    assert model.vocabulary_.words == (*before, "satellite")
+    assert model.fitted_.vocabulary.words == (*before, "satellite")
     nearest = [word for word, _ in model.similar_words("satellite", 4)]
     assert set(nearest) == {"moon", "rocket", "orbit", "launch"}
-    assert model.updates_[-1]["alignment"]["in_place"] > 0.95
+    assert model.fitted_.updates[-1]["alignment"]["in_place"] > 0.95
     model.partial_fit(texts(50, 2, extra=["satellite"]), new_words=True)
-    assert len(model.updates_) == 2 and model.updates_[-1]["new_words"] == 0
+    assert len(model.fitted_.updates) == 2 and model.fitted_.updates[-1]["new_words"] == 0
 
 
 def test_counts_without_words_have_no_new_ones(fitted):
@@ -223,8 +225,8 @@ def test_shards_are_read_like_counts_in_memory(tmp_path):
     sharded, held = a_copy(model), a_copy(model)
     sharded.partial_fit(load(str(tmp_path / "shards")), new_words=True)
     held.partial_fit(load(str(tmp_path / "more.jsonl")), new_words=True)
-    assert sharded.vocabulary_.words[-1] == "satellite"
-    order = [sharded.vocabulary_.index[word] for word in held.vocabulary_.words]
+    assert sharded.fitted_.vocabulary.words[-1] == "satellite"
+    order = [sharded.fitted_.vocabulary.index[word] for word in held.fitted_.vocabulary.words]
     np.testing.assert_allclose(sharded.word_vectors_[order], held.word_vectors_, atol=1e-4)
 
 
@@ -234,18 +236,22 @@ def test_what_cannot_go_on_is_said(fitted):
     model = a_copy(fitted)
     with pytest.raises(InputError):
         model.partial_fit(MORE, learning_rate=float("inf"))
-    assert model.updates_ == [] and np.array_equal(model.word_vectors_, fitted.word_vectors_)
+    assert model.fitted_.updates == [] and np.array_equal(model.word_vectors_, fitted.word_vectors_)
 
 
 def test_an_update_leaves_what_it_starts_from_as_it_is(fitted):
-    weights = {name: tensor.clone() for name, tensor in fitted.network_.state_dict().items()}
+    weights = {name: tensor.clone() for name, tensor in fitted.fitted_.network.state_dict().items()}
     updated = copy.copy(fitted).partial_fit(MORE)
-    assert updated.network_ is not fitted.network_ and fitted.updates_ == [] and len(updated.updates_) == 1
-    assert all(torch.equal(tensor, weights[name]) for name, tensor in fitted.network_.state_dict().items())
+    assert (
+        updated.fitted_.network is not fitted.fitted_.network
+        and fitted.fitted_.updates == []
+        and len(updated.fitted_.updates) == 1
+    )
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in fitted.fitted_.network.state_dict().items())
 
 
 def test_an_anchor_of_zero_lets_topics_move_farther(fitted):
-    held, free = (copy.copy(fitted).partial_fit(MORE, anchor=anchor).updates_[-1] for anchor in (1.0, 0.0))
+    held, free = (copy.copy(fitted).partial_fit(MORE, anchor=anchor).fitted_.updates[-1] for anchor in (1.0, 0.0))
     assert free["alignment"]["in_place"] < held["alignment"]["in_place"]
 
 
@@ -270,11 +276,11 @@ def test_an_interrupted_update_goes_on_to_the_same_bits(fitted, tmp_path):
     stopped = a_copy(fitted)
     with pytest.raises(KeyboardInterrupt):
         stopped.partial_fit(MORE, checkpoint=tmp_path / "checkpoint", progress=Stopper(11))
-    assert stopped.stopped_ == "interrupted" and np.isfinite(stopped.perplexity(MORE))
+    assert stopped.fitted_.stopped == "interrupted" and np.isfinite(stopped.perplexity(MORE))
     resumed = a_copy(fitted).partial_fit(MORE, checkpoint=tmp_path / "checkpoint", resume=True)
     assert np.array_equal(resumed.word_vectors_, whole.word_vectors_)
     other = a_copy(fitted)
-    other.network_.linear_decoder().weight += 1e-3
+    other.fitted_.network.linear_decoder().weight += 1e-3
     with pytest.raises(InputError, match="other data"):  # it belongs to the model that it went on from
         other.partial_fit(MORE, checkpoint=tmp_path / "checkpoint", resume=True)
 
@@ -292,9 +298,9 @@ def test_the_command_says_how_topics_are_aligned(fitted, tmp_path, monkeypatch, 
 
     code, said = run("fit --continue old more.npz --out new --threads 1")
     assert code == 0 and re.search(r"alignment of topics 0\.9\d+|alignment of topics 1\.000", said)
-    assert DocumentModel.load("old").updates_ == [] and len(DocumentModel.load("new").updates_) == 1
+    assert DocumentModel.load("old").fitted_.updates == [] and len(DocumentModel.load("new").fitted_.updates) == 1
     assert run("fit --continue new more.npz --threads 1")[0] == 0
-    assert len(DocumentModel.load("new").updates_) == 2
+    assert len(DocumentModel.load("new").fitted_.updates) == 2
     for words, complaint in (
         ("fit --continue new more.npz --latent-dim 3", "--latent-dim does not apply"),
         ("fit --continue new more.npz --model nvdm", "--model does not apply"),

@@ -98,7 +98,7 @@ def test_a_model_is_fitted_once(small, tmp_path):
     written = (folder / "config.json").stat().st_mtime_ns
     again = fitted_model(NEWSGROUPS, Setting("sbn"), 0, plan)
     assert np.array_equal(first.transform(PARTS["test"]), again.transform(PARTS["test"]))
-    assert again.fit_seconds_ == first.fit_seconds_
+    assert again.fitted_.fit_seconds == first.fitted_.fit_seconds
     assert (folder / "config.json").stat().st_mtime_ns == written
     fitted_model(NEWSGROUPS, Setting("sbn"), 1, plan)
     assert len(list(tmp_path.iterdir())) == 2
@@ -161,8 +161,8 @@ def test_topics_stand_beside_those_whose_words_weigh_most(small, tmp_path):
     weights[[a, b], 3] = 1
     weights[[c, d], 1] = -1  # the other end of an axis
     with torch.no_grad():
-        model.network_.decoder.weight.copy_(torch.from_numpy(weights))
-        model.network_.axes.copy_(torch.eye(5))
+        model.fitted_.network.decoder.weight.copy_(torch.from_numpy(weights))
+        model.fitted_.network.axes.copy_(torch.eye(5))
     found = table2.matched_topics(model, wanted)
     assert set(found) == {"first", "second"}
     assert set(found["first"]["words"][:2]) == one and set(found["second"]["words"][:2]) == other
@@ -199,7 +199,7 @@ def test_words_given_the_observed_half_are_a_distribution(name):
     model = DocumentModel(name, latent_dim=3, epochs=2, threads=1).fit(PARTS["train"])
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
-    samples, network = 3, model.network_
+    samples, network = 3, model.fitted_.network
     if hasattr(network, "completion_log_likelihood") and name != "nvdm_dcm":
         found = completion_log_likelihoods(network, halves, samples)
     else:  # one draw of h for all words, as within one document

@@ -69,8 +69,8 @@ def test_a_part_says_what_the_ranker_says(latent_dim):
     latents = part.latents()
     expected = logit(ranker.sample_proba(test, 5))
     np.testing.assert_allclose(part.given(latents.of_prior).logits.numpy(), expected, atol=1e-5)
-    h, encodings = latents.of_prior, [ranker.network_.encode(batch) for batch in part.batches.in_order()]
-    likelihood = ranker.network_.log_likelihood(h, *encodings).detach()  # one batch
+    h, encodings = latents.of_prior, [ranker.fitted_.network.encode(batch) for batch in part.batches.in_order()]
+    likelihood = ranker.fitted_.network.log_likelihood(h, *encodings).detach()  # one batch
     np.testing.assert_allclose(part.given(h).given_h().numpy(), likelihood.numpy(), atol=1e-5)
     assert latents.kl.shape == (6, latent_dim) and (latents.kl > 0).all()
     assert len(expected) == (5 if latent_dim else 1)

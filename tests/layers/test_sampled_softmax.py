@@ -139,4 +139,4 @@ def test_a_model_learns_with_it_as_well_as_without(monkeypatch, tmp_path):
     assert sampled.perplexity(test) == pytest.approx(full.perplexity(test), rel=0.05)
     sampled.save(tmp_path / "model")
     again = DocumentModel.load(tmp_path / "model")
-    assert again.network_.softmax == "sampled" and np.array_equal(again.transform(test), sampled.transform(test))
+    assert again.fitted_.network.softmax == "sampled" and np.array_equal(again.transform(test), sampled.transform(test))

@@ -97,20 +97,20 @@ def test_a_saved_document_model_is_the_same_model(name, tmp_path):
     model = documents(name)
     model.save(tmp_path / "model")
     again = DocumentModel.load(tmp_path / "model")
-    assert type(again.network_) is DOCUMENT_MODELS[name].load()
+    assert type(again.fitted_.network) is DOCUMENT_MODELS[name].load()
     assert np.array_equal(again.transform(COUNTS), model.transform(COUNTS))
     assert again.perplexity_record(COUNTS) == model.perplexity_record(COUNTS) and again.topics() == model.topics()
 
 
 @every_document_model
 def test_the_same_seed_gives_the_same_document_model(name):
-    first, second = (model.network_.state_dict() for model in (documents(name), fit_documents(name)))
+    first, second = (model.fitted_.network.state_dict() for model in (documents(name), fit_documents(name)))
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 
 @every_document_model
 def test_bounds_of_documents_have_their_signs(name):
-    network = documents(name).network_
+    network = documents(name).fitted_.network
     bounds = network.evaluate(COUNTS, 20, 0)
     assert network.estimate_kind.kind in ("bound", "exact", "estimate") and network.estimate_kind.words
     assert (bounds.log_likelihood < 0).all() and np.isfinite(bounds.importance_weighted).all()
@@ -129,7 +129,7 @@ def test_bounds_of_documents_have_their_signs(name):
 def test_documents_do_not_depend_on_their_company(name):
     model = documents(name)
     together, order = model.posterior(COUNTS), np.random.default_rng(0).permutation(COUNTS.shape[0])
-    assert together.mean.shape == together.std.shape == (COUNTS.shape[0], model.network_.vector_dim)
+    assert together.mean.shape == together.std.shape == (COUNTS.shape[0], model.fitted_.network.vector_dim)
     close = functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
     for found in (model.posterior(COUNTS[order]), model.posterior(COUNTS[order], block=7)):  # the last one filled up
         close(found.mean, together.mean[order])
@@ -139,7 +139,7 @@ def test_documents_do_not_depend_on_their_company(name):
 @every_document_model
 def test_document_models_can_do_what_they_declare(name):
     model = documents(name)
-    network, batch = model.network_, CountBatch.from_rows(COUNTS[:10])
+    network, batch = model.fitted_.network, CountBatch.from_rows(COUNTS[:10])
     if not isinstance(network, LearnsDirectly):
         surrogate, bound = network.train().objective(batch, 2, 1.0)
         network.eval()
@@ -153,7 +153,7 @@ def test_document_models_can_do_what_they_declare(name):
         sums = network.word_log_probabilities(h).exp().sum(-1)
         torch.testing.assert_close(sums, torch.ones_like(sums))
     assert network.word_directions().shape == (30, network.vector_dim)
-    assert (model.kl_per_dimension_ >= 0).all() and len(model.kl_per_dimension_) == network.vector_dim
+    assert (model.fitted_.kl_per_dimension >= 0).all() and len(model.fitted_.kl_per_dimension) == network.vector_dim
     frequencies = network.word_log_frequencies.double().numpy()
     assert math.isfinite(completion_of(network, COUNTS, frequencies, 4).per_document_perplexity)
 
@@ -185,14 +185,14 @@ def test_a_saved_ranker_is_the_same_ranker(name, tmp_path):
     ranker = answers(name)
     ranker.save(tmp_path / "model")
     again = AnswerRanker.load(tmp_path / "model")
-    assert type(again.network_) is ANSWER_MODELS[name].load()
+    assert type(again.fitted_.network) is ANSWER_MODELS[name].load()
     assert np.array_equal(again.predict_proba(TEST), ranker.predict_proba(TEST))
     assert again.sample_proba(TEST).shape == (4 if ANSWER_MODELS[name].has_latent else 1, TEST.n_pairs)
 
 
 @every_answer_model
 def test_the_same_seed_gives_the_same_ranker(name):
-    first, second = (ranker.network_.state_dict() for ranker in (answers(name), fit_answers(name)))
+    first, second = (ranker.fitted_.network.state_dict() for ranker in (answers(name), fit_answers(name)))
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 
@@ -259,9 +259,9 @@ def test_right_answers_without_a_known_word_are_evaluated(name):
 @every_answer_network
 def test_bounds_of_answers_have_their_signs_and_networks_do_what_they_declare(name):
     ranker = answers(name)
-    network = ranker.network_
-    inputs = ranker.first_stage_._inputs(TEST)
-    batch = PairBatches(TEST, ranker.vocabulary_, inputs=inputs).batch(range(TEST.n_questions))
+    network = ranker.fitted_.network
+    inputs = ranker.fitted_.first_stage._inputs(TEST)
+    batch = PairBatches(TEST, ranker.fitted_.vocabulary, inputs=inputs).batch(range(TEST.n_questions))
     with torch.no_grad():
         bound = elbo(network, batch, 3)
         encoding = network.encode(batch)

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def model() -> DocumentModel:
 @pytest.fixture(scope="module")
 def hostile_page(model: DocumentModel, tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("report") / "report.html"
-    documents = corpus(60, model.vocabulary_.words)
+    documents = corpus(60, model.fitted_.vocabulary.words)
     write_document_report(
         model,
         documents,
@@ -102,7 +103,7 @@ def test_hostile_text_stays_text(model, hostile_page):
 
 
 def test_the_headline_is_there(model, tmp_path):
-    documents = corpus(30, model.vocabulary_.words)
+    documents = corpus(30, model.fitted_.vocabulary.words)
     record = model.perplexity_record(documents, samples=2)
     page = write_small(model, documents, tmp_path / "report.html")
     low, high = record.per_document_interval_95
@@ -121,11 +122,11 @@ def test_few_documents_are_enough(model, tmp_path, number):
 
 
 def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model):
-    documents = dataclasses.replace(corpus(12, model.vocabulary_.words), name="20newsgroups-nvdm")
+    documents = dataclasses.replace(corpus(12, model.fitted_.vocabulary.words), name="20newsgroups-nvdm")
 
     def published(name, documents, latent_dim=50):
         of_that_size = DocumentModel(latent_dim=latent_dim)
-        of_that_size.model_ = name
+        of_that_size.fitted_ = replace(of_that_size.fitted_, model=name)
         return [(tile.value, tile.note) for tile in in_the_paper(of_that_size, documents)]
 
     assert published("nvdm", documents) == [("836", "the same model, the same size and documents")]
@@ -135,25 +136,25 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert not published("nvdm", dataclasses.replace(documents, part="train"))
     assert not published("nvdm", dataclasses.replace(documents, name="mine"))
     like_the_papers = DocumentModel(latent_dim=50)
-    like_the_papers.model_ = "nvdm"
+    like_the_papers.fitted_ = replace(like_the_papers.fitted_, model="nvdm")
     record = model.perplexity_record(documents, samples=2)
-    like_the_papers.corpus_ = None
+    like_the_papers.fitted_ = replace(like_the_papers.fitted_, corpus=None)
     tiles = document_tiles(like_the_papers, record, documents)
     assert "836" in [tile.value for tile in tiles if tile.name == "the paper"]
     assert "the paper" not in [tile.name for tile in document_tiles(model, record, documents)]
 
 
 def test_a_perplexity_of_training_documents_is_never_the_large_one(model, tmp_path):
-    documents = corpus(12, model.vocabulary_.words)
+    documents = corpus(12, model.fitted_.vocabulary.words)
     record = model.perplexity_record(documents, samples=2)
     own = copy.copy(model)
-    own.corpus_ = documents.recorded()
+    own.fitted_ = replace(own.fitted_, corpus=documents.recorded())
     held_out, trained, *_ = document_tiles(own, record, documents)
-    assert (held_out.name, held_out.value) == ("held-out perplexity", f"{model.dev_perplexity_:,.1f}")
+    assert (held_out.name, held_out.value) == ("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}")
     assert (trained.name, trained.value) == ("fitted on these", f"{record.per_document_perplexity:,.1f}")
     page = write_small(own, documents, tmp_path / "report.html")
     assert "would be worse on new ones" in page.text
-    own.corpus_ = documents.recorded() | {"part": "train"}
+    own.fitted_ = replace(own.fitted_, corpus=documents.recorded() | {"part": "train"})
     assert document_tiles(own, record, documents)[0].name == "perplexity per document"
 
 
@@ -257,9 +258,9 @@ def test_dimensions_whose_interval_covers_zero_are_left_out(model):
 
 def test_a_model_of_an_earlier_version_gets_topics_for_the_report_alone(model, tmp_path):
     earlier = copy.copy(model)
-    earlier.regions_ = None
+    earlier.fitted_ = replace(earlier.fitted_, regions=None)
     page = write_small(earlier, counts_of(40), tmp_path / "report.html")
-    assert "A topic is a region" in page.text and earlier.regions_ is None
+    assert "A topic is a region" in page.text and earlier.fitted_.regions is None
 
 
 def test_topics_have_the_colours_of_the_map_the_most_frequent_first(model):

@@ -235,13 +235,13 @@ def test_hinton_rows_are_the_first_questions_of_each_word(ranker, test_part):
 
 
 def test_curves_are_those_of_the_history(ranker):
-    curves = training_curves(ranker.history_, answer_measures(has_latent=True))
+    curves = training_curves(ranker.fitted_.history, answer_measures(has_latent=True))
     assert [list(curve.y) for curve in curves] == [
-        [record[name] for record in ranker.history_]
+        [record[name] for record in ranker.fitted_.history]
         for name in ("dev_map", "dev_log_loss", "dev_kl", "posterior_prior_gap")
     ]
     kept = curves[0].note
-    assert kept.y == max(record["dev_map"] for record in ranker.history_) == ranker.dev_map_
+    assert kept.y == max(record["dev_map"] for record in ranker.fitted_.history) == ranker.fitted_.dev_map
 
 
 def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
@@ -268,13 +268,13 @@ def test_models_without_a_latent_show_what_they_have(model, said, figures, tmp_p
 
 
 def test_a_latent_that_carries_nothing_is_not_drawn(ranker, test_part, tmp_path):
-    assert not ranker.latent_carries_ and all(one["active_units"] == 0 for one in ranker.history_)
+    assert not ranker.fitted_.latent_carries and all(one["active_units"] == 0 for one in ranker.fitted_.history)
     write_answer_report(ranker, test_part, tmp_path / "silent.html")
     page = Page((tmp_path / "silent.html").read_text())
     assert "h carries nothing here" in page.text and "The bar under a word" not in page.text
-    ranker.history_[:] = [one | {"active_units": 1} for one in ranker.history_]
+    ranker.fitted_.history[:] = [one | {"active_units": 1} for one in ranker.fitted_.history]
     write_answer_report(ranker, test_part, tmp_path / "alive.html")
-    ranker.history_[:] = [one | {"active_units": 0} for one in ranker.history_]
+    ranker.fitted_.history[:] = [one | {"active_units": 0} for one in ranker.fitted_.history]
     assert "h carries nothing here" not in Page((tmp_path / "alive.html").read_text()).text
 
 

@@ -1,5 +1,6 @@
 """Saved figures: the same data as on the page, text as text, no browser and no network."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -65,7 +66,7 @@ def texts(root: ElementTree.Element) -> list[str]:
 
 
 def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
-    documents = test_report.corpus(40, model.vocabulary_.words)
+    documents = test_report.corpus(40, model.fitted_.vocabulary.words)
     labels = [HOSTILE[row % 3] for row in range(40)]
     paths = save_document_figures(model, documents, tmp_path, labels=labels)
     columns = {"by-class", "over-time"}  # which were not given
@@ -86,7 +87,7 @@ def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
 
 
 def test_topics_by_class_and_over_time_with_hostile_values(model, tmp_path):
-    documents = test_report.corpus(60, model.vocabulary_.words)
+    documents = test_report.corpus(60, model.fitted_.vocabulary.words)
     columns = [
         ColumnValues("kind", [HOSTILE[row % 3] for row in range(60)]),
         ColumnValues("when", [None, *(f"2026-0{1 + row % 4}" for row in range(59))], over_time=True),
@@ -101,7 +102,7 @@ def test_topics_by_class_and_over_time_with_hostile_values(model, tmp_path):
 
 
 def test_a_breakdown_is_the_models_own_shares(model):
-    documents, kinds = test_report.corpus(60, model.vocabulary_.words), ["even", "odd"] * 30
+    documents, kinds = test_report.corpus(60, model.fitted_.vocabulary.words), ["even", "odd"] * 30
     found = breakdown(model, documents, ColumnValues("kind", kinds))
     shares = model.topic_shares(documents, kinds)
     first = max(model.topics(), key=lambda topic: sum(one.documents for one in shares if one.topic == topic.number))
@@ -114,7 +115,9 @@ def test_a_breakdown_is_the_models_own_shares(model):
 
 def test_all_figures_of_answers_with_hostile_text(tmp_path):
     ranker = test_report_answers.fit("nasm", hostile=True)
-    ranker.history_ = [one | {"active_units": 1} for one in ranker.history_]  # else there is nothing of h to draw
+    ranker.fitted_ = replace(
+        ranker.fitted_, history=[one | {"active_units": 1} for one in ranker.fitted_.history]
+    )  # else there is nothing of h to draw
     asked = test_report_answers.questions(12, 2, "test", hostile=True)
     paths = save_answer_figures(ranker, asked, tmp_path)
     assert paths == [tmp_path / f"{name}.svg" for name in ANSWER_FIGURES]
@@ -138,7 +141,7 @@ def test_what_a_model_does_not_have_is_left_out_or_refused(tmp_path):
 
 
 def test_all_files_are_written_or_none(model, tmp_path):
-    documents, wanted = test_report.corpus(20, model.vocabulary_.words), ["units", "training"]
+    documents, wanted = test_report.corpus(20, model.fitted_.vocabulary.words), ["units", "training"]
     (tmp_path / "training.svg").mkdir()  # nothing can take its place
     (tmp_path / "training.svg" / "mine").touch()
     with pytest.raises(IsADirectoryError):
@@ -147,7 +150,7 @@ def test_all_files_are_written_or_none(model, tmp_path):
 
 
 def test_png_is_drawn_as_the_svg_is_and_repeats(model, tmp_path):
-    documents = test_report.corpus(20, model.vocabulary_.words)
+    documents = test_report.corpus(20, model.fitted_.vocabulary.words)
     for folder in ("one", "two"):
         save_document_figures(model, documents, tmp_path / folder, ["units"], "png")
     (vector,) = save_document_figures(model, documents, tmp_path, ["units"])
@@ -159,7 +162,7 @@ def test_png_is_drawn_as_the_svg_is_and_repeats(model, tmp_path):
 
 
 def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
-    documents = test_report.corpus(20, model.vocabulary_.words)
+    documents = test_report.corpus(20, model.fitted_.vocabulary.words)
     for folder in ("one", "two"):
         save_document_figures(model, documents, tmp_path / folder)
     paths = sorted((tmp_path / "one").iterdir())
@@ -175,7 +178,7 @@ def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
 @pytest.mark.parametrize("package", ["matplotlib", "plotly", "jinja2"])
 def test_without_a_package_one_line_says_what_to_install(package, model, tmp_path, monkeypatch):
     monkeypatch.setattr("varitext.report.extra.find_spec", lambda name: None if name == package else name)
-    documents = test_report.corpus(12, model.vocabulary_.words)
+    documents = test_report.corpus(12, model.fitted_.vocabulary.words)
     with pytest.raises(InputError, match=rf"needs {package}: pip install 'varitext\[report\]'"):
         save_document_figures(model, documents, tmp_path)
     assert not list(tmp_path.iterdir())

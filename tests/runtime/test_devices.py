@@ -228,4 +228,4 @@ def test_random_states_come_back():
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu():
     model = DocumentModel(latent_dim=2, epochs=2, device="cuda").fit(COUNTS)
-    assert model.network_.device.type == "cuda" and model.transform(COUNTS).shape == (40, 2)
+    assert model.fitted_.network.device.type == "cuda" and model.transform(COUNTS).shape == (40, 2)

@@ -259,7 +259,7 @@ def children(launched: subprocess.Popen) -> list[int]:
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
-    return DocumentModel.load(folder).network_.state_dict()
+    return DocumentModel.load(folder).fitted_.network.state_dict()
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_the_two_tables_are_the_models_own(client, news):
 
 def test_a_model_without_topics_says_so_and_explains_by_dimensions():
     earlier = fitted_news()
-    earlier.regions_ = None
+    earlier.fitted_ = replace(earlier.fitted_, regions=None)
     with TestClient(create_application({"earlier": earlier}), base_url=ADDRESS) as client:
         assert "has no topics yet" in problem(client.get("/api/models/earlier/topics"), 422)
         assert "has no topics yet" in problem(client.post("/api/models/earlier/assign", json={"texts": ["moon"]}), 422)

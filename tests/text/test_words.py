@@ -48,7 +48,7 @@ def test_a_loud_warning_where_clauses_would_be_words(monkeypatch):
 def test_a_model_of_chinese_keeps_its_segmenter_and_names_what_is_missing(tmp_path, monkeypatch):
     texts = [LANGUAGES[4][2], "音乐会今天在北京举行，我们都去听。", "经济学家喜欢讨论市场和价格。"] * 10
     model = DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts)
-    assert model.token_rules_.segmenter == "chinese" and "音乐" in model.vocabulary_.words
+    assert model.fitted_.token_rules.segmenter == "chinese" and "音乐" in model.fitted_.vocabulary.words
     model.save(tmp_path / "m")
     again = DocumentModel.load(tmp_path / "m")
     assert again.count(texts[:1]).nnz == model.count(texts[:1]).nnz > 3

@@ -22,14 +22,17 @@ from varitext.answers.training_run import TrainingRun
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
 from varitext.models.answers import model_class
-from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.features.overlap import PLACE, Overlap
+from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.threads import running_on
+from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FittedAnswers:
     """What a fit has learned: all that a model folder keeps of a ranker, but for its settings."""
 
     first_stage: FirstStage
@@ -50,6 +53,34 @@ class Learned:
     joint: JointPicture | None = None  # of a question's candidates, by what all stages say
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not kept in the folder
 
+    @property
+    def network(self) -> AnswerNetwork | AnswerScorer:
+        """The model itself, a torch module."""
+        return self.first_stage.model
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """What the model was built with."""
+        return self.first_stage.architecture
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self.overlap.vocabulary
+
+    @property
+    def latent_carries(self) -> bool:
+        """Whether h carries information: some unit has a KL of 0.01 nats on dev pairs, in the round that was kept."""
+        if not self.network.has_latent:
+            return False
+        kept = [record for record in self.history if record.get("dev_map") == self.dev_map] or self.history[-1:]
+        return any(record.get("active_units", 1) > 0 for record in kept)
+
+    @property
+    def reads_positions(self) -> bool:
+        """Whether the place of a candidate in its document counts."""
+        columns = () if self.combination is None else self.combination.columns
+        return self.network.reads_positions or PLACE[0] in columns
+
     def predict(
         self,
         question_answers: QuestionAnswers,
@@ -69,7 +100,9 @@ class Learned:
         return joined.with_ties(question_answers.groups)
 
 
-def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]) -> None:
+def fit_stages(
+    settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
+) -> None:
     """Fit the model, then what joins it. `keep` is given what there is after each, also where a run was cut short."""
     columns, folds = joined_columns(settings), settings.recipe.folds
     fitted = fit_first_stage(settings, data, run.on_all_questions(folds) if columns else run, keep)
@@ -87,8 +120,8 @@ def fit_stages(settings: AnswerSettings, data: TrainingData, run: TrainingRun, k
 
 
 def fit_first_stage(
-    settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[Learned], None]
-) -> Learned:
+    settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
+) -> FittedAnswers:
     stage = new_stage(settings, data)
     trainer = stage.trainer(settings, data, run)
     try:
@@ -139,12 +172,12 @@ def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
     return running_on(settings.threads, model_class(settings.model).parallel_training)
 
 
-def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> Learned:
+def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> FittedAnswers:
     """What there is once the first stage is trained, whole or in part; from now on it predicts."""
     stage.ready()
     train = data.train
     found = stage.predict(data.dev, settings.prediction_samples, settings.seed).probability  # [P]
-    return Learned(
+    return FittedAnswers(
         first_stage=stage,
         overlap=data.overlap,
         combination=None,
@@ -163,7 +196,7 @@ def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
     )
 
 
-def with_joint_picture(fitted: Learned, settings: AnswerSettings, data: TrainingData) -> Learned:
+def with_joint_picture(fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData) -> FittedAnswers:
     """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
     parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))

@@ -9,7 +9,7 @@ import torch
 
 from varitext.answers.calibration import Calibration
 from varitext.answers.ensemble import MEMBERS, build_stages
-from varitext.answers.fitting import Learned
+from varitext.answers.fitting import FittedAnswers
 from varitext.answers.floors import DevComparison
 from varitext.answers.joint_picture import JointPicture
 from varitext.answers.second_stage import Combination
@@ -37,10 +37,10 @@ FACTS = (  # of the fit, in config.json under the names of the estimator's attri
 
 class Restored(NamedTuple):
     settings: AnswerSettings
-    learned: Learned
+    learned: FittedAnswers
 
 
-def save(settings: AnswerSettings, learned: Learned, folder: Path, overwrite: bool) -> None:
+def save(settings: AnswerSettings, learned: FittedAnswers, folder: Path, overwrite: bool) -> None:
     vectors, stage, overlap = settings.vectors, learned.first_stage, learned.overlap
     config = {
         "model": settings.model,
@@ -75,7 +75,7 @@ def restore(stored: StoredModel, folder: Path) -> Restored:
     stage.restore(weights, folder)
     combination = _restored_combination(config["combination"])
     calibration, comparison = config.get("calibration"), config.get("comparison")  # folders of version 0.1 have none
-    learned = Learned(
+    learned = FittedAnswers(
         stage,
         overlap,
         combination,

@@ -4,26 +4,20 @@ import copy
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from varitext.answers.beliefs import Beliefs, beliefs
-from varitext.answers.calibration import Calibration
 from varitext.answers.candidate_index import CandidateIndex
 from varitext.answers.derived_settings import check_settings, joined_columns
-from varitext.answers.first_stage import FirstStage
-from varitext.answers.fitting import Learned, fit_stages, training_threads
-from varitext.answers.floors import DevComparison
+from varitext.answers.fitting import FittedAnswers, fit_stages, training_threads
 from varitext.answers.folder import KIND, restore, save
-from varitext.answers.joint_picture import JointPicture
 from varitext.answers.many import rankings_of
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation
-from varitext.answers.second_stage import Combination, OutOfFold
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
@@ -32,9 +26,7 @@ from varitext.corpora.arranged import Arranged, arrange
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.errors import InputError
-from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
-from varitext.models.answers.network import AnswerNetwork
-from varitext.models.answers.scorer import AnswerScorer
+from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.vocabulary import VectorSource
 from varitext.runtime.devices import check_device
 from varitext.runtime.threads import running_on
@@ -78,24 +70,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text     # doctest: +SKIP
     """
 
-    # what `fit` learns: the fields of `Learned`
-    first_stage_: FirstStage
-    overlap_: Overlap
-    combination_: Combination | None
-    training_: dict[str, Any]
-    history_: list[dict[str, float]]
-    corpus_: dict[str, Any]
-    vectors_: dict[str, Any]
-    n_training_questions_: int
-    n_training_pairs_: int
-    n_dev_questions_: int
-    dev_map_: float
-    stopped_: str
-    fit_seconds_: float
-    comparison_: DevComparison | None
-    calibration_: Calibration | None
-    joint_: JointPicture | None
-    out_of_fold_: OutOfFold | None
+    fitted_: FittedAnswers
 
     def __init__(
         self,
@@ -179,11 +154,12 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
         check_is_fitted(self)
         other = copy.copy(self)
-        other.counts, other.position, other.combination_ = counts, position, None
+        other.counts, other.position, combination = counts, position, None
         if columns := joined_columns(other.settings):
-            if self.out_of_fold_ is None:
+            if self.fitted_.out_of_fold is None:
                 raise InputError("only a ranker that was just fitted with counts or position can be combined anew")
-            other.combination_ = self.out_of_fold_.combination(columns)
+            combination = self.fitted_.out_of_fold.combination(columns)
+        other.fitted_ = dataclasses.replace(self.fitted_, combination=combination)
         return other
 
     # Using what was learned
@@ -293,7 +269,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     def abstention_threshold(self, precision: float) -> float:
         """What `abstain` must be so that the first candidate is right in this share of answered dev questions."""
         check_is_fitted(self)
-        thresholds = {} if self.joint_ is None else self.joint_.thresholds
+        thresholds = {} if self.fitted_.joint is None else self.fitted_.joint.thresholds
         if str(precision) not in thresholds:
             raise InputError(f"there is no threshold for {precision}; there are: {', '.join(thresholds) or 'none'}")
         threshold = thresholds[str(precision)]
@@ -302,42 +278,19 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return threshold
 
     @property
-    def network_(self) -> AnswerNetwork | AnswerScorer:
-        """The model itself, a torch module."""
-        return self.first_stage_.model
-
-    @property
-    def architecture_(self) -> dict[str, Any]:
-        """What the model was built with."""
-        return self.first_stage_.architecture
-
-    @property
-    def vocabulary_(self) -> Vocabulary:
-        return self.overlap_.vocabulary
-
-    @property
-    def latent_carries_(self) -> bool:
-        """Whether h tells anything: some unit has a KL of 0.01 nats on dev pairs, in the round that was kept."""
-        if not self.network_.has_latent:
-            return False
-        kept = [record for record in self.history_ if record.get("dev_map") == self.dev_map_] or self.history_[-1:]
-        return any(record.get("active_units", 1) > 0 for record in kept)
-
-    @property
-    def reads_positions_(self) -> bool:
+    def reads_positions(self) -> bool:
         """Whether the place of a candidate in its document counts."""
         self._check_ready()
-        columns = () if self.combination_ is None else self.combination_.columns
-        return self.network_.reads_positions or PLACE[0] in columns
+        return self.fitted_.reads_positions
 
     # Keeping it
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
-        if self.stopped_ == "untrained":
+        if self.fitted_.stopped == "untrained":
             raise InputError(f"{self.model} was not fitted: there is nothing to keep")
-        save(self.settings, self._learned(), Path(folder), overwrite)
+        save(self.settings, self.fitted_, Path(folder), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> "AnswerRanker":
@@ -355,20 +308,19 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """Compute there from now on."""
         check_device(device)
         self.device = device
-        self.first_stage_.move_to(device)
+        self.fitted_.first_stage.move_to(device)
         return self
 
     # Inside
 
     def _check_ready(self) -> None:
         """It was fitted, or is of a kind that ranks without."""
-        if not hasattr(self, "first_stage_") and ranks_untrained(self.settings):
+        if not hasattr(self, "fitted_") and ranks_untrained(self.settings):
             self._take_over(untrained(self.settings))
         check_is_fitted(self)
 
-    def _take_over(self, learned: Learned) -> None:
-        for name, value in vars(learned).items():
-            setattr(self, f"{name}_", value)
+    def _take_over(self, fitted: FittedAnswers) -> None:
+        self.fitted_ = fitted
 
     def _predict(self, question_answers: QuestionAnswers, samples: int | None, attention: bool = False) -> Prediction:
         """What both stages say of arranged questions."""
@@ -376,7 +328,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
         with running_on(self.threads):
-            found = self._learned().predict(question_answers, self.settings, samples, attention)
+            found = self.fitted_.predict(question_answers, self.settings, samples, attention)
         return found.with_zero(~self._known(question_answers))
 
     def _rankings(
@@ -387,24 +339,21 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return rankings_of(arranged, found, believed, known, abstain)
 
     def _believed(self, found: Prediction, question_answers: QuestionAnswers) -> Beliefs:
-        return beliefs(None if self.joint_ is None else self.joint_.model, found, question_answers)
+        return beliefs(None if self.fitted_.joint is None else self.fitted_.joint.model, found, question_answers)
 
     def _check_abstain(self, abstain: float | None) -> None:
-        if abstain is not None and self.joint_ is None:
+        if abstain is not None and self.fitted_.joint is None:
             raise InputError("this model was fitted before rankers could abstain: fit it anew")
         if abstain is not None and not 0 <= abstain <= 1:
             raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
 
-    def _learned(self) -> Learned:
-        return Learned(**{field.name: getattr(self, f"{field.name}_") for field in dataclasses.fields(Learned)})
-
     def _known(self, question_answers: QuestionAnswers) -> np.ndarray:
         """Whether each candidate has a word that counts, [P]."""
-        columns = () if self.combination_ is None else self.combination_.columns
-        shared = self.network_.counts_shared_words or not set(COUNTS).isdisjoint(columns)
+        columns = () if self.fitted_.combination is None else self.fitted_.combination.columns
+        shared = self.fitted_.network.counts_shared_words or not set(COUNTS).isdisjoint(columns)
         return known_candidates(question_answers, self._known_words, shared)
 
     @property
     def _known_words(self) -> Vocabulary | None:
         """None: a pretrained encoder knows every word."""
-        return None if self.network_.pretrained else self.vocabulary_
+        return None if self.fitted_.network.pretrained else self.fitted_.vocabulary

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from varitext.answers.first_stage import ScorerStage
-from varitext.answers.fitting import Learned
+from varitext.answers.fitting import FittedAnswers
 from varitext.answers.joint_picture import JointPicture
 from varitext.answers.settings import AnswerSettings
 from varitext.models.answers import model_class
@@ -26,10 +26,10 @@ def ranks_untrained(settings: AnswerSettings) -> bool:
     return model_class(settings.model).untrained is not None
 
 
-def untrained(settings: AnswerSettings) -> Learned:
+def untrained(settings: AnswerSettings) -> FittedAnswers:
     kind, vocabulary = model_class(settings.model).untrained, Vocabulary(())
     assert kind is not None
-    return Learned(
+    return FittedAnswers(
         first_stage=ScorerStage(kind, {"vocabulary_size": 0}, vocabulary),
         overlap=Overlap(vocabulary, np.zeros(0, np.int64), 0),
         combination=None,

@@ -57,8 +57,8 @@ def measure(point: Point) -> dict[str, Any]:
     network: nn.Module = trainer.model
     if point.epochs and point.test:
         model = DocumentModel(**vars(replace(settings, epochs=point.epochs))).fit(train)
-        network, record = model.network_, model.perplexity_record(load_documents(point.test))
-        found |= {"fit_seconds": model.fit_seconds_, "per_document_perplexity": record.per_document_perplexity}
+        network, record = model.fitted_.network, model.perplexity_record(load_documents(point.test))
+        found |= {"fit_seconds": model.fitted_.fit_seconds, "per_document_perplexity": record.per_document_perplexity}
         found |= {"unigram_perplexity": record.unigram_per_document_perplexity}
     if point.softmax == "sampled" and isinstance(network, NVDM):
         found |= normaliser_bias(network, train.counts)

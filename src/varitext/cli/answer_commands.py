@@ -40,7 +40,7 @@ def compare(
     from varitext.evaluation.ranking import compare_rankings
 
     rankers = [load_ranker(folder, threads, device) for folder in (first, second)]
-    fitted_on = [(ranker.corpus_ or {}).get("name") for ranker in rankers]
+    fitted_on = [(ranker.fitted_.corpus or {}).get("name") for ranker in rankers]
     if corpus is None and fitted_on[0] != fitted_on[1]:
         raise InputError(
             f"the models were fitted on {fitted_on[0]} and {fitted_on[1]}: "

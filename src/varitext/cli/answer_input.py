@@ -43,7 +43,7 @@ def questions_for(
     if corpus is None:
         corpus = own_questions(ranker, part, question_parts, hint)
     if not (columns and columns.as_dict()):
-        columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.corpus_ or {})
+        columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.fitted_.corpus or {})
     whole = question_parts(corpus) == ("all",)
     return load_questions(corpus, part or ("all" if whole else "test"), data_dir, columns)
 

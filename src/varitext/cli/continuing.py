@@ -49,7 +49,7 @@ def _update_job(request: FitRequest, folder: Path, in_place: bool) -> FitJob:
 
     typed = request.typed
     model = load_document_model(folder, device=request.device)
-    check_can_update(model.model_, model.network_)
+    check_can_update(model.fitted_.model, model.fitted_.network)
     # the clock belongs to one run: that of the first fit does not count here
     changed = {name: typed[name] for name in MODEL_OPTIONS if name in typed}
     model.set_params(**changed, time_limit=typed.get("time_limit"))

@@ -31,9 +31,9 @@ def run_demo(out: Path, threads: int | None = None, data_dir: Path | None = None
     model = DocumentModel(vocabulary_rules=VOCABULARY, processes=2, threads=threads)
     with show_progress() as progress:
         model.fit(train, progress=progress)
-    if model.stopped_ == "interrupted":
+    if model.fitted_.stopped == "interrupted":
         raise KeyboardInterrupt
-    print(f"   {len(model.vocabulary_):,} words, {model.fit_seconds_:.0f} s")
+    print(f"   {len(model.fitted_.vocabulary):,} words, {model.fitted_.fit_seconds:.0f} s")
     _print_topics(model.topics(8))
     _print_neighbours(model)
     record = model.perplexity_record(test)
@@ -53,7 +53,7 @@ def _print_topics(topics: list[TopicInfo]) -> None:
 def _print_neighbours(model: DocumentModel) -> None:
     print("4. Nearest words")
     for word in WORDS:
-        if word in model.vocabulary_.index:
+        if word in model.fitted_.vocabulary.index:
             print(f"   {word:10}  {' '.join(name for name, _ in model.similar_words(word))}")
 
 

@@ -56,7 +56,7 @@ def transform(
     check_vector_file(out)
     model = load_document_model(folder, threads, device)
     counts = model.count(load_documents(file, part, data_dir, text_column))
-    documents, width = counts.shape[0], model.network_.vector_dim
+    documents, width = counts.shape[0], model.fitted_.network.vector_dim
     write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
     if unknown := sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)):
         log(f"note: {unknown} documents have no known word: they get the prior")
@@ -91,7 +91,7 @@ def similar(
         raise InputError("say either --word or --text")
     model = load_document_model(folder)
     if word is not None:
-        found = model.similar_words(model.vocabulary_.spelling(word), n)
+        found = model.similar_words(model.fitted_.vocabulary.spelling(word), n)
         return print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
     assert text is not None  # or else there is a word
     if not in_memory(model.count([text])).nnz:

@@ -141,13 +141,13 @@ def _evaluate_documents(
     if repeated:
         log(f"note: {repeated:,} of {len(documents):,} documents are among the training documents word for word")
     if as_json:
-        of_fit = {"dev_perplexity": model.dev_perplexity_, "n_dev_documents": model.n_dev_documents_}
+        of_fit = {"dev_perplexity": model.fitted_.dev_perplexity, "n_dev_documents": model.fitted_.n_dev_documents}
         known = {"held_out": held_out, "n_repeated_documents": repeated, "model": str(folder)}
         return print_json(record.as_dict() | source | of_fit | known)
     if held_out:
         return print_record(record, f"{documents.name} ({documents.part})")
-    n_dev = model.n_dev_documents_
-    print(f"held-out perplexity {model.dev_perplexity_:.1f}, of {n_dev} documents that the fit held out")
+    n_dev = model.fitted_.n_dev_documents
+    print(f"held-out perplexity {model.fitted_.dev_perplexity:.1f}, of {n_dev} documents that the fit held out")
     print_record(record, f"{documents.name} (fitted on these)")
 
 
@@ -166,7 +166,7 @@ def _repeated_documents(
         train = training_documents(model, corpus, documents, data_dir, text_column, "")
     except InputError:
         return None
-    if (model.corpus_ or {}).get("sha256") != train.sha256:
+    if (model.fitted_.corpus or {}).get("sha256") != train.sha256:
         return None
     return count_repeats(without_empty(model.count(documents)), without_empty(model.count(train)))
 
@@ -205,7 +205,7 @@ def _evaluate_answers(
 
 
 def _is_held_out(model: Any, corpus: "Documents | QuestionAnswers") -> bool:
-    fitted_on = model.corpus_ or {}
+    fitted_on = model.fitted_.corpus or {}
     return (fitted_on.get("sha256"), fitted_on.get("part")) != (corpus.sha256, corpus.part)
 
 

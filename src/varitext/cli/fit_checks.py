@@ -116,7 +116,7 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         if not resume:
             raise InputError(f"{out} holds an unfinished run: add --resume to go on, or remove it first")
     elif resume and (out / "config.json").exists():
-        if load_any(out).stopped_ != "interrupted":
+        if load_any(out).fitted_.stopped != "interrupted":
             raise InputError(f"{out} holds a finished model: there is nothing to resume")
     else:
         refuse_to_overwrite(out)

@@ -51,7 +51,7 @@ def documents_for(
     part = part or ("test" if "test" in known else known[0])
     with warnings.catch_warnings():  # what is odd about the table was said when the model was fitted
         warnings.simplefilter("ignore", UserWarning)
-        return load_again(model.corpus_ or {}, part, data_dir, text_column)
+        return load_again(model.fitted_.corpus or {}, part, data_dir, text_column)
 
 
 def training_documents(
@@ -75,11 +75,11 @@ def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) ->
     """The corpus that the model was fitted on, if it is here: its name, or the path where it is."""
     from varitext.corpora.fitted_corpus import place_of
 
-    if not model.corpus_:
+    if not model.fitted_.corpus:
         raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {hint}")
-    place = place_of(model.corpus_)
+    place = place_of(model.fitted_.corpus)
     if place is None:
-        name = model.corpus_["name"]
+        name = model.fitted_.corpus["name"]
         raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {hint}")
     return place
 

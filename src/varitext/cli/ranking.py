@@ -147,7 +147,7 @@ def _sentences_of(question: str | None, candidates: str | None, corpus: str | No
 
 
 def _rank(ranker: "AnswerRanker", asked: _Request, unordered: bool) -> "Ranking":
-    positions = range(len(asked.texts)) if ranker.reads_positions_ and not unordered else None
+    positions = range(len(asked.texts)) if ranker.reads_positions and not unordered else None
     return ranker.rank(asked.question, asked.texts, asked.samples, positions, asked.abstain)
 
 

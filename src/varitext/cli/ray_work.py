@@ -28,7 +28,7 @@ def transform_corpus_on_ray(
     from varitext.ray.transforming import transform_on_ray
 
     refuse_to_overwrite(out)
-    width = load_document_model(folder).network_.vector_dim  # which also says what is wrong with the folder
+    width = load_document_model(folder).fitted_.network.vector_dim  # which also says what is wrong with the folder
     if part is None:
         part = "test" if "test" in parts(corpus) else parts(corpus)[0]
     found = transform_on_ray(

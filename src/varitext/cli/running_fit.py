@@ -1,5 +1,6 @@
 """What surrounds every fit: progress, Ctrl-C, divergence, a full disk, and the model folder at the end."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,8 @@ def _fit_and_save(job: FitJob, run: FitRun, out: Path) -> None:
         with show_progress(job.unit, job.has_latent) as progress:
             job.learn(run._replace(progress=progress))
     except KeyboardInterrupt:
-        if getattr(job.estimator, "stopped_", None) != "interrupted":  # a second Ctrl-C: at once
+        fitted = getattr(job.estimator, "fitted_", None)
+        if fitted is None or fitted.stopped != "interrupted":  # a second Ctrl-C: at once
             raise
         if job.keeps_unfinished:
             _save(job, out)
@@ -77,9 +79,11 @@ def _fit_and_save(job: FitJob, run: FitRun, out: Path) -> None:
 
 def _save(job: FitJob, out: Path) -> None:
     estimator = job.estimator
-    estimator.corpus_ = {**(estimator.corpus_ or {}), **job.typed_corpus} or None
+    fitted = estimator.fitted_
+    corpus = {**(fitted.corpus or {}), **job.typed_corpus} or None
+    estimator.fitted_ = dataclasses.replace(fitted, corpus=corpus)  # type: ignore[arg-type]
     estimator.save(out, overwrite=True)
-    if estimator.stopped_ != "diverged":  # that error has one line of its own
+    if estimator.fitted_.stopped != "diverged":  # that error has one line of its own
         log(f"{job.summary()}; model in {out}")
 
 
@@ -103,18 +107,18 @@ _STOPPED = {
 
 def documents_learned(model: "DocumentModel") -> str:
     return (
-        f"{model.n_training_documents_} documents, {len(model.vocabulary_)} words, "
-        f"{model.fit_seconds_:.0f} s ({_STOPPED[model.stopped_]}); "
-        f"held-out perplexity {model.dev_perplexity_:.1f}"
-        + (f"; {topics_found(model)}" if model.regions_ is not None else "")
+        f"{model.fitted_.n_training_documents} documents, {len(model.fitted_.vocabulary)} words, "
+        f"{model.fitted_.fit_seconds:.0f} s ({_STOPPED[model.fitted_.stopped]}); "
+        f"held-out perplexity {model.fitted_.dev_perplexity:.1f}"
+        + (f"; {topics_found(model)}" if model.fitted_.regions is not None else "")
     )
 
 
 def topics_found(model: "DocumentModel") -> str:
     """How many topics and why, and what came of seed words."""
-    assert model.regions_ is not None
-    said = [f"{len(model.regions_.groups)} topics: {model.regions_.choice.how}"]
-    for seed in model.regions_.seeds:
+    assert model.fitted_.regions is not None
+    said = [f"{len(model.fitted_.regions.groups)} topics: {model.fitted_.regions.choice.how}"]
+    for seed in model.fitted_.regions.seeds:
         unknown = f", unknown: {' '.join(seed['unknown_words'])}" if seed["unknown_words"] else ""
         shown = " ".join(seed["words_shown"]) or "none of its seed words among the first"
         said.append(f"{seed['name']}: {shown}, cosine to its seed {seed['cosine_to_seed']:.2f}{unknown}")
@@ -122,11 +126,11 @@ def topics_found(model: "DocumentModel") -> str:
 
 
 def update_learned(model: "DocumentModel") -> str:
-    update = model.updates_[-1]
+    update = model.fitted_.updates[-1]
     alignment, words = update["alignment"], update["new_words"]
     return (
         f"{update['documents']} more documents" + (f", {words} new words" if words else "") + f", "
-        f"{update['seconds']:.0f} s ({_STOPPED[model.stopped_]}); held-out perplexity of new documents "
+        f"{update['seconds']:.0f} s ({_STOPPED[model.fitted_.stopped]}); held-out perplexity of new documents "
         f"{update['perplexity_before']:.1f}, now {update['perplexity_after']:.1f}; alignment of topics "
         f"{alignment['in_place']:.3f} (the lowest {alignment['lowest']:.3f}; {alignment['moved']} of "
         f"{alignment['n_topics']} moved), of document vectors {update['same_vectors']:.3f}"
@@ -134,12 +138,13 @@ def update_learned(model: "DocumentModel") -> str:
 
 
 def answers_learned(ranker: "AnswerRanker") -> str:
-    unfinished = (ranker.counts or ranker.position) and ranker.combination_ is None
-    living = "" if ranker.network_.latent_of_question else "nasm_question has one that lives, "
+    unfinished = (ranker.counts or ranker.position) and ranker.fitted_.combination is None
+    living = "" if ranker.fitted_.network.latent_of_question else "nasm_question has one that lives, "
     instead = f"; h carries nothing here: {living}compare is the default ranker"
-    silent = instead if ranker.network_.has_latent and not ranker.latent_carries_ else ""
+    silent = instead if ranker.fitted_.network.has_latent and not ranker.fitted_.latent_carries else ""
+    learned = ranker.fitted_
     return (
-        f"{ranker.n_training_questions_} questions with {ranker.n_training_pairs_} pairs, "
-        f"{len(ranker.vocabulary_)} words, {ranker.fit_seconds_:.0f} s ({_STOPPED[ranker.stopped_]}); "
-        f"{ranker.comparison_}" + ("; counts and position are not learned yet" if unfinished else "") + silent
+        f"{learned.n_training_questions} questions with {learned.n_training_pairs} pairs, "
+        f"{len(learned.vocabulary)} words, {learned.fit_seconds:.0f} s ({_STOPPED[learned.stopped]}); "
+        f"{learned.comparison}" + ("; counts and position are not learned yet" if unfinished else "") + silent
     )

@@ -48,7 +48,7 @@ def change_topics(folder: Path, changes: TopicChanges, place: Place) -> None:
 
     model = load_document_model(folder)
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
-    if model.regions_ is None or changes.number is not None or seeds is not None:
+    if model.fitted_.regions is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
         model.refit_topics(place.documents(model), changes.number, wanted)
         log(topics_found(model))
@@ -68,7 +68,7 @@ def change_topics(folder: Path, changes: TopicChanges, place: Place) -> None:
 
 
 def _groups(model: "DocumentModel") -> Any:
-    return model.regions_.groups if model.regions_ else ()
+    return model.fitted_.regions.groups if model.fitted_.regions else ()
 
 
 def _number(text: str) -> int:

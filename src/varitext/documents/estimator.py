@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,9 @@ from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitted import FittedDocuments
 from varitext.documents.fitting import DocumentFit
 from varitext.documents.input import count_documents, without_empty
-from varitext.documents.regions import Regions
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.updating import DocumentUpdate
-from varitext.models.documents.base import DocumentNetwork
-from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text import TokenRules, Vocabulary
 from varitext.training.settings import Progress
 
 
@@ -29,40 +26,17 @@ class DocumentEstimator(
     TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """What was learned: each field of `FittedDocuments`, with an underscore behind its name."""
+    """What was learned is one record, `fitted_`; a fit, an update or a folder sets it as a whole."""
 
-    model_: str
-    network_: DocumentNetwork
-    architecture_: dict[str, Any]
-    training_: dict[str, Any]
-    vocabulary_: Vocabulary
-    token_rules_: TokenRules
-    vocabulary_rules_: VocabularyRules
-    corpus_: dict[str, str] | None
-    kl_per_dimension_: np.ndarray
-    history_: list[dict[str, float]]
-    stopped_: str
-    fit_seconds_: float
-    dev_perplexity_: float
+    fitted_: FittedDocuments
     n_features_in_: int
-    n_training_documents_: int
-    n_dev_documents_: int
-    n_empty_documents_: int
-    n_repeated_documents_: int | None
-    updates_: list[dict[str, Any]]
-    regions_: Regions | None
 
     def _settings(self) -> DocumentSettings:
         return DocumentSettings(**self.get_params(deep=False))
 
-    def _fitted(self) -> FittedDocuments:
-        return FittedDocuments(**{field.name: getattr(self, f"{field.name}_") for field in fields(FittedDocuments)})
-
     def _take(self, fitted: FittedDocuments) -> None:
-        """Be what was learned, all at once."""
-        for field in fields(fitted):
-            setattr(self, f"{field.name}_", getattr(fitted, field.name))
-        self.n_features_in_ = fitted.n_features_in
+        self.fitted_ = fitted
+        self.n_features_in_ = len(fitted.vocabulary)
 
     def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
         try:
@@ -70,7 +44,7 @@ class DocumentEstimator(
         finally:  # also when training gave up: the best weights so far are in place
             if run.trainer.state.stopped:
                 self._take(run.result())
-        if self.stopped_ == "interrupted":
+        if self.fitted_.stopped == "interrupted":
             raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
 
     @contextmanager
@@ -99,12 +73,12 @@ class DocumentEstimator(
         return check_counts(X, "the counts", allow_fractional=self._settings().fractional_counts)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "network_")
+        return hasattr(self, "fitted_")
 
     @property
     def _n_features_out(self) -> int:
         """Of vectors; topics have names of their own."""
-        return self.network_.vector_dim
+        return self.fitted_.network.vector_dim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

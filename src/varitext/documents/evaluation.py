@@ -60,9 +60,9 @@ def evaluate_documents(
     Coherence is measured on the `reference`, or else on the training documents: over sliding windows if they are texts,
     over whole documents if they are counts. `other_fits` are the same model with other seeds.
     """
-    frequencies = model.network_.word_log_frequencies.double().cpu().numpy()
+    frequencies = model.fitted_.network.word_log_frequencies.double().cpu().numpy()
     topics = model.latent_dimensions(words)
-    npmi, c_v = _coherence(topics, train if reference is None else reference, model.token_rules_)
+    npmi, c_v = _coherence(topics, train if reference is None else reference, model.fitted_.token_rules)
     train_vectors, test_vectors = model.posterior(train).mean, model.posterior(test).mean
     labelled = train.labels is not None and test.labels is not None
     parts = (train_vectors, train.labels, test_vectors, test.labels)
@@ -70,7 +70,12 @@ def evaluate_documents(
     return DocumentEvaluation(
         perplexity=model.perplexity_record(test, samples),
         completion=completion_of(
-            model.network_, in_memory(model.count(test)), frequencies, samples, seed, model.network_.device
+            model.fitted_.network,
+            in_memory(model.count(test)),
+            frequencies,
+            samples,
+            seed,
+            model.fitted_.network.device,
         ),
         npmi=npmi,
         c_v=c_v,

@@ -13,7 +13,7 @@ from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
 @dataclass(frozen=True)
 class FittedDocuments:
-    """A trained network and how it came about. `DocumentModel` has every field, with an underscore behind its name."""
+    """A trained network and how it came about. `DocumentModel.fitted_` is one."""
 
     model: str  # its name
     network: DocumentNetwork
@@ -34,10 +34,6 @@ class FittedDocuments:
     n_repeated_documents: int | None  # held-out documents that training has word for word; None: not counted then
     updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
     regions: Regions | None = None  # the topics; folders written before there were any have none
-
-    @property
-    def n_features_in(self) -> int:
-        return len(self.vocabulary)
 
     def topic_space(self) -> TopicSpace:
         """What topics are ranked, and compared with those of another fit, by."""

@@ -1,6 +1,7 @@
 """DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -141,9 +142,11 @@ class DocumentModel(TopicsOfDocuments):
             with self._watched(progress) as shown:
                 run = DocumentFit(settings, documents, held_out, checkpoint, shown, world)
                 self._train(run, resume)
-            line = fit_length_line(self.network_, run.held_out, self.seed)
+            line = fit_length_line(self.fitted_.network, run.held_out, self.seed)
             given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
-            self.regions_ = find_regions(self.network_, self.vocabulary_, given, self.n_topics, self.seed, line, wanted)
+            fitted = self.fitted_
+            regions = find_regions(fitted.network, fitted.vocabulary, given, self.n_topics, self.seed, line, wanted)
+            self.fitted_ = replace(fitted, regions=regions)
         return self
 
     def partial_fit(
@@ -165,16 +168,16 @@ class DocumentModel(TopicsOfDocuments):
         The earlier documents are not needed; `anchor` is how much they count beside the new ones. What the update did
         is the last record of `updates_`.
         """
-        if not hasattr(self, "network_"):
+        if not hasattr(self, "fitted_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
-        check_can_update(self.model_, self.network_)
+        check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
-        rules, vocabulary = self.token_rules_, self.vocabulary_
+        rules, vocabulary = self.fitted_.token_rules, self.fitted_.vocabulary
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.vocabulary_rules_, self._settings())
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self._settings())
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
-        chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device)._fitted()
+        chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
             update = DocumentUpdate(
                 self._settings(), chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, shown
@@ -186,7 +189,7 @@ class DocumentModel(TopicsOfDocuments):
         """Compute there from now on."""
         check_device(device)
         self.device = device
-        self.network_.to(device)
+        self.fitted_.network.to(device)
         return self
 
     # Using what was learned
@@ -194,14 +197,14 @@ class DocumentModel(TopicsOfDocuments):
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out. Shards stay on disk."""
         check_is_fitted(self)
-        return self._count(X, self.vocabulary_, self.token_rules_)
+        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document: the posterior mean; or p(topic | document), with `transform_to="topics"`."""
         if self.transform_to == "topics":
             return self.memberships_of(self.posterior(X, refine=refine))
         counts = self.count(X)
-        return means_of(self.network_, counts, refine=refine, threads=self.threads)
+        return means_of(self.fitted_.network, counts, refine=refine, threads=self.threads)
 
     def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
@@ -214,23 +217,23 @@ class DocumentModel(TopicsOfDocuments):
         A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
         """
         counts = self.count(X)
-        return posterior_of(self.network_, counts, block, refine, self.threads)
+        return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
         counts = self.count(X)
-        yield from posterior_blocks(self.network_, counts, block, refine, self.threads)
+        yield from posterior_blocks(self.fitted_.network, counts, block, refine, self.threads)
 
     def mean_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[np.ndarray]:
         """The means alone, for less where the model is that of bursts."""
         counts = self.count(X)
-        yield from mean_blocks(self.network_, counts, block, refine, self.threads)
+        yield from mean_blocks(self.fitted_.network, counts, block, refine, self.threads)
 
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
         """Held-out perplexity in full: what kind of estimate it is, bounds, KL apart, unigram, interval."""
         counts = self.count(X)
         with running_on(self.threads):
-            return perplexity_of(self.network_, counts, samples, self.seed)
+            return perplexity_of(self.fitted_.network, counts, samples, self.seed)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
         """Per-document perplexity, the paper's; of the bound, unless the model has better. Lower is better."""
@@ -240,7 +243,7 @@ class DocumentModel(TopicsOfDocuments):
         """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
         counts = without_empty(self.count(X))
         with running_on(self.threads):
-            return mean_bound_per_word(self.network_, counts, samples, self.seed)
+            return mean_bound_per_word(self.fitted_.network, counts, samples, self.seed)
 
     def latent_dimensions(self, words: int = 10) -> list[Topic]:
         """The latent dimensions as ranked words, those of the largest KL first; the paper's Table 2 shows some.
@@ -253,35 +256,35 @@ class DocumentModel(TopicsOfDocuments):
     def topic_space(self) -> TopicSpace:
         """Word vectors, frequencies and KL, to compare the topics of two fits: `topic_alignment_record`."""
         check_is_fitted(self)
-        return self._fitted().topic_space()
+        return self.fitted_.topic_space()
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
         """The words nearest in the semantic space (rows of R), by cosine."""
         check_is_fitted(self)
-        if word not in self.vocabulary_.index:
-            raise InputError(f"{word!r} is not among the {len(self.vocabulary_)} words of the model")
-        row = self.vocabulary_.index[word]
+        if word not in self.fitted_.vocabulary.index:
+            raise InputError(f"{word!r} is not among the {len(self.fitted_.vocabulary)} words of the model")
+        row = self.fitted_.vocabulary.index[word]
         neighbours = nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
-        return [(self.vocabulary_.words[i], similarity) for i, similarity in neighbours if i != row][:n]
+        return [(self.fitted_.vocabulary.words[i], similarity) for i, similarity in neighbours if i != row][:n]
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
         counts = [self.count(each) for each in (among, X)]
-        vectors, asked = (means_of(self.network_, each, threads=self.threads) for each in counts)
+        vectors, asked = (means_of(self.fitted_.network, each, threads=self.threads) for each in counts)
         return [nearest(vectors, vector, n) for vector in asked]
 
     @property
     def word_vectors_(self) -> np.ndarray:
         """R of the paper, [V, K]: one vector per word."""
         check_is_fitted(self)
-        return self.network_.word_vectors.cpu().numpy()
+        return self.fitted_.network.word_vectors.cpu().numpy()
 
     # Keeping it
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the model folder, whole or not at all; plain files that are safe to load."""
         check_is_fitted(self)
-        save_documents(Path(folder), self._settings(), self._fitted(), overwrite)
+        save_documents(Path(folder), self._settings(), self.fitted_, overwrite)
 
     @classmethod
     def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None) -> "DocumentModel":

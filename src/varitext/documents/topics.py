@@ -1,6 +1,7 @@
 """What a `DocumentModel` says and lets users change about topics; `regions.py` has what a topic is."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ class TopicsOfDocuments(DocumentEstimator):
 
     def topic_memberships(self, X: DocumentInput) -> np.ndarray:
         """p(topic | document); a row sums to one, columns are in the order of `topics()`.  [D, topics]"""
-        counts = self._count(X, self.vocabulary_, self.token_rules_)
-        return self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
+        counts = self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
+        return self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
 
     def memberships_of(self, posterior: Posterior) -> np.ndarray:
         """The same where the vectors are known already.  [D, topics]"""
@@ -61,12 +62,12 @@ class TopicsOfDocuments(DocumentEstimator):
     def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
         """What each document is about, how sure that is, and how surprising the document; see `DocumentInfo`."""
         regions = self._regions()
-        counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
-        posterior = posterior_of(self.network_, counts, threads=self.threads)
+        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
+        posterior = posterior_of(self.fitted_.network, counts, threads=self.threads)
         memberships = self.memberships_of(posterior)
         with running_on(self.threads):
             line = regions.line
-            surprise = None if line is None else surprises(self.network_, counts, line, self.seed)
+            surprise = None if line is None else surprises(self.fitted_.network, counts, line, self.seed)
         spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
         known = np.asarray(counts.sum(1)).ravel()
         names = [(topic.number, topic.name) for topic in regions.info()]
@@ -81,8 +82,8 @@ class TopicsOfDocuments(DocumentEstimator):
 
     def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
         """How many documents of each topic there are by class, month or any other value, one value a document."""
-        regions, counts = self._regions(), in_memory(self._count(X, self.vocabulary_, self.token_rules_))
-        memberships = self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
+        regions, counts = self._regions(), in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
+        memberships = self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
         most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
         assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
         names = {topic.number: topic.name for topic in self.topics()}
@@ -92,20 +93,20 @@ class TopicsOfDocuments(DocumentEstimator):
     def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
         """For each class, month or other value, the words that tell its documents from all others."""
         check_is_fitted(self)
-        counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
-        return distinct_words(counts, [str(value) for value in values], self.vocabulary_.words, words)
+        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
+        return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
 
     def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
         """Topics and documents as pyLDAvis takes them; documents without a known word are left out."""
         regions = self._regions()
-        counts = in_memory(self._count(X, self.vocabulary_, self.token_rules_))
+        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
         counts = counts[np.flatnonzero(counts.getnnz(1))]
-        memberships = self.memberships_of(posterior_of(self.network_, counts, threads=self.threads))
+        memberships = self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
         lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
         probabilities = regions.group_probabilities()
-        new_words = len(self.vocabulary_) - probabilities.shape[1]  # which an update has added
+        new_words = len(self.fitted_.vocabulary) - probabilities.shape[1]  # which an update has added
         probabilities = np.pad(probabilities / probabilities.sum(1, keepdims=True), ((0, 0), (0, new_words)))
-        return TopicMatrices(probabilities, memberships, lengths, list(self.vocabulary_.words), frequency)
+        return TopicMatrices(probabilities, memberships, lengths, list(self.fitted_.vocabulary.words), frequency)
 
     # Changing them
 
@@ -125,10 +126,11 @@ class TopicsOfDocuments(DocumentEstimator):
             raise InputError(f"n_topics must be at least 1, not {n_topics}")
         given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
         with running_on(self.threads):
-            earlier = getattr(self, "regions_", None)
-            line = earlier.line if earlier else fit_length_line(self.network_, given.counts, self.seed)
-            self.regions_ = find_regions(self.network_, self.vocabulary_, given, n_topics, self.seed, line, wanted)
-        return self
+            earlier = self.fitted_.regions
+            line = earlier.line if earlier else fit_length_line(self.fitted_.network, given.counts, self.seed)
+            network, vocabulary = self.fitted_.network, self.fitted_.vocabulary
+            regions = find_regions(network, vocabulary, given, n_topics, self.seed, line, wanted)
+        return self._change(regions)
 
     def rename_topic(self, number: int, name: str) -> Self:
         return self._change(topic_editing.renamed(self._regions(), number, name))
@@ -153,7 +155,7 @@ class TopicsOfDocuments(DocumentEstimator):
         """Undo a merge; a topic that was not merged is divided in two by the documents X."""
         given = None if X is None else self._given(X)
         with running_on(self.threads):
-            return self._change(topic_editing.split(self._regions(), number, self.network_, given, self.seed))
+            return self._change(topic_editing.split(self._regions(), number, self.fitted_.network, given, self.seed))
 
     # scikit-learn's and notebooks' manners
 
@@ -166,13 +168,17 @@ class TopicsOfDocuments(DocumentEstimator):
     def _html_repr(self) -> str:
         """In notebooks: the settings, as scikit-learn shows them, and the topics of a fitted model."""
         shown = estimator_html_repr(self)
-        return shown if getattr(self, "regions_", None) is None else f"{shown}{topics_html(self.topics())}"
+        return (
+            shown
+            if not hasattr(self, "fitted_") or self.fitted_.regions is None
+            else f"{shown}{topics_html(self.topics())}"
+        )
 
     # Inside
 
     def _regions(self) -> Regions:
         check_is_fitted(self)
-        regions: Regions | None = getattr(self, "regions_", None)
+        regions = self.fitted_.regions
         if regions is None:
             raise InputError(
                 "the model has no topics yet, being of an earlier version or an interrupted fit: "
@@ -181,12 +187,12 @@ class TopicsOfDocuments(DocumentEstimator):
         return regions
 
     def _change(self, regions: Regions) -> Self:
-        self.regions_ = regions
+        self.fitted_ = replace(self.fitted_, regions=regions)
         return self
 
     def _given(self, X: DocumentInput) -> RegionDocuments:
         """Documents that have words, and where they stand in X."""
-        counts = self._count(X, self.vocabulary_, self.token_rules_)
+        counts = self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         return RegionDocuments(without_empty(counts), rows, texts_of(X))
 

@@ -89,7 +89,7 @@ def _short(value: Any) -> Any:
 
 def latent_of(ranker: AnswerRanker) -> dict[str, float]:
     """Is the latent alive? Of the round that was kept."""
-    best = next(record for record in ranker.history_ if record["dev_map"] == ranker.dev_map_)
+    best = next(record for record in ranker.fitted_.history if record["dev_map"] == ranker.fitted_.dev_map)
     names = ("epoch", "dev_map", "dev_kl", "active_units", "posterior_prior_gap", "dev_map_shuffled_h")
     return {name: _short(best[name]) for name in names}
 

@@ -69,12 +69,15 @@ def _fit(documents: Documents, seed: int, plan: Plan) -> DocumentModel:
 
 
 def _measured(model: DocumentModel, halves: Halves, plan: Plan, before: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"test": model.perplexity(halves.test, samples_of(plan)), "seconds": model.fit_seconds_}
-    found["dev"] = model.dev_perplexity_
+    found: dict[str, Any] = {
+        "test": model.perplexity(halves.test, samples_of(plan)),
+        "seconds": model.fitted_.fit_seconds,
+    }
+    found["dev"] = model.fitted_.dev_perplexity
     if before is not None:
         found["alignment"] = topic_alignment_record(before, model.topic_space()).as_dict()
-    if model.updates_:
-        found["update"] = model.updates_[-1]
+    if model.fitted_.updates:
+        found["update"] = model.fitted_.updates[-1]
     return found
 
 

@@ -37,7 +37,7 @@ def measure(corpus: str, model: str, features: str, plan: Plan) -> dict[str, Any
     protocol = DATA[corpus].protocol
     found = record_of(ranker.evaluate(load_part(corpus, "test", plan), protocol), per_question=True)
     dev = ranker.evaluate(load_part(corpus, "dev", plan), protocol)
-    return found | {"dev_map": round(dev.ranking.map, 5), "fit_seconds": round(ranker.fit_seconds_, 1)}
+    return found | {"dev_map": round(dev.ranking.map, 5), "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
 
 
 def table(records: list[Record]) -> str:

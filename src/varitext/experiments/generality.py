@@ -29,7 +29,7 @@ def measure(corpus: str, model: str, plan: Plan) -> dict[str, Any]:
     fitted = DocumentModel(model, epochs=QUICK_EPOCHS if plan.quick else None, threads=plan.threads)
     started = time.process_time()
     fitted.fit(train)
-    spent = {"fit_seconds": fitted.fit_seconds_, "fit_cpu_seconds": time.process_time() - started}
+    spent = {"fit_seconds": fitted.fitted_.fit_seconds, "fit_cpu_seconds": time.process_time() - started}
     record = fitted.perplexity_record(test, samples_of(plan))
     return short(
         {
@@ -42,7 +42,7 @@ def measure(corpus: str, model: str, plan: Plan) -> dict[str, Any]:
             "words_per_document": float(train.sum() / train.shape[0]),
             "test_documents": test.shape[0],
             "repeated": repeated,
-            "stopped": fitted.stopped_,
+            "stopped": fitted.fitted_.stopped,
             **spent,
         }
     )

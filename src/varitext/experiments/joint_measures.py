@@ -49,7 +49,7 @@ def joint_measures(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAns
     dev, test = (arrange(part).question_answers for part in (dev, test))
     on_dev, on_test = (_Scored(ranker.predict_proba(part), part.labels, part.groups) for part in (dev, test))
     calibration = _calibration(on_dev)
-    picture = ranker.joint_
+    picture = ranker.fitted_.joint
     assert picture is not None  # of a ranker that was just fitted
     twin = _twin_evaluation(calibration.probability(on_test.probability), test, protocol)
     return {

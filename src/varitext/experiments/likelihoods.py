@@ -57,14 +57,14 @@ def measure(case: Case, model: str, seed: int, plan: Plan) -> dict[str, Any]:
     )
     started = time.process_time()
     fitted.fit(load_part(case.corpus, "train", plan))
-    spent = {"fit_seconds": fitted.fit_seconds_, "fit_cpu_seconds": time.process_time() - started}
+    spent = {"fit_seconds": fitted.fitted_.fit_seconds, "fit_cpu_seconds": time.process_time() - started}
     if folder := model_folder(case.corpus, Setting(model, case.latent_dim), seed, plan):
         fitted.save(folder, overwrite=True)  # for experiments that look at the same fits
     started = time.process_time()
     fitted.transform(test)
     spent["transform_cpu_seconds"] = time.process_time() - started
     record = fitted.perplexity_record(test, samples_of(plan))
-    with fitted.network_.refining(False):
+    with fitted.fitted_.network.refining(False):
         unrefined = fitted.perplexity_record(test, samples_of(plan))
     found = {
         "bound": record.per_document_perplexity,

@@ -43,8 +43,8 @@ def measure(latent_dim: int, seed: int, plan: Plan) -> dict[str, Any]:
     scaling = Scaling.fit(on_dev.given(of_dev.of_prior))
     found = {
         **record_of(ranker.evaluate(test, DATA[CORPUS].protocol), per_question=True),
-        "dev_map": round(ranker.dev_map_, 5),
-        "fit_seconds": round(ranker.fit_seconds_, 1),
+        "dev_map": round(ranker.fitted_.dev_map, 5),
+        "fit_seconds": round(ranker.fitted_.fit_seconds, 1),
         "scaling": rounded(scaling, 5),
         "dev": _measures(on_dev, of_dev, scaling),
         "test": _measures(on_test, of_test, scaling),

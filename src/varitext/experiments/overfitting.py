@@ -26,7 +26,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     epochs = {} if plan.quick else {"epochs": EPOCHS, "patience": EPOCHS}
-    history = fit_ranker(CORPUS, model, seed, plan, **epochs).history_
+    history = fit_ranker(CORPUS, model, seed, plan, **epochs).fitted_.history
     names = ("dev_map", "dev_log_loss", "dev_kl")
     return {name: rounded((record[name] for record in history), 5) for name in names}
 

@@ -104,13 +104,13 @@ class Part:
     """A part of a corpus, as a fitted network reads it; in the order of `arrange`."""
 
     def __init__(self, ranker: AnswerRanker, question_answers: QuestionAnswers, samples: int = SAMPLES):
-        network = ranker.network_
+        network = ranker.fitted_.network
         assert isinstance(network, QuestionNASM)
         self.network, self.seed = network, ranker.seed
         self.samples = samples if network.has_latent else 1
         self.labels = torch.from_numpy(question_answers.labels)
         self.question_of = torch.from_numpy(question_answers.groups)
-        self.batches = PairBatches(question_answers, ranker.vocabulary_, PREDICTION_PAIRS)
+        self.batches = PairBatches(question_answers, ranker.fitted_.vocabulary, PREDICTION_PAIRS)
 
     @torch.no_grad()
     def latents(self) -> Latents:

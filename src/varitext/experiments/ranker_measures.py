@@ -17,11 +17,11 @@ def measure(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> 
     started = time.process_time()
     ranker = fit_ranker(corpus, model, seed, plan, **settings)
     seconds = time.process_time() - started
-    comparison = ranker.comparison_
+    comparison = ranker.fitted_.comparison
     assert comparison is not None  # of a ranker that was just fitted
     dev, test, protocol = load_part(corpus, "dev", plan), load_part(corpus, "test", plan), DATA[corpus].protocol
     found = {
-        "dev_map": round(ranker.dev_map_, 5),
+        "dev_map": round(ranker.fitted_.dev_map, 5),
         "dev_floors": {"word_count": round(comparison.word_count, 5), "bm25": round(comparison.bm25, 5)},
         "fit_cpu_seconds": round(seconds, 1),  # of all threads, data and vectors read: a busy machine changes little
         "joint": joint_measures(ranker, dev, test, protocol) if corpus == "wikiqa" else None,

@@ -87,13 +87,13 @@ def measure(corpus: str, setting: Setting, seed: int, plan: Plan) -> dict[str, A
     test = load_part(corpus, "test", plan)
     started = time.monotonic()
     record = model.perplexity_record(test, samples_of(plan)).as_dict()
-    spent = {"fit_seconds": model.fit_seconds_, "evaluation_seconds": time.monotonic() - started}
-    found = {name: record[name] for name in KEPT} | {"dev_perplexity": model.dev_perplexity_}
-    if model.network_.refinement_steps:  # the same weights, with q as the inference network has it
-        with model.network_.refining(False):
+    spent = {"fit_seconds": model.fitted_.fit_seconds, "evaluation_seconds": time.monotonic() - started}
+    found = {name: record[name] for name in KEPT} | {"dev_perplexity": model.fitted_.dev_perplexity}
+    if model.fitted_.network.refinement_steps:  # the same weights, with q as the inference network has it
+        with model.fitted_.network.refining(False):
             found["unrefined"] = model.perplexity_record(test, samples_of(plan)).per_document_perplexity
-    epochs = model.history_[-1]["epoch"] if model.history_ else 0
-    return short(found | spent | {"epochs": epochs, "stopped": model.stopped_}) | hashes(corpus, plan)
+    epochs = model.fitted_.history[-1]["epoch"] if model.fitted_.history else 0
+    return short(found | spent | {"epochs": epochs, "stopped": model.fitted_.stopped}) | hashes(corpus, plan)
 
 
 def table(records: list[Record]) -> str:

@@ -37,7 +37,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     fitted = fitted_model(NEWSGROUPS, Setting(model), seed, plan)
-    known = [word for word in WORDS if word in fitted.vocabulary_.index]
+    known = [word for word in WORDS if word in fitted.fitted_.vocabulary.index]
     nearest = {word: [name for name, _ in fitted.similar_words(word, NEAREST)] for word in known}
     return {"nearest": nearest, **hashes(NEWSGROUPS, plan)}
 

@@ -66,7 +66,7 @@ def matched_topics(model: DocumentModel, wanted: dict[str, list[str]]) -> dict[s
     weights = (vectors - vectors.mean(0)) / np.maximum(vectors.std(0), 1e-12)
     weights = np.hstack([weights, -weights])  # [V, 2 K]   both ends
     places = {
-        name: [model.vocabulary_.index[w] for w in words if w in model.vocabulary_.index]
+        name: [model.fitted_.vocabulary.index[w] for w in words if w in model.fitted_.vocabulary.index]
         for name, words in wanted.items()
     }
     names = [name for name, rows in places.items() if rows]

@@ -79,7 +79,7 @@ def _result(ranker: AnswerRanker, title: str, corpus: str, plan: Plan) -> dict[s
         if position and corpus != "wikiqa":
             continue  # its files do not tell where a candidate stood
         found[f"{title}{name}"] = _evaluated(ranker.combined(counts, position), dev, test, protocol)
-    return {"rows": found, "fit_seconds": round(ranker.fit_seconds_, 1)}
+    return {"rows": found, "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
 
 
 def measure_floors(corpus: str, plan: Plan) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def measure_floors(corpus: str, plan: Plan) -> dict[str, Any]:
         if settings.get("position") and corpus != "wikiqa":
             continue
         ranker = fit_ranker(corpus, "overlap", 0, plan, **settings)
-        found[name], seconds = _evaluated(ranker, dev, test, protocol), seconds + ranker.fit_seconds_
+        found[name], seconds = _evaluated(ranker, dev, test, protocol), seconds + ranker.fitted_.fit_seconds
     return {"rows": found, "latent": None, "fit_seconds": round(seconds, 1)}
 
 

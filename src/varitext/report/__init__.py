@@ -76,7 +76,7 @@ def write_corpus_report(
 ) -> None:
     """The same for a corpus record, which brings its name, labels and texts."""
     _checked(path)
-    fitted_on = is_fitted_on(model.corpus_, documents)
+    fitted_on = is_fitted_on(model.fitted_.corpus, documents)
     write_document_report(
         model,
         documents,
@@ -132,7 +132,7 @@ def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnVa
 
 def _with_topics(model: DocumentModel, documents: Any) -> DocumentModel:
     """A model of an earlier version has none yet: they are found in the documents shown, and not kept."""
-    return model if model.regions_ is not None else copy.copy(model).refit_topics(documents)
+    return model if model.fitted_.regions is not None else copy.copy(model).refit_topics(documents)
 
 
 # Answers

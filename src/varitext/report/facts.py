@@ -81,5 +81,9 @@ def _file_hashes(source: Documents | QuestionAnswers | None, folder: Path | None
 
 def _settings(model: DocumentModel | AnswerRanker) -> dict[str, Any]:
     """All that was set, and what training and the network were given in the end."""
-    named = {"setting": model.get_params(deep=False), "training": model.training_, "network": model.architecture_}
+    named = {
+        "setting": model.get_params(deep=False),
+        "training": model.fitted_.training,
+        "network": model.fitted_.architecture,
+    }
     return {f"{kind}: {name}": value for kind, values in named.items() for name, value in values.items()}

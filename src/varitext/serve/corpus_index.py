@@ -66,7 +66,7 @@ class CorpusIndex:
 
     def start(self, data_dir: Path | None) -> None:
         """Begin to read, if the corpus is on this machine; nothing is fetched."""
-        if self._model is not None and (corpus := self._model.corpus_) and is_here(corpus, data_dir):
+        if self._model is not None and (corpus := self._model.fitted_.corpus) and is_here(corpus, data_dir):
             self.state = "reading"
             reading = (self._model, corpus, data_dir)
             threading.Thread(target=self._read, args=reading, name="varitext-corpus", daemon=True).start()
@@ -103,14 +103,14 @@ class CorpusIndex:
         content: Sequence[str] | scipy.sparse.csr_matrix
         if documents.texts is None:  # then the words that tell it from others speak for a document
             content = in_memory(model.count(documents)[:n])  # over the model's own words, not the corpus's
-            log_frequencies = model.network_.word_log_frequencies.cpu().numpy()
-            telling = telling_words(content, log_frequencies, model.vocabulary_.words)
+            log_frequencies = model.fitted_.network.word_log_frequencies.cpu().numpy()
+            telling = telling_words(content, log_frequencies, model.fitted_.vocabulary.words)
             self._beginnings = [", ".join(words) for words in telling]
         else:
             content = documents.texts[:n]
             self._beginnings = [beginning(text) for text in content]
             self.example = _typical(content)
-        topics = [] if model.regions_ is None else [(one.number, one.name) for one in model.topics()]
+        topics = [] if model.fitted_.regions is None else [(one.number, one.name) for one in model.topics()]
         vectors, topic = [], []
         for start in range(0, n, BLOCK):
             if self._stop.is_set():

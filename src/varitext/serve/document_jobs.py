@@ -78,7 +78,7 @@ class Explain:
             "dimensions": _dimensions_of_text(model, posterior, self.topics),
             "words": [
                 {
-                    "word": model.vocabulary_.words[columns[row]],
+                    "word": model.fitted_.vocabulary.words[columns[row]],
                     "count": int(whole[0, columns[row]]),
                     "moved": float(moved[row]),
                     "along": float(along[row]),
@@ -161,7 +161,7 @@ def leave_one_out(whole: scipy.sparse.csr_matrix, columns: np.ndarray) -> scipy.
 
 def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.ndarray:
     """The columns of one document's words, those first that set it apart most."""
-    return next(telling_columns(whole, model.network_.word_log_frequencies.cpu().numpy()))
+    return next(telling_columns(whole, model.fitted_.network.word_log_frequencies.cpu().numpy()))
 
 
 def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
@@ -171,8 +171,8 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
     known = counts[lengths > 0]
     if not known.shape[0]:
         raise InputError("no text has a word that the model knows")
-    bounds = model.network_.evaluate(known, samples, model.seed)
-    unigram = known @ model.network_.word_log_frequencies.double().cpu().numpy()
+    bounds = model.fitted_.network.evaluate(known, samples, model.seed)
+    unigram = known @ model.fitted_.network.word_log_frequencies.double().cpu().numpy()
     nats = -np.stack([bounds.elbo, unigram], 1) / bounds.lengths[:, None]
     each = iter(np.exp(np.minimum(nats, 700.0)).tolist())  # JSON knows no infinity
     rows = [(*(next(each) if words else (None, None)), int(words)) for words in lengths]
@@ -181,8 +181,8 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
         "per_document_perplexity": per_document_perplexity(bounds.elbo, bounds.lengths),
         "corpus_perplexity": per_corpus_perplexity(bounds.elbo, bounds.lengths),
         "unigram_per_document_perplexity": per_document_perplexity(unigram, bounds.lengths),
-        "kind": model.network_.estimate_kind.kind,
-        "figure": model.network_.estimate_kind.words,
+        "kind": model.fitted_.network.estimate_kind.kind,
+        "figure": model.fitted_.network.estimate_kind.words,
         "samples": samples if bounds.drawn is None else bounds.drawn,
     }
 
@@ -191,7 +191,7 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
 def topics_of(model: DocumentModel) -> Records[TopicInfo]:
     """None of a model of an earlier version. A served model never changes, and ranking its whole vocabulary takes
     longer than placing a text."""
-    return Records() if model.regions_ is None else model.topics(WORDS_OF_A_TOPIC)
+    return Records() if model.fitted_.regions is None else model.topics(WORDS_OF_A_TOPIC)
 
 
 @functools.lru_cache(maxsize=64)
@@ -201,8 +201,8 @@ def dimensions_by_number(model: DocumentModel) -> dict[int, Topic]:
 
 def topic_table(model: DocumentModel, words: int) -> dict[str, Any]:
     topics = model.topic_info(words)
-    assert model.regions_ is not None  # or there would have been an InputError
-    return {"topics": topics.as_dicts(), "choice": model.regions_.choice.as_dict()}
+    assert model.fitted_.regions is not None  # or there would have been an InputError
+    return {"topics": topics.as_dicts(), "choice": model.fitted_.regions.choice.as_dict()}
 
 
 def document_table(model: DocumentModel, texts: Sequence[str]) -> dict[str, Any]:
@@ -222,10 +222,10 @@ def _without_kl(dimension: dict[str, Any]) -> dict[str, Any]:
 def _topics_of_text(model: DocumentModel, posterior: Posterior, n: int) -> tuple[list[dict[str, Any]], np.ndarray]:
     """The most probable topics of the first row; and how much nearer to each the word left out in each other row
     brings it, in cosine.  [W, topics]"""
-    if model.regions_ is None:
+    if model.fitted_.regions is None:
         return [], np.zeros((len(posterior.mean) - 1, 0))
-    directions, centres = directions_of(posterior), model.regions_.group_centres()  # [1 + W, K], [topics, K]
-    probabilities = model.regions_.memberships(directions)[0]
+    directions, centres = directions_of(posterior), model.fitted_.regions.group_centres()  # [1 + W, K], [topics, K]
+    probabilities = model.fitted_.regions.memberships(directions)[0]
     shown = np.argsort(-probabilities, kind="stable")[:n]
     centres = centres[shown] / np.maximum(np.linalg.norm(centres[shown], axis=1, keepdims=True), 1e-12)
     cosines = directions.unit @ centres.T  # [1 + W, topics]

@@ -66,6 +66,6 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
 
 
 def _similar_words(model: DocumentModel, word: str, n: int) -> dict[str, Any]:
-    known = model.vocabulary_.spelling(word)
+    known = model.fitted_.vocabulary.spelling(word)
     similar = [{"word": other, "similarity": cosine} for other, cosine in model.similar_words(known, n)]
     return {"word": known, "similar": similar}

@@ -33,9 +33,9 @@ class ServedModel:
         return ModelInfo(
             id=self.name,
             kind="answers" if self.is_ranker else "documents",
-            model=self.model.model if isinstance(self.model, AnswerRanker) else self.model.model_,
-            corpus=_last_part((self.model.corpus_ or {}).get("name")),
-            words=len(self.model.vocabulary_),
+            model=self.model.model if isinstance(self.model, AnswerRanker) else self.model.fitted_.model,
+            corpus=_last_part((self.model.fitted_.corpus or {}).get("name")),
+            words=len(self.model.fitted_.vocabulary),
             latent_dim=_latent_dimensions(self.model),
             documents=self.index.state,
         )
@@ -43,7 +43,7 @@ class ServedModel:
 
 def _latent_dimensions(model: DocumentModel | AnswerRanker) -> int:
     """0 for a ranker that has no latent."""
-    return int(model.architecture_.get("latent_dim", 0)) if isinstance(model, AnswerRanker) else model.latent_dim
+    return int(model.fitted_.architecture.get("latent_dim", 0)) if isinstance(model, AnswerRanker) else model.latent_dim
 
 
 class ServedModels:

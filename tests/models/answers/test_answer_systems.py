@@ -567,8 +567,8 @@ QUICK = {
 def test_every_system_is_a_ranker_with_a_folder(model, features, tmp_path, monkeypatch):
     ranker = AnswerRanker(model, features=features, counts=True, position=True, **QUICK).fit(TRAIN, DEV)
     expected = ranker.predict_proba(TEST)
-    assert ((expected > 0) & (expected < 1)).all() and ranker.history_[-1]["dev_map"] >= 0
-    assert (ranker.combination_ is None) == (model == "overlap")
+    assert ((expected > 0) & (expected < 1)).all() and ranker.fitted_.history[-1]["dev_map"] >= 0
+    assert (ranker.fitted_.combination is None) == (model == "overlap")
     ranker.save(tmp_path / "model")
     monkeypatch.setattr("varitext.models.answers.lclr.has_wordnet", lambda: False)  # what was chosen is in the folder
     loaded = AnswerRanker.load(tmp_path / "model")

@@ -247,13 +247,13 @@ def one_layer(monkeypatch):
 def test_folders_from_before_there_were_more_features_are_read(kind, tmp_path, monkeypatch, one_layer):
     name, test = {MiniLM: "minilm", CrossEncoder: "minilm_tuned"}[kind], made_up(4, 2)
     new = AnswerRanker(name, epochs=1, threads=1).fit(made_up(8, 0), made_up(4, 1))
-    assert new.first_stage_.architecture["features"] == kind.feature_names
+    assert new.fitted_.first_stage.architecture["features"] == kind.feature_names
     with monkeypatch.context() as before:
         before.setattr(kind, "features_of_new_fits", None)
         old = AnswerRanker(name, epochs=1, threads=1).fit(made_up(8, 0), made_up(4, 1))
     old.save(tmp_path / "model")
     assert json.loads((tmp_path / "model" / "config.json").read_text())["architecture"]["features"] is None
-    assert len(old.network_.state_dict()) < len(new.network_.state_dict()) or kind is MiniLM
+    assert len(old.fitted_.network.state_dict()) < len(new.fitted_.network.state_dict()) or kind is MiniLM
     loaded = AnswerRanker.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(test), old.predict_proba(test), rtol=1e-6)
 
@@ -264,7 +264,7 @@ def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, one_layer):
     ranker = AnswerRanker("minilm_tuned", epochs=10, batch_size=30, learning_rate=3e-2, threads=1)
     ranker.fit(made_up(60, 0), made_up(8, 1))
     assert ranker.evaluate(test).ranking.map > 0.9  # by chance .46
-    assert ranker.training_["learning_rate"] == pytest.approx(3e-2 / 60)
+    assert ranker.fitted_.training["learning_rate"] == pytest.approx(3e-2 / 60)
     ranker.save(tmp_path / "model")
     loaded = AnswerRanker.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(test), ranker.predict_proba(test), rtol=1e-5)

@@ -283,7 +283,7 @@ def test_a_ranker_without_h_has_one_sample_and_other_models_need_an_h():
     small = {"vectors": "random", "embedding_dim": 4, "epochs": 1, "threads": 1}
     ranker = AnswerRanker("nasm_question", 0, **small).fit(QUESTIONS, made_up(3, seed=1))
     assert ranker.sample_proba(QUESTIONS, 7).shape == (1, QUESTIONS.n_pairs)
-    assert not ranker.latent_carries_ and ranker.training_["samples"] == 8
+    assert not ranker.fitted_.latent_carries and ranker.fitted_.training["samples"] == 8
     with pytest.raises(InputError, match="latent_dim must be at least 1, not 0"):
         AnswerRanker("nasm", 0, **small).fit(QUESTIONS, made_up(3, seed=1))
 

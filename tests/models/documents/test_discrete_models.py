@@ -184,13 +184,13 @@ def test_every_model_learns_and_says_what_it_has_learned(fitted, name):
     assert posterior.mean.shape == (200, 16 if name == "nvdm_categorical" else 4) == posterior.std.shape
     assert (posterior.mean >= 0).all() and (posterior.mean <= 1).all() and np.isfinite(posterior.std).all()
     assert model.get_feature_names_out().shape == posterior.mean.shape[1:]
-    assert (model.kl_per_dimension_ >= 0).all() and model.kl_per_dimension_.max() > 0.01
+    assert (model.fitted_.kl_per_dimension >= 0).all() and model.fitted_.kl_per_dimension.max() > 0.01
     assert len(model.latent_dimensions(3)) == posterior.mean.shape[1] and len(model.similar_words("word1", 4)) == 4
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_document_of_no_words_gets_the_prior(fitted, name):
-    network = fitted[name].network_
+    network = fitted[name].fitted_.network
     seen = fitted[name].posterior(scipy.sparse.csr_matrix((1, 60)))
     if name == "nvdm_gsm":
         expected = torch.softmax(network.to_topics.bias, 0)
@@ -212,7 +212,7 @@ def test_prior_probabilities_of_fdarn_are_those_of_enumeration():
 @pytest.mark.parametrize(("estimator", "samples"), [("leave_one_out", 4), ("nvil", 1), ("exact", 1)])
 def test_the_estimator_is_chosen_by_name(estimator, samples):
     model = DocumentModel("sbn", **SMALL, estimator=estimator, samples=samples).fit(COUNTS)
-    assert model.architecture_["estimator"] == estimator
+    assert model.fitted_.architecture["estimator"] == estimator
     assert model.perplexity_record(COUNTS).ratio_to_unigram < 1.02
 
 

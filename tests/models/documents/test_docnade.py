@@ -169,7 +169,7 @@ def test_it_learns_and_is_kept(preset, tmp_path):
     again = DocumentModel.load(tmp_path / "model")
     assert again.perplexity_record(held_out) == record
     np.testing.assert_array_equal(again.transform(held_out), model.transform(held_out))
-    assert len(again.latent_dimensions()) == 4 and len(again.similar_words(again.vocabulary_.words[0], 3)) == 3
+    assert len(again.latent_dimensions()) == 4 and len(again.similar_words(again.fitted_.vocabulary.words[0], 3)) == 3
 
 
 def test_what_it_cannot_do_is_said():

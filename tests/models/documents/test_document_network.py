@@ -116,7 +116,7 @@ def test_an_exact_model_has_the_same_record(fitted, name):
     assert (
         record.per_document_perplexity == record.iwae_per_document_perplexity < record.unigram_per_document_perplexity
     )
-    words = torch.log_softmax(model.network_.words.double(), 1).numpy()
+    words = torch.log_softmax(model.fitted_.network.words.double(), 1).numpy()
     by_hand = np.logaddexp.reduce(COUNTS.toarray().astype(np.float64) @ words.T - math.log(2), axis=1)
     assert record.per_document_perplexity == pytest.approx(np.exp(-(by_hand / LENGTHS).mean()), rel=1e-5)
     assert model.perplexity(COUNTS) == pytest.approx(record.per_document_perplexity)
@@ -127,9 +127,9 @@ def test_its_vectors_are_its_own_and_it_can_be_saved(fitted, name, tmp_path):
     model = fitted[name]
     posterior = model.posterior(COUNTS)
     np.testing.assert_allclose(posterior.mean.sum(1), 1, rtol=1e-5)
-    assert not posterior.std.any() and (model.kl_per_dimension_ > 0.05).all()
-    assert [topic.kl for topic in model.latent_dimensions()] == sorted(model.kl_per_dimension_, reverse=True)
-    assert "dev_kl" not in model.history_[-1]
+    assert not posterior.std.any() and (model.fitted_.kl_per_dimension > 0.05).all()
+    assert [topic.kl for topic in model.latent_dimensions()] == sorted(model.fitted_.kl_per_dimension, reverse=True)
+    assert "dev_kl" not in model.fitted_.history[-1]
     model.save(tmp_path / "model")
     again = DocumentModel.load(tmp_path / "model")
     assert np.array_equal(again.transform(COUNTS), posterior.mean) and again.topics() == model.topics()
@@ -161,10 +161,10 @@ class Watcher:
 def test_a_direct_fit_is_recorded_like_any_other():
     watcher = Watcher()
     model = DocumentModel("direct", **SMALL, epochs=4).fit(COUNTS, progress=watcher, resume=True)
-    assert watcher.shares == [0.25, 0.5, 0.75, 1.0] and watcher.records == model.history_
+    assert watcher.shares == [0.25, 0.5, 0.75, 1.0] and watcher.records == model.fitted_.history
     assert "starting anew" in watcher.notes[0]
-    assert model.stopped_ == "finished" and model.fit_seconds_ > 0
-    assert model.dev_perplexity_ == min(record["dev_perplexity"] for record in model.history_)
+    assert model.fitted_.stopped == "finished" and model.fitted_.fit_seconds > 0
+    assert model.fitted_.dev_perplexity == min(record["dev_perplexity"] for record in model.fitted_.history)
     with pytest.raises(InputError, match="all documents at once"):
         model.partial_fit(COUNTS)
 
@@ -173,9 +173,9 @@ def test_a_direct_fit_can_be_interrupted_and_limited_in_time():
     model = DocumentModel("direct", **SMALL, epochs=10)
     with pytest.raises(KeyboardInterrupt):
         model.fit(COUNTS, progress=Watcher(interrupt_at=0.3))
-    assert model.stopped_ == "interrupted" and len(model.history_) == 3
+    assert model.fitted_.stopped == "interrupted" and len(model.fitted_.history) == 3
     assert math.isfinite(model.perplexity(COUNTS))
-    assert DocumentModel("direct", **SMALL, epochs=10, time_limit=1e-9).fit(COUNTS).stopped_ == "time"
+    assert DocumentModel("direct", **SMALL, epochs=10, time_limit=1e-9).fit(COUNTS).fitted_.stopped == "time"
 
 
 def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():

@@ -87,14 +87,14 @@ def fitted():
 
 def test_it_finds_the_topics_that_documents_were_drawn_from(fitted):
     """60 words in four stretches of 15: each topic's ten most probable words lie in one of them."""
-    first = fitted.network_.word_topics.topk(10, dim=0).indices // 15  # [10, K]
+    first = fitted.fitted_.network.word_topics.topk(10, dim=0).indices // 15  # [10, K]
     assert sorted(map(set, first.T.tolist()), key=min) == [{0}, {1}, {2}, {3}]
     record = fitted.perplexity_record(topic_documents(100, seed=1))
     assert record.kind == "bound" and "topics fixed" in record.figure
     assert record.ratio_to_unigram < 0.6
     assert record.iwae_per_document_perplexity < record.per_document_perplexity
-    assert fitted.history_[-1]["dev_perplexity"] == pytest.approx(fitted.dev_perplexity_, rel=0.05)
-    assert len(fitted.history_) == 10 and fitted.stopped_ == "finished"
+    assert fitted.fitted_.history[-1]["dev_perplexity"] == pytest.approx(fitted.fitted_.dev_perplexity, rel=0.05)
+    assert len(fitted.fitted_.history) == 10 and fitted.fitted_.stopped == "finished"
 
 
 def test_vectors_are_shares_with_their_std(fitted):
@@ -120,7 +120,7 @@ def test_words_that_no_document_has_get_next_to_nothing():
     pytest.importorskip("tomotopy")
     counts = topic_documents(40).toarray()
     counts[:, 7] = 0
-    network = DocumentModel("lda", 2, epochs=5, threads=1).fit(counts).network_
+    network = DocumentModel("lda", 2, epochs=5, threads=1).fit(counts).fitted_.network
     assert (network.word_topics[7] < 1e-11).all()
     torch.testing.assert_close(network.word_topics.sum(0), torch.ones(2, dtype=torch.double))
 
@@ -128,7 +128,7 @@ def test_words_that_no_document_has_get_next_to_nothing():
 def test_the_same_seed_gives_the_same_topics():
     pytest.importorskip("tomotopy")
     first, second = (DocumentModel("lda", 3, epochs=20, threads=1, seed=5).fit(topic_documents(100)) for _ in range(2))
-    assert torch.equal(first.network_.word_topics, second.network_.word_topics)
+    assert torch.equal(first.fitted_.network.word_topics, second.fitted_.network.word_topics)
 
 
 def test_what_it_cannot_do_is_said(fitted):

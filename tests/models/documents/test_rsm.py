@@ -296,8 +296,8 @@ def test_it_learns_and_is_evaluated():
     assert 0 < record.standard_error < 0.02 * record.per_document_perplexity
     assert record.ratio_to_unigram < 0.85
     lengths = np.asarray(held_out.sum(1)).ravel()
-    double = ReplicatedSoftmax(*(part.double() for part in model.network_.softmax()))
-    exact = model.network_.log_unnormalised(CountBatch.from_rows(held_out)).numpy() - exact_log_partition(
+    double = ReplicatedSoftmax(*(part.double() for part in model.fitted_.network.softmax()))
+    exact = model.fitted_.network.log_unnormalised(CountBatch.from_rows(held_out)).numpy() - exact_log_partition(
         double, lengths
     )
     assert record.per_document_perplexity == pytest.approx(np.exp(-(exact / lengths).mean()), rel=0.03)

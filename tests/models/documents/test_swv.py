@@ -92,8 +92,8 @@ def test_it_learns():
     record = model.perplexity_record(held_out)
     assert record.kind == "bound" and "most probable h" in record.figure
     assert record.ratio_to_unigram < 0.75
-    word = model.vocabulary_.words[0]
-    own = set(model.vocabulary_.words[:15])  # the stretch of the vocabulary that belongs to the same topic
+    word = model.fitted_.vocabulary.words[0]
+    own = set(model.fitted_.vocabulary.words[:15])  # the stretch of the vocabulary that belongs to the same topic
     assert sum(other in own for other, _ in model.similar_words(word, 5)) >= 4
 
 

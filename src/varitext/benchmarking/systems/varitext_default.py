@@ -31,10 +31,10 @@ class VaritextDefault:
         return self.model.transform(documents, refine=False)
 
     def transform_here(self, documents: csr_matrix, refine: bool) -> np.ndarray:
-        return means_of(self.model.network_, documents, refine=refine, threads=1)
+        return means_of(self.model.fitted_.network, documents, refine=refine, threads=1)
 
     def bounds(self, counts: csr_matrix) -> np.ndarray:
-        return self.model.network_.evaluate(counts, PREDICTION_SAMPLES, self.model.seed).elbo
+        return self.model.fitted_.network.evaluate(counts, PREDICTION_SAMPLES, self.model.seed).elbo
 
 
 SYSTEM = VaritextDefault

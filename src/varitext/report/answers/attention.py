@@ -72,12 +72,12 @@ def word_heats(words: Sequence[str], mean: Sequence[float], std: Sequence[float]
 def _heats(evaluated: EvaluatedAnswers, questions: Sequence[Question]) -> Iterator[QuestionHeat]:
     for question in questions:
         texts = [one.text for one in question.candidates]
-        positions = [one.position for one in question.candidates] if evaluated.ranker.reads_positions_ else None
+        positions = [one.position for one in question.candidates] if evaluated.ranker.reads_positions else None
         try:
             ranking = evaluated.ranker.rank(question.text, texts, positions=positions)
         except InputError:  # no word that the model knows: there is nothing to look at
             continue
-        said = evaluated.ranker.latent_carries_ or not evaluated.has_latent
+        said = evaluated.ranker.fitted_.latent_carries or not evaluated.has_latent
         answers = [AnswerHeat(one, bool(question.candidates[one.place].label), said) for one in ranking.candidates]
         attended = [answer for answer in _first_ones(answers) if answer.candidate.attention_mean]
         if attended:

@@ -48,7 +48,9 @@ def comparison(rows: list[Compared], measure: str) -> Intervals:
 def system_name(evaluated: EvaluatedAnswers) -> str:
     """As Table 4 calls it."""
     ranker = evaluated.ranker
-    joined: dict[str, bool] = {} if ranker.combination_ is None else {"Cnt": ranker.counts, "position": ranker.position}
+    joined: dict[str, bool] = (
+        {} if ranker.fitted_.combination is None else {"Cnt": ranker.counts, "position": ranker.position}
+    )
     suffix = "".join(f" + {name}" for name, on in joined.items() if on)
     return paper.ANSWER_SYSTEMS.get(ranker.model, ranker.model) + suffix
 

@@ -37,7 +37,7 @@ class EvaluatedAnswers:
 
     @property
     def has_latent(self) -> bool:
-        return self.ranker.network_.has_latent
+        return self.ranker.fitted_.network.has_latent
 
 
 class Floor(NamedTuple):
@@ -62,7 +62,7 @@ def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, pr
 def floors(evaluated: EvaluatedAnswers) -> list[Floor]:
     """What no ranking should fall below, on the same questions under the same protocol."""
     questions = evaluated.questions
-    features = evaluated.ranker.overlap_.features(questions)
+    features = evaluated.ranker.fitted_.overlap.features(questions)
     column = dict(zip(features.columns, features.values.T, strict=True))
     scores = {
         "random order": np.zeros(questions.n_pairs),

@@ -40,13 +40,13 @@ def _attention(evaluated: EvaluatedAnswers) -> Figure | None:
 
 
 def _hinton(evaluated: EvaluatedAnswers) -> Figure | None:
-    values = first_log_std(evaluated.ranker, evaluated.questions) if evaluated.ranker.latent_carries_ else {}
+    values = first_log_std(evaluated.ranker, evaluated.questions) if evaluated.ranker.fitted_.latent_carries else {}
     return hinton_figure(values) if values else None
 
 
 def _training(evaluated: EvaluatedAnswers) -> Figure | None:
     curves = training_curves(
-        evaluated.ranker.history_, answer_measures(evaluated.has_latent), evaluated.ranker.dev_map_
+        evaluated.ranker.fitted_.history, answer_measures(evaluated.has_latent), evaluated.ranker.fitted_.dev_map
     )
     return chart_figure("Training", curves) if curves else None
 

@@ -33,28 +33,34 @@ def answer_tiles(evaluation: AnswerEvaluation) -> list[Tile]:
 def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: QuestionAnswers) -> list[Fact]:
     """What was fitted on what, and which questions count."""
     ranking = evaluation.ranking
-    samples = [Fact("samples", f"{evaluation.n_samples:,} of h per question")] if ranker.network_.has_latent else []
+    samples = (
+        [Fact("samples", f"{evaluation.n_samples:,} of h per question")] if ranker.fitted_.network.has_latent else []
+    )
     return [
         Fact("corpus", f"{evaluation.corpus} ({evaluation.part})"),
         *fingerprint(source),
         Fact("protocol", f"{ranking.protocol}: {ranking.questions}; ties: {ranking.ties}"),
         Fact("model", _model_in_words(ranker)),
         Fact("fitted", _fit_in_words(ranker)),
-        why_stopped(ranker.stopped_, "dev MAP"),
+        why_stopped(ranker.fitted_.stopped, "dev MAP"),
         *samples,
     ]
 
 
 def _model_in_words(ranker: AnswerRanker) -> str:
-    latent = f", {ranker.architecture_['latent_dim']} latent units" if ranker.network_.has_latent else ""
-    joined = "" if ranker.combination_ is None else f", joined with {', '.join(ranker.combination_.columns[1:])}"
-    return f"{ranker.model}{latent}, {len(ranker.vocabulary_.words):,} words{joined}"
+    latent = f", {ranker.fitted_.architecture['latent_dim']} latent units" if ranker.fitted_.network.has_latent else ""
+    joined = (
+        ""
+        if ranker.fitted_.combination is None
+        else f", joined with {', '.join(ranker.fitted_.combination.columns[1:])}"
+    )
+    return f"{ranker.model}{latent}, {len(ranker.fitted_.vocabulary.words):,} words{joined}"
 
 
 def _fit_in_words(ranker: AnswerRanker) -> str:
-    pairs = f"{ranker.n_training_questions_:,} questions with {ranker.n_training_pairs_:,} pairs"
-    dev = f"{ranker.n_dev_questions_:,} questions chose when to stop (dev MAP {ranker.dev_map_:.4f})"
-    return f"on {pairs} in {duration(ranker.fit_seconds_)}, seed {ranker.seed}; {dev}"
+    pairs = f"{ranker.fitted_.n_training_questions:,} questions with {ranker.fitted_.n_training_pairs:,} pairs"
+    dev = f"{ranker.fitted_.n_dev_questions:,} questions chose when to stop (dev MAP {ranker.fitted_.dev_map:.4f})"
+    return f"on {pairs} in {duration(ranker.fitted_.fit_seconds)}, seed {ranker.seed}; {dev}"
 
 
 def _interval(bounds: tuple[float, float]) -> str:

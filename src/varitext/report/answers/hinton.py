@@ -21,9 +21,9 @@ GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
 
 def prior_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> np.ndarray:
     """The log standard deviations of p(h | q), [questions, K], in the order of the corpus."""
-    network = ranker.network_
+    network = ranker.fitted_.network
     assert isinstance(network, AnswerNetwork)  # a scorer has no latent
-    batches = PairBatches(question_answers, ranker.vocabulary_, 512).in_order()
+    batches = PairBatches(question_answers, ranker.fitted_.vocabulary, 512).in_order()
     return np.concatenate([network.prior_by_question(network.encode(batch)).log_std.cpu().numpy() for batch in batches])
 
 

@@ -21,7 +21,7 @@ from varitext.report.page import render
 def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Path | None = None) -> str:
     """The report as one HTML text; `folder` is where the model comes from, if known."""
     evaluation, ranker, rows = evaluated.evaluation, evaluated.ranker, compared(evaluated)
-    log_std = first_log_std(ranker, evaluated.questions) if ranker.latent_carries_ else {}
+    log_std = first_log_std(ranker, evaluated.questions) if ranker.fitted_.latent_carries else {}
     return render(
         "answers.html",
         name=f"{evaluation.corpus} ({evaluation.part})",
@@ -40,10 +40,10 @@ def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Pa
         model=ranker.model,
         smoothing=ranker.settings.recipe.smoothing,
         has_latent=evaluated.has_latent,
-        latent_carries=ranker.latent_carries_,
+        latent_carries=ranker.fitted_.latent_carries,
         n_samples=evaluation.n_samples,
         per_word=PER_GROUP,
         largest_log_std=max((abs(array).max() for array in log_std.values()), default=0.0),
         hinton=Markup(svg_text(hinton_figure(log_std), paper="none")) if log_std else "",
-        curves=training_curves(ranker.history_, answer_measures(evaluated.has_latent), ranker.dev_map_),
+        curves=training_curves(ranker.fitted_.history, answer_measures(evaluated.has_latent), ranker.fitted_.dev_map),
     )

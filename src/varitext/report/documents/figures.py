@@ -64,7 +64,7 @@ def _posteriors(evaluated: EvaluatedDocuments) -> Figure | None:
 
 
 def _training(evaluated: EvaluatedDocuments) -> Figure | None:
-    curves = training_curves(evaluated.model.history_, DOCUMENT_CURVES)
+    curves = training_curves(evaluated.model.fitted_.history, DOCUMENT_CURVES)
     return chart_figure("Training", curves) if curves else None
 
 

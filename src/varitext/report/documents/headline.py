@@ -17,7 +17,7 @@ def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Docum
     interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
     published = in_the_paper(model, source)
     hero = Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval)
-    if source is not None and is_fitted_on(model.corpus_, source):
+    if source is not None and is_fitted_on(model.fitted_.corpus, source):
         tiles = [_held_out(model), *_tiles_of(record, hero._replace(name="fitted on these"), published)]
     else:
         tiles = _tiles_of(record, hero, published)
@@ -25,8 +25,8 @@ def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Docum
 
 
 def _held_out(model: DocumentModel) -> Tile:
-    note = f"of {model.n_dev_documents_:,} documents that the fit held out; lower is better"
-    return Tile("held-out perplexity", f"{model.dev_perplexity_:,.1f}", note)
+    note = f"of {model.fitted_.n_dev_documents:,} documents that the fit held out; lower is better"
+    return Tile("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}", note)
 
 
 def _tiles_of(record: PerplexityRecord, hero: Tile, in_paper: list[Tile]) -> list[Tile]:
@@ -48,14 +48,17 @@ def _tiles_of(record: PerplexityRecord, hero: Tile, in_paper: list[Tile]) -> lis
 
 def document_facts(model: DocumentModel, corpus_name: str, source: Documents | None) -> list[Fact]:
     """What was fitted on what."""
-    seconds = duration(model.fit_seconds_)
+    seconds = duration(model.fitted_.fit_seconds)
     return [
         Fact("corpus", corpus_name),
         *fingerprint(source),
-        Fact("model", f"{model.model_}, {model.latent_dim} latent units, {len(model.vocabulary_.words):,} words"),
-        Fact("likelihood", model.network_.likelihood),
-        Fact("fitted", f"on {model.n_training_documents_:,} documents in {seconds}, seed {model.seed}"),
-        why_stopped(model.stopped_, "the held-out perplexity"),
+        Fact(
+            "model",
+            f"{model.fitted_.model}, {model.latent_dim} latent units, {len(model.fitted_.vocabulary.words):,} words",
+        ),
+        Fact("likelihood", model.fitted_.network.likelihood),
+        Fact("fitted", f"on {model.fitted_.n_training_documents:,} documents in {seconds}, seed {model.seed}"),
+        why_stopped(model.fitted_.stopped, "the held-out perplexity"),
     ]
 
 
@@ -63,7 +66,9 @@ def in_the_paper(model: DocumentModel, source: Documents | None) -> list[Tile]:
     """The paper's value for this model and size on these very documents, if it has one (Table 1 a)."""
     if source is None or source.part != "test":
         return []
-    name, alike = (PLAIN, "NVDM with a multinomial") if model.model_ == BURSTS else (model.model_, "the same model")
+    name, alike = (
+        (PLAIN, "NVDM with a multinomial") if model.fitted_.model == BURSTS else (model.fitted_.model, "the same model")
+    )
     published = paper.perplexity(source.name, name, model.latent_dim)
     return [] if published is None else [Tile("the paper", f"{published:,}", f"{alike}, the same size and documents")]
 

@@ -56,13 +56,13 @@ def choose_documents(
     rows = _sample(np.flatnonzero(has_words), most, model.seed)
     sample = counts[rows]
     posterior = model.posterior(sample)
-    log_frequencies = model.network_.word_log_frequencies.cpu().numpy()
+    log_frequencies = model.fitted_.network.word_log_frequencies.cpu().numpy()
     return DocumentSample(
         mean=posterior.mean,
         std=posterior.std,
         memberships=model.memberships_of(posterior),
         lengths=np.asarray(sample.sum(1)).ravel(),
-        telling_words=telling_words(sample, log_frequencies, model.vocabulary_.words),
+        telling_words=telling_words(sample, log_frequencies, model.fitted_.vocabulary.words),
         labels=None if labels is None else tuple(_label(labels[row]) for row in rows),
         titles=None if titles is None else tuple(one_line(titles[row]) for row in rows),
         of=counts.shape[0],
