@@ -60,7 +60,7 @@ def uninterrupted(folder: Path, corpus: Path, options: tuple[str, ...], command:
 def learned(folder: Path) -> dict[str, Any]:
     """All that is in a model folder, but for how long it took."""
     config = read_json(folder / "config.json")
-    config["learned"]["fit_seconds_"] = config["sha256"]["metrics.jsonl"] = config["config_sha256"] = None
+    config["learned"]["fit_seconds"] = config["sha256"]["metrics.jsonl"] = config["config_sha256"] = None
     metrics = [json.loads(line) | {"seconds": None} for line in (folder / "metrics.jsonl").read_text().splitlines()]
     files = {
         path.name: sha256_of(path) for path in folder.iterdir() if path.name not in ("config.json", "metrics.jsonl")

@@ -486,7 +486,7 @@ def test_resume_starts_anew_where_nothing_is(divided, fitted, tmp_path):
 
 def test_resume_after_an_interruption_before_the_first_checkpoint(divided, fitted, own_model):
     config = json.loads((own_model / "config.json").read_text())
-    config["learned"]["stopped_"] = "interrupted"
+    config["learned"]["stopped"] = "interrupted"
     del config["config_sha256"]
     (own_model / "config.json").write_text(json.dumps(config))
     assert varitext("fit", divided, "--out", own_model, *LEARNS, *SMALL, "--resume").code == 0

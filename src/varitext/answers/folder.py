@@ -51,7 +51,7 @@ def save(settings: AnswerSettings, learned: FittedAnswers, folder: Path, overwri
         "calibration": _as_dict(learned.calibration),
         "comparison": _as_dict(learned.comparison),
         "joint": _as_dict(learned.joint),
-        "learned": {f"{name}_": getattr(learned, name) for name in FACTS},
+        "learned": {name: getattr(learned, name) for name in FACTS},
     }
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
     weights = stage.stored_weights() | {FREQUENCIES: frequencies}
@@ -67,7 +67,7 @@ def restore(stored: StoredModel, folder: Path) -> Restored:
     frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
     if not len(vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    facts = {name: config["learned"][f"{name}_"] for name in FACTS}
+    facts = {name: config["learned"][name] for name in FACTS}
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
     architecture = config["architecture"]
     members = architecture.get(MEMBERS, 1)

@@ -17,18 +17,17 @@ from varitext.text import TokenRules, VocabularyRules
 
 KIND = "document-model"
 LEARNED = (
-    "corpus_",
-    "token_rules_",
-    "vocabulary_rules_",
-    "kl_per_dimension_",
-    "dev_perplexity_",
-    "n_features_in_",
-    "n_training_documents_",
-    "n_dev_documents_",
-    "n_empty_documents_",
-    "n_repeated_documents_",
-    "stopped_",
-    "fit_seconds_",
+    "corpus",
+    "token_rules",
+    "vocabulary_rules",
+    "kl_per_dimension",
+    "dev_perplexity",
+    "n_training_documents",
+    "n_dev_documents",
+    "n_empty_documents",
+    "n_repeated_documents",
+    "stopped",
+    "fit_seconds",
 )
 
 
@@ -43,7 +42,7 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
         "settings": {name: _plain(value) for name, value in vars(settings).items()} | _tokeniser_name(settings),
         "architecture": fitted.architecture,
         "training": fitted.training,
-        "learned": {name: _plain(getattr(fitted, name.removesuffix("_"))) for name in LEARNED},
+        "learned": {name: _plain(getattr(fitted, name)) for name in LEARNED},
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
@@ -68,7 +67,7 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
     network = model_class(config["model"])(**config["architecture"])
     load_weights(network, stored.weights, folder)
     learned = config["learned"]
-    kl_per_dimension = np.asarray(learned["kl_per_dimension_"], np.float64)
+    kl_per_dimension = np.asarray(learned["kl_per_dimension"], np.float64)
     if kl_per_dimension.shape != (network.vector_dim,) or not np.isfinite(kl_per_dimension).all():
         raise InputError(f"{folder / 'config.json'}: kl_per_dimension_ needs a finite number for every dimension")
     fitted = FittedDocuments(
@@ -77,18 +76,18 @@ def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
         architecture=config["architecture"],
         training=config["training"],
         vocabulary=stored.vocabulary,
-        token_rules=TokenRules.from_dict(learned["token_rules_"]),
-        vocabulary_rules=VocabularyRules.from_dict(learned["vocabulary_rules_"]),
-        corpus=learned["corpus_"],
+        token_rules=TokenRules.from_dict(learned["token_rules"]),
+        vocabulary_rules=VocabularyRules.from_dict(learned["vocabulary_rules"]),
+        corpus=learned["corpus"],
         kl_per_dimension=kl_per_dimension,
         history=stored.metrics,
-        stopped=learned["stopped_"],
-        fit_seconds=learned["fit_seconds_"],
-        dev_perplexity=learned["dev_perplexity_"],
-        n_training_documents=learned["n_training_documents_"],
-        n_dev_documents=learned["n_dev_documents_"],
-        n_empty_documents=learned["n_empty_documents_"],
-        n_repeated_documents=learned.get("n_repeated_documents_"),  # older folders do not say
+        stopped=learned["stopped"],
+        fit_seconds=learned["fit_seconds"],
+        dev_perplexity=learned["dev_perplexity"],
+        n_training_documents=learned["n_training_documents"],
+        n_dev_documents=learned["n_dev_documents"],
+        n_empty_documents=learned["n_empty_documents"],
+        n_repeated_documents=learned["n_repeated_documents"],
         updates=config.get("updates", []),  # the first folders were written before there were updates
         regions=restored_regions(stored.attachments, stored.vocabulary, folder),  # or topics
     )
