@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from varitext.answers.joint_picture import JointPicture
 from varitext.corpora import load_questions
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import ranking_record
 from varitext.files import write_json
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", type=Path, help="write the record here")
     path = parser.parse_args().json
-    found = measured(arrange(load_questions("wikiqa", "dev")).question_answers) | provenance()
+    found = measured(canonical_order(load_questions("wikiqa", "dev")).question_answers) | provenance()
     print(json.dumps(found, indent=2))
     if path:
         write_json(path, found)

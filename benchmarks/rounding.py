@@ -22,7 +22,7 @@ import typer
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ties import TOLERANCE
 from varitext.files import write_json
@@ -86,7 +86,7 @@ def cost_of_kernels() -> dict[str, dict[str, float]]:
 
 
 def measure(ranker: AnswerRanker, dev: QuestionAnswers) -> dict[str, Any]:
-    dev = arrange(dev).question_answers
+    dev = canonical_order(dev).question_answers
     plain = before_ties(ranker, dev)
     with Jitter():
         moved = before_ties(ranker, dev)

@@ -18,7 +18,7 @@ from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.answers.task import AnswerObjective, AnswerTask
 from varitext.answers.training_data import epochs_for
 from varitext.batches.pairs import PairBatches
-from varitext.corpora.arranged import MAX_SENTENCE_LENGTH, arrange
+from varitext.corpora.arranged import MAX_SENTENCE_LENGTH, canonical_order
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
@@ -250,7 +250,7 @@ def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
 
 def test_samples_are_those_that_the_network_draws_for_the_question_alone(fitted):
     """So that attention, which the network draws itself, belongs to the same h."""
-    corpus = arrange(of_one(TEST.questions[2])).question_answers
+    corpus = canonical_order(of_one(TEST.questions[2])).question_answers
     batch = PairBatches(corpus, fitted.fitted_.vocabulary).batch([0])
     with torch.random.fork_rng():
         torch.manual_seed(question_seeds(batch, fitted.seed)[0])
@@ -265,7 +265,7 @@ def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
     ranking = fitted.rank(question.text, [one.text for one in question.candidates])
     by_place = {one.place: one for one in ranking.candidates}
     scores = log_odds(fitted.predict_proba(of_one(question)))
-    expected = fitted.fitted_.joint.model.beliefs(scores)
+    expected = fitted.fitted_.joint.model.posterior(scores)
     np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected.right, rtol=1e-6)
     np.testing.assert_allclose([by_place[place].probability_best for place in range(5)], expected.best, rtol=1e-6)
     assert [one.place for one in ranking.candidates] == np.argsort(-scores).tolist() and ranking.joint
@@ -343,7 +343,7 @@ def test_stage_two_does_not_see_what_the_network_remembers():
     settings = SMALL | {"epochs": 15, "recipe": recipe}
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker(counts=True, **settings | {"model": "lstm"}).fit(chance, chance)
-    arranged = arrange(chance).question_answers
+    arranged = canonical_order(chance).question_answers
     remembered = ranker.fitted_.first_stage.predict(arranged, 1, ranker.seed).probability
     features = ranker.fitted_.overlap.features(arranged).only(ranker.fitted_.combination.columns[1:])
     leaking = Combination.fit(remembered, features, arranged.labels)

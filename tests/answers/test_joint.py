@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from varitext.answers.beliefs import beliefs
 from varitext.answers.joint import SLOPES, JointModel
 from varitext.answers.joint_picture import JointPicture, abstention_threshold, question_weights
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import as_corpus
+from varitext.answers.ranking_posterior import ranking_posterior
 from varitext.evaluation.posterior_ranks import known_ranks
 
 MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9, 0.6))
@@ -47,23 +47,23 @@ def test_likelihood_is_the_formula_and_sums_to_one():
 def test_of_the_first_models_none_is_one_more_candidate():
     first = JointModel(MODEL.parameters[:-1])
     masses = np.exp(np.append(0.8 * SCORES, 0.4 + 0.3 * np.log(4)))
-    assert first.beliefs(SCORES).none[0] == pytest.approx(masses[-1] / masses.sum())
+    assert first.posterior(SCORES).none[0] == pytest.approx(masses[-1] / masses.sum())
 
 
 @pytest.mark.parametrize("by_scores", [0.5, 1.0, 1.5])
 def test_candidates_that_cannot_be_right_leave_none(by_scores):
     model = JointModel((*MODEL.parameters[:-1], by_scores))
-    found = model.beliefs(np.full(3, -np.inf))
+    found = model.posterior(np.full(3, -np.inf))
     assert found.none[0] == pytest.approx(1) and not found.right.any() and np.isfinite(found.best).all()
-    mixed = model.beliefs(np.array([-np.inf, 0.5]))
-    alone = model.beliefs(np.array([0.5]))
+    mixed = model.posterior(np.array([-np.inf, 0.5]))
+    alone = model.posterior(np.array([0.5]))
     assert mixed.right[0] == 0 and 0 < mixed.right[1] < 1 and alone.none[0] != mixed.none[0]  # none grows with n
 
 
 def test_beliefs_are_those_of_the_enumeration():
     vectors = every_vector(4)
     share = np.array([by_definition(MODEL, SCORES, one) for one in vectors])
-    found, labels = MODEL.beliefs(SCORES), np.array(vectors)
+    found, labels = MODEL.posterior(SCORES), np.array(vectors)
     np.testing.assert_allclose(found.right, share @ labels, rtol=1e-10)
     assert found.none[0] == pytest.approx(share[labels.sum(1) == 0].sum())
     order = np.argsort(-SCORES)
@@ -74,7 +74,7 @@ def test_beliefs_are_those_of_the_enumeration():
 
 def test_samples_have_the_shares_of_the_model():
     draws = MODEL.sample(SCORES, 100_000, np.random.default_rng(0))
-    found = MODEL.beliefs(SCORES)
+    found = MODEL.posterior(SCORES)
     np.testing.assert_allclose(draws.mean(0), found.right, atol=0.01)
     assert (draws.sum(1) == 0).mean() == pytest.approx(found.none[0], abs=0.01)
 
@@ -87,7 +87,7 @@ def test_fit_finds_the_model_that_drew_the_labels():
     pairs = np.concatenate(scores), np.concatenate(labels), question_of
     fitted = JointModel.fit(*pairs)
     assert fitted.log_likelihood(*pairs).mean() >= MODEL.log_likelihood(*pairs).mean() - 1e-3
-    errors = [np.abs(fitted.beliefs(one).right - MODEL.beliefs(one).right).max() for one in scores[:200]]
+    errors = [np.abs(fitted.posterior(one).right - MODEL.posterior(one).right).max() for one in scores[:200]]
     assert np.mean(errors) < 0.04
 
 
@@ -101,18 +101,18 @@ def test_threshold_for_a_precision():
 def test_many_questions_at_once_are_each_as_alone():
     generator = np.random.default_rng(3)
     parts = [generator.normal(0, 2, size) for size in (3, 1, 6)]
-    together = MODEL.beliefs(np.concatenate(parts), np.repeat([0, 1, 2], [3, 1, 6]))
-    alone = [MODEL.beliefs(one) for one in parts]
+    together = MODEL.posterior(np.concatenate(parts), np.repeat([0, 1, 2], [3, 1, 6]))
+    alone = [MODEL.posterior(one) for one in parts]
     for name in ("right", "best", "none"):
         expected = np.concatenate([getattr(one, name) for one in alone])
         np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12)
 
 
 def test_equal_candidates_share_and_hopeless_ones_have_nothing():
-    found = MODEL.beliefs(np.array([0.5, -np.inf, 0.5, -1.0]))
+    found = MODEL.posterior(np.array([0.5, -np.inf, 0.5, -1.0]))
     assert found.best[0] == found.best[2] and found.right[1] == found.best[1] == 0
     assert found.best.sum() + found.none[0] == pytest.approx(1)
-    hopeless = MODEL.beliefs(np.full(3, -np.inf))
+    hopeless = MODEL.posterior(np.full(3, -np.inf))
     assert hopeless.none[0] == 1 and not hopeless.right.any() and not hopeless.best.any()
 
 
@@ -120,7 +120,7 @@ def test_the_best_is_never_likelier_than_the_right_one():
     """Of the top candidate both are the same sum, taken in two ways: rounding must not tell them apart."""
     generator = np.random.default_rng(5)
     question_of = np.repeat(np.arange(400), 5)
-    found = MODEL.beliefs(generator.normal(0, 3, len(question_of)), question_of)
+    found = MODEL.posterior(generator.normal(0, 3, len(question_of)), question_of)
     assert (found.best <= found.right).all()
 
 
@@ -131,7 +131,7 @@ def test_the_order_of_the_ranking_is_that_of_the_probabilities():
     labels = (generator.random(300) < expit(-1 - scores)).astype(int)
     fitted = JointModel.fit(scores, labels, question_of)
     assert all(fitted.parameters[place] > 0 for place in SLOPES)
-    right = fitted.beliefs(np.sort(scores[:50])).right
+    right = fitted.posterior(np.sort(scores[:50])).right
     assert (np.diff(right) > 0).all()
 
 
@@ -142,7 +142,7 @@ def test_rank_intervals_promise_what_the_enumeration_says():
     ranks = np.array([known_ranks(expit(SCORES), one) for one in vectors])
     corpus = as_corpus("who", ["a", "b", "c", "d"], None)
     probability = expit(SCORES)
-    found = beliefs(MODEL, Prediction(probability, probability[None]), corpus)
+    found = ranking_posterior(MODEL, Prediction(probability, probability[None]), corpus)
     inside = (found.intervals.low <= ranks) & (ranks <= found.intervals.high)
     np.testing.assert_allclose(found.intervals.share, share @ inside / share.sum(), atol=0.04)
     given = found.given_answer()
@@ -159,5 +159,5 @@ def test_questions_without_an_answer_weigh_as_many_as_there_are():
     scores, question_of = generator.normal(0, 2, 400), np.repeat(np.arange(100), 4)
     labels = np.where(question_of < 50, scores == np.repeat(scores.reshape(100, 4).max(1), 4), 0).astype(int)
     pictures = [JointPicture.fit(expit(scores), labels, question_of, share) for share in (0.5, 0.9)]
-    means = [picture.model.beliefs(scores, question_of).none.mean() for picture in pictures]
+    means = [picture.model.posterior(scores, question_of).none.mean() for picture in pictures]
     assert means[0] == pytest.approx(0.5, abs=0.03) and means[1] == pytest.approx(0.9, abs=0.05)

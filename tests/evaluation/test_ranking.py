@@ -246,7 +246,7 @@ REAL = [("wikiqa", "answerable", 243, (0.3992, 0.4071), 0.587), ("qasent", "both
 
 
 @pytest.mark.parametrize(("corpus", "protocol", "n_questions", "random", "overlap"), REAL)
-def test_floors_on_real_data(data_dir, corpus, protocol, n_questions, random, overlap):
+def test_baselines_on_real_data(data_dir, corpus, protocol, n_questions, random, overlap):
     pairs = read_pairs(data_dir / corpus)
     labels, ids = [pair["label"] for pair in pairs], [pair["qid"] for pair in pairs]
     constant = ranking_record(np.ones(len(pairs)), labels, ids, protocol)

@@ -10,7 +10,7 @@ from made_up_questions import made_up
 from scipy.special import logit, softmax
 
 from varitext import AnswerRanker
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.experiments.living_latent import table
 from varitext.experiments.question_latents import Labelled, Part, Scaling, exchanged
 
@@ -64,7 +64,7 @@ def test_no_question_keeps_its_h():
 def test_a_part_says_what_the_ranker_says(latent_dim):
     small = {"vectors": "random", "embedding_dim": 4, "epochs": 1, "threads": 1, "questions": "all"}
     ranker = AnswerRanker("nasm_question", latent_dim, **small).fit(made_up(12, seed=0), made_up(4, seed=1))
-    test = arrange(made_up(6, seed=2)).question_answers
+    test = canonical_order(made_up(6, seed=2)).question_answers
     part = Part(ranker, test, samples=5)
     latents = part.latents()
     expected = logit(ranker.sample_proba(test, 5))

@@ -31,7 +31,7 @@ from varitext.report.answers.calibration import (
     wilson_interval,
 )
 from varitext.report.answers.comparison import compared, comparison, paper_rows
-from varitext.report.answers.evaluated import EvaluatedAnswers, evaluate_answers, floors, is_best
+from varitext.report.answers.evaluated import EvaluatedAnswers, baselines, evaluate_answers, is_best
 from varitext.report.answers.hinton import first_log_std, prior_log_std
 from varitext.report.answers.question_words import results_by_word
 from varitext.report.drawing.interactive import plotly_figure
@@ -112,8 +112,8 @@ def test_the_figures_are_those_of_evaluate(ranker, test_part, evaluated, hostile
         assert fact in text
 
 
-def test_floors_are_measured_on_the_same_questions(evaluated):
-    found = {floor.name: floor.ranking for floor in floors(evaluated)}
+def test_baselines_are_measured_on_the_same_questions(evaluated):
+    found = {baseline.name: baseline.ranking for baseline in baselines(evaluated)}
     one_of_four = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
     assert found["random order"].map == pytest.approx(one_of_four)
     assert set(found) == {"random order", "word count", "word count weighed by idf", "place in its document"}
@@ -130,7 +130,7 @@ def test_without_positions_there_is_no_floor_by_place(ranker, test_part):
         for question in test_part.questions
     )
     evaluated = evaluate_answers(ranker, dataclasses.replace(test_part, questions=without), "answerable")
-    assert "place in its document" not in {floor.name for floor in floors(evaluated)}
+    assert "place in its document" not in {baseline.name for baseline in baselines(evaluated)}
 
 
 def test_the_paper_stands_beside_on_its_own_questions_alone(evaluated):

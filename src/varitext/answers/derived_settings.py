@@ -11,7 +11,7 @@ from varitext.answers.task import AnswerObjective
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import COUNTS, PLACE
-from varitext.models.answers.recurrent import STARTS
+from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.training.settings import TrainingSettings
 
@@ -44,8 +44,8 @@ def check_settings(settings: AnswerSettings) -> None:
         raise InputError(f"folds must be at least 2, not {recipe.folds}")
     if not 0 <= recipe.free_bits < np.inf:
         raise InputError(f"free_bits must be 0 or more nats, not {recipe.free_bits}")
-    if recipe.initialization not in (None, *STARTS):
-        raise InputError(f"initialization is {' or '.join(STARTS)}, not {recipe.initialization!r}")
+    if recipe.initialization not in (None, *INITIALIZATIONS):
+        raise InputError(f"initialization is {' or '.join(INITIALIZATIONS)}, not {recipe.initialization!r}")
     if recipe.dropout is not None and not 0 <= recipe.dropout < 1:
         raise InputError(f"dropout is a share from 0 to below 1, not {recipe.dropout}")
 

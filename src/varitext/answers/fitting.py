@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.baselines import DevComparison, dev_comparison
 from varitext.answers.calibration import Calibration
 from varitext.answers.derived_settings import architecture_for, joined_columns
 from varitext.answers.ensemble import build_stages
 from varitext.answers.first_stage import FirstStage
-from varitext.answers.floors import DevComparison, dev_comparison
 from varitext.answers.folds import out_of_fold, question_folds
 from varitext.answers.joint_picture import JointPicture
 from varitext.answers.prediction import Prediction

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from varitext.answers.baselines import DevComparison
 from varitext.answers.calibration import Calibration
 from varitext.answers.ensemble import MEMBERS, build_stages
 from varitext.answers.fitting import FittedAnswers
-from varitext.answers.floors import DevComparison
 from varitext.answers.joint_picture import JointPicture
 from varitext.answers.second_stage import Combination
 from varitext.answers.settings import AnswerSettings

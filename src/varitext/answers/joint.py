@@ -36,7 +36,7 @@ MIN_SLOPE = 1e-3
 PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
 
 
-class JointBeliefs(NamedTuple):
+class JointPosterior(NamedTuple):
     """What the joint picture says of questions, in the order of their candidates; equal candidates share."""
 
     right: np.ndarray  # [P] P(y_i = 1)
@@ -81,15 +81,15 @@ class JointModel:
         parameters = torch.tensor(self.parameters, dtype=torch.float64)
         return _log_likelihood(parameters, _side_by_side(scores, labels, question_of)).numpy()  # [Q]
 
-    def beliefs(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointBeliefs:
+    def posterior(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointPosterior:
         """Of candidates, [P], with whose candidate each is; without `question_of` all are of one question."""
         question_of = np.zeros(len(scores), np.int64) if question_of is None else question_of
         order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
         falling, question = scores[order], question_of[order]
         questions = _side_by_side(falling, np.zeros(len(falling), np.int8), question)
-        right, best, none = _beliefs(_parts(torch.tensor(self.parameters, dtype=torch.float64), questions))
+        right, best, none = _posterior(_parts(torch.tensor(self.parameters, dtype=torch.float64), questions))
         shared = _shared(best[questions.real].numpy(), falling, question)
-        return JointBeliefs(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
+        return JointPosterior(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
 
     def sample(
         self, scores: np.ndarray, draws: int, generator: np.random.Generator, answerable: bool = False
@@ -178,7 +178,7 @@ def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:
     return (part.log_kind[:, None] + by_kind).logsumexp(0)
 
 
-def _beliefs(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
+def _posterior(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
     """P(right) and P(best), [Q, n], and P(none), [Q], of candidates that stand best first.
 
     i is the best if it is the main answer and no higher one is right beside it, or if a lower one is the main answer

@@ -33,7 +33,7 @@ class JointPicture:
         scores, answerable = log_odds(probability), np.bincount(question_of, labels == 1) > 0
         weights = question_weights(answerable, share)
         model = JointModel.fit(scores, labels, question_of, weights)
-        right = model.beliefs(scores, question_of).right
+        right = model.posterior(scores, question_of).right
         first = _first_of_each(scores, question_of)
         top, is_right = right[first], labels[first] == 1
         thresholds = {str(one): abstention_threshold(top, is_right, one, weights) for one in PRECISIONS}

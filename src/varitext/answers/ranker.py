@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answers.beliefs import Beliefs, beliefs
 from varitext.answers.candidate_index import CandidateIndex
 from varitext.answers.derived_settings import check_settings, joined_columns
 from varitext.answers.fitting import FittedAnswers, fit_stages, training_threads
@@ -18,11 +17,12 @@ from varitext.answers.many import rankings_of
 from varitext.answers.prediction import Prediction
 from varitext.answers.question_input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
 from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation
+from varitext.answers.ranking_posterior import RankingPosterior, ranking_posterior
 from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
 from varitext.answers.untrained import ranks_untrained, untrained
-from varitext.corpora.arranged import Arranged, arrange
+from varitext.corpora.arranged import CanonicalOrder, canonical_order
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.errors import InputError
@@ -172,16 +172,16 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         with counts and position. A candidate without a known word has 0, and those that only rounding tells apart
         are equal (`ties.py`).
         """
-        arranged = arrange(question_answers)
-        return arranged.given_order(self._predict(arranged.question_answers, samples).probability)
+        arranged = canonical_order(question_answers)
+        return arranged.restore_order(self._predict(arranged.question_answers, samples).probability)
 
     def sample_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
         """The same for every sample of the prior, [samples, pairs]: each row is one ranking of the candidates.
 
         A model without a latent has one row, whatever was asked for.
         """
-        arranged = arrange(question_answers)
-        return arranged.given_order(self._predict(arranged.question_answers, samples).sampled)
+        arranged = canonical_order(question_answers)
+        return arranged.restore_order(self._predict(arranged.question_answers, samples).sampled)
 
     def evaluate(
         self,
@@ -192,15 +192,15 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     ) -> AnswerEvaluation:
         """MAP and MRR of the questions that the protocol counts, the calibration of the same pairs and of rankings."""
         given = as_questions(question_answers, columns, labelled=True)
-        question_answers = arrange(given).question_answers  # sums, too, depend on the order of their terms
+        question_answers = canonical_order(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
-        believed = self._believed(found, question_answers)
-        return answer_evaluation(question_answers, found, believed, protocol, self.seed)
+        posterior = self._ranking_posterior(found, question_answers)
+        return answer_evaluation(question_answers, found, posterior, protocol, self.seed)
 
-    def believed(self, question_answers: QuestionAnswers, samples: int | None = None) -> Beliefs:
-        """What `rank` says of each pair, for many questions; in the order of `arrange`."""
-        question_answers = arrange(question_answers).question_answers
-        return self._believed(self._predict(question_answers, samples), question_answers)
+    def ranking_posterior(self, question_answers: QuestionAnswers, samples: int | None = None) -> RankingPosterior:
+        """What `rank` says of each pair, for many questions; in the order of `canonical_order`."""
+        question_answers = canonical_order(question_answers).question_answers
+        return self._ranking_posterior(self._predict(question_answers, samples), question_answers)
 
     def rank(
         self,
@@ -220,7 +220,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """
         self._check_ready()
         self._check_abstain(abstain)
-        arranged = arrange(as_corpus(question, candidates, positions))
+        arranged = canonical_order(as_corpus(question, candidates, positions))
         known = self._known(arranged.question_answers)
         check_known(arranged.question_answers.questions[0], known, self._known_words)
         (ranking,) = self._rankings(arranged, known, samples, abstain, attention=True)
@@ -242,7 +242,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         """
         self._check_ready()
         self._check_abstain(abstain)
-        arranged = arrange(as_questions(questions, columns))
+        arranged = canonical_order(as_questions(questions, columns))
         return self._rankings(arranged, self._known(arranged.question_answers), samples, abstain, attention)
 
     def search(
@@ -332,14 +332,16 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return found.with_zero(~self._known(question_answers))
 
     def _rankings(
-        self, arranged: Arranged, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
+        self, arranged: CanonicalOrder, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
     ) -> list[Ranking]:
         found = self._predict(arranged.question_answers, samples, attention)
-        believed = self._believed(found, arranged.question_answers)
-        return rankings_of(arranged, found, believed, known, abstain)
+        posterior = self._ranking_posterior(found, arranged.question_answers)
+        return rankings_of(arranged, found, posterior, known, abstain)
 
-    def _believed(self, found: Prediction, question_answers: QuestionAnswers) -> Beliefs:
-        return beliefs(None if self.fitted_.joint is None else self.fitted_.joint.model, found, question_answers)
+    def _ranking_posterior(self, found: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
+        return ranking_posterior(
+            None if self.fitted_.joint is None else self.fitted_.joint.model, found, question_answers
+        )
 
     def _check_abstain(self, abstain: float | None) -> None:
         if abstain is not None and self.fitted_.joint is None:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from varitext.answers.beliefs import Beliefs
 from varitext.answers.prediction import Prediction
-from varitext.corpora.arranged import Arranged
+from varitext.answers.ranking_posterior import RankingPosterior
+from varitext.corpora.arranged import CanonicalOrder
 from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.calibration import (
@@ -79,11 +79,11 @@ class AnswerEvaluation:
 
 
 def ranked(
-    arranged: Arranged, prediction: Prediction, believed: Beliefs, known: np.ndarray
+    arranged: CanonicalOrder, prediction: Prediction, posterior: RankingPosterior, known: np.ndarray
 ) -> tuple[RankedCandidate, ...]:
     """The candidates of one question, best first; `known` says which have a known word, [P]."""
     candidates = arranged.question_answers.questions[0].candidates
-    low, high, held = (values.tolist() for values in believed.intervals)
+    low, high, held = (values.tolist() for values in posterior.intervals)
     ranks = rankdata(-prediction.probability, "min")
     attention = _over_samples(prediction.attention, len(candidates))
     return tuple(
@@ -91,8 +91,8 @@ def ranked(
             candidates[row].text,
             int(arranged.place[row]),
             int(ranks[row]),
-            float(believed.right[row]),
-            float(believed.best[row]),
+            float(posterior.right[row]),
+            float(posterior.best[row]),
             (low[row], high[row]),
             held[row],
             bool(known[row]),
@@ -107,14 +107,14 @@ def ranked(
 def ranking_of(
     question: str,
     candidates: tuple[RankedCandidate, ...],
-    believed: Beliefs,
+    posterior: RankingPosterior,
     n_samples: int,
     abstain: float | None = None,
 ) -> Ranking:
-    """Of one question, with what is believed of it as a whole."""
-    if believed.none is None:
+    """Of one question, with what is posterior of it as a whole."""
+    if posterior.none is None:
         return Ranking(question, candidates, n_samples)
-    none, top = float(believed.none[0]), candidates[0].probability
+    none, top = float(posterior.none[0]), candidates[0].probability
     return Ranking(question, candidates, n_samples, True, none, top, abstain is None or top >= abstain)
 
 
@@ -135,7 +135,7 @@ def _over_samples(attention: list[np.ndarray] | None, n_candidates: int) -> list
 
 
 def answer_evaluation(
-    question_answers: QuestionAnswers, prediction: Prediction, believed: Beliefs, protocol: str, seed: int
+    question_answers: QuestionAnswers, prediction: Prediction, posterior: RankingPosterior, protocol: str, seed: int
 ) -> AnswerEvaluation:
     """`seed` is of the bootstrap.
 
@@ -143,8 +143,8 @@ def answer_evaluation(
     """
     labels, ids = question_answers.labels, question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
-    given = believed.given_answer()
-    said = given if protocol_named(protocol).needs_right else believed
+    given = posterior.given_answer()
+    said = given if protocol_named(protocol).needs_right else posterior
     ranking = ranking_record(prediction.probability, labels, ids, protocol, seed)
     texts = (question_answers.questions[group].text for group in question_answers.groups)
     return AnswerEvaluation(
@@ -153,12 +153,12 @@ def answer_evaluation(
         rank_calibration(
             prediction.probability[rows],
             given.best[rows],
-            RankIntervals(*(values[rows] for values in believed.intervals)),
+            RankIntervals(*(values[rows] for values in posterior.intervals)),
             labels[rows],
             np.unique(ids[rows], return_inverse=True)[1],
         ),
         ranking_by_question_word(ranking, dict(zip(ids.tolist(), texts, strict=True))),
-        _no_answer(question_answers, believed),
+        _no_answer(question_answers, posterior),
         question_answers.name,
         question_answers.part,
         question_answers.sha256,
@@ -166,11 +166,11 @@ def answer_evaluation(
     )
 
 
-def _no_answer(question_answers: QuestionAnswers, believed: Beliefs) -> NoAnswerCalibration | None:
-    if believed.none is None:
+def _no_answer(question_answers: QuestionAnswers, posterior: RankingPosterior) -> NoAnswerCalibration | None:
+    if posterior.none is None:
         return None
     has_none = np.bincount(question_answers.groups, question_answers.labels) == 0
-    return no_answer_calibration(believed.none, has_none)
+    return no_answer_calibration(posterior.none, has_none)
 
 
 def question_ids(question_answers: QuestionAnswers) -> np.ndarray:

@@ -35,7 +35,7 @@ class AnswerRecipe:
     samples: int | None = None  # as the model has it
     folds: int = 3
     dev_share: float = 0.1
-    initialization: str | None = None  # of lstm, lstm_attention and nasm: a name of `recurrent.py::STARTS`
+    initialization: str | None = None  # of lstm, lstm_attention and nasm: a name of `recurrent.py::INITIALIZATIONS`
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Fitting answers, as a `Task` for the training loop: batches of questions, the bound, held-out MAP under the prior.
 
-Nothing here depends on the order of a file: `arrange` puts questions and candidates into an order of their own.
+Nothing here depends on the order of a file: `canonical_order` puts questions and candidates into an order of their own.
 """
 
 import hashlib

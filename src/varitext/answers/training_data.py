@@ -8,7 +8,7 @@ import numpy as np
 from varitext.answers.derived_settings import most_wrong_answers, questions_to_learn
 from varitext.answers.folds import hold_out
 from varitext.answers.settings import AnswerSettings
-from varitext.corpora.arranged import arrange, choose_questions
+from varitext.corpora.arranged import canonical_order, choose_questions
 from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
 from varitext.errors import InputError
@@ -42,7 +42,7 @@ def training_data(
     data = learn_from(settings, *_divide(settings, question_answers, dev))
     every = (*question_answers.questions, *(() if dev is None else dev.questions))
     return data._replace(
-        every_dev=None if dev is None else arrange(dev).question_answers,
+        every_dev=None if dev is None else canonical_order(dev).question_answers,
         left_out=_left_out(settings, question_answers),
         share_without_answer=sum(not question.has_right for question in every) / len(every),
     )
@@ -75,12 +75,12 @@ def _divide(
     settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
 ) -> tuple[QuestionAnswers, QuestionAnswers]:
     """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
-    train = _without_long_answers(arrange(question_answers).question_answers, settings.longest_answer)
+    train = _without_long_answers(canonical_order(question_answers).question_answers, settings.longest_answer)
     train = subset(train, questions_to_learn(settings))
     if dev is None:
         train, dev = hold_out(train, settings.recipe.dev_share, settings.seed)
     else:
-        dev = subset(arrange(dev).question_answers, questions_to_learn(settings))
+        dev = subset(canonical_order(dev).question_answers, questions_to_learn(settings))
     check_both_labels(train)
     return train, dev
 
@@ -89,7 +89,7 @@ def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswe
     """At most `MAX_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
     if not protocol_named(questions_to_learn(settings)).needs_right:
         return None
-    arranged = arrange(given).question_answers
+    arranged = canonical_order(given).question_answers
     without = np.flatnonzero([not question.has_right for question in arranged.questions])
     if not len(without):
         return None

@@ -12,20 +12,20 @@ from varitext.corpora.question_answers import QuestionAnswers
 MAX_SENTENCE_LENGTH = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
 
 
-class Arranged(NamedTuple):
+class CanonicalOrder(NamedTuple):
     """A corpus in the order of its words, which no file decides, with overlong sentences cut."""
 
     question_answers: QuestionAnswers
     place: np.ndarray  # [P] where each pair stands in the corpus as it was given
 
-    def given_order(self, values: np.ndarray) -> np.ndarray:
+    def restore_order(self, values: np.ndarray) -> np.ndarray:
         """Values of the arranged pairs, [..., P], in the order of the corpus as it was given."""
         back = np.empty_like(values)
         back[..., self.place] = values
         return back
 
 
-def arrange(question_answers: QuestionAnswers) -> Arranged:
+def canonical_order(question_answers: QuestionAnswers) -> CanonicalOrder:
     given, pair = [], 0
     for question in question_answers.questions:
         short = [one._replace(words=one.words[:MAX_SENTENCE_LENGTH]) for one in question.candidates]
@@ -37,7 +37,7 @@ def arrange(question_answers: QuestionAnswers) -> Arranged:
     _warn_of_cuts(question_answers)
     questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
     place = np.array([number for _, numbered in given for _, number in numbered], np.int64)
-    return Arranged(replace(question_answers, questions=questions), place)
+    return CanonicalOrder(replace(question_answers, questions=questions), place)
 
 
 def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> QuestionAnswers:

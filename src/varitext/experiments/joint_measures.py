@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varitext.answers.beliefs import beliefs
 from varitext.answers.calibration import Calibration, log_odds
 from varitext.answers.folds import question_folds
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Prediction
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, answer_evaluation
-from varitext.corpora.arranged import arrange
+from varitext.answers.ranking_posterior import ranking_posterior
+from varitext.corpora.arranged import canonical_order
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.evaluation.calibration import expected_calibration_error, no_answer_calibration, top_answers
@@ -46,7 +46,7 @@ class _Scored(NamedTuple):
 
 def joint_measures(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAnswers, protocol: str) -> dict[str, Any]:
     """The joint model beside its twin, and what abstaining gives. `protocol` is of rank intervals and log loss."""
-    dev, test = (arrange(part).question_answers for part in (dev, test))
+    dev, test = (canonical_order(part).question_answers for part in (dev, test))
     on_dev, on_test = (_Scored(ranker.predict_proba(part), part.labels, part.groups) for part in (dev, test))
     calibration = _calibration(on_dev)
     picture = ranker.fitted_.joint
@@ -89,7 +89,7 @@ def _nats(log_likelihood: np.ndarray) -> float:
 
 def _twin_evaluation(probability: np.ndarray, test: QuestionAnswers, protocol: str) -> AnswerEvaluation:
     prediction = Prediction(probability, probability[None])
-    return answer_evaluation(test, prediction, beliefs(None, prediction, test), protocol, seed=0)
+    return answer_evaluation(test, prediction, ranking_posterior(None, prediction, test), protocol, seed=0)
 
 
 def _said(evaluation: AnswerEvaluation) -> dict[str, float]:
@@ -107,14 +107,14 @@ def _none_of_twin(probability: np.ndarray, scored: _Scored) -> dict[str, float]:
 
 def _best(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, float]:
     """P(best), over all questions."""
-    believed, probability = ranker.believed(test), ranker.predict_proba(test)
+    posterior, probability = ranker.ranking_posterior(test), ranker.predict_proba(test)
     order = np.lexsort((-probability, -test.labels, test.groups))  # of each question the highest right one, if any is
     highest = order[np.unique(test.groups[order], return_index=True)[1]]
     is_best = np.zeros(len(probability), np.int8)
     is_best[highest] = test.labels[highest]
-    top = top_answers(believed.best, is_best, test.groups)
+    top = top_answers(posterior.best, is_best, test.groups)
     return {
-        "best_ece": round(expected_calibration_error(believed.best, is_best), 4),
+        "best_ece": round(expected_calibration_error(posterior.best, is_best), 4),
         "top_probability_best": round(float(top.confidence.mean()), 4),
         "top_is_best": round(float(top.right.mean()), 4),
     }
@@ -122,7 +122,7 @@ def _best(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, float]:
 
 def _abstaining(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, dict[str, float]]:
     """For every precision asked for that dev questions reach: that on test, and the share of questions answered."""
-    top = top_answers(ranker.believed(test).right, test.labels, test.groups)
+    top = top_answers(ranker.ranking_posterior(test).right, test.labels, test.groups)
     found = {}
     for asked in PRECISIONS:
         try:
@@ -137,11 +137,11 @@ def _abstaining(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, dict[s
 
 def _triggering(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAnswers) -> dict[str, float]:
     """Precision, recall and F1 of answering at all, at the threshold of the best F1 on dev."""
-    top = top_answers(ranker.believed(dev).right, dev.labels, dev.groups)
+    top = top_answers(ranker.ranking_posterior(dev).right, dev.labels, dev.groups)
     thresholds = np.unique(top.confidence)
     f1 = [_precision_recall_f1(dev, top.right, top.confidence >= one)[2] for one in thresholds]
     threshold = thresholds[int(np.argmax(f1))]
-    top = top_answers(ranker.believed(test).right, test.labels, test.groups)
+    top = top_answers(ranker.ranking_posterior(test).right, test.labels, test.groups)
     found = _precision_recall_f1(test, top.right, top.confidence >= threshold)
     return dict(zip(("precision", "recall", "f1"), rounded(found), strict=True))
 

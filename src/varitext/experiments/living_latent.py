@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.task import ACTIVE
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
 from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test
@@ -38,7 +38,7 @@ def measure(latent_dim: int, seed: int, plan: Plan) -> dict[str, Any]:
     else:
         ranker = fit_ranker(CORPUS, MODEL, seed, plan, latent_dim=0)
     dev, test = (load_part(CORPUS, part, plan) for part in ("dev", "test"))
-    on_dev, on_test = (Part(ranker, arrange(part).question_answers) for part in (dev, test))
+    on_dev, on_test = (Part(ranker, canonical_order(part).question_answers) for part in (dev, test))
     of_dev, of_test = on_dev.latents(), on_test.latents()
     scaling = Scaling.fit(on_dev.given(of_dev.of_prior))
     found = {

@@ -101,7 +101,7 @@ class Latents(NamedTuple):
 
 
 class Part:
-    """A part of a corpus, as a fitted network reads it; in the order of `arrange`."""
+    """A part of a corpus, as a fitted network reads it; in the order of `canonical_order`."""
 
     def __init__(self, ranker: AnswerRanker, question_answers: QuestionAnswers, samples: int = SAMPLES):
         network = ranker.fitted_.network

@@ -17,7 +17,7 @@ from varitext.answers.second_stage import cross_fitted
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import learn_from
 from varitext.answers.training_run import TrainingRun
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.experiments.answer_fits import TABLES_START, load_part
@@ -67,7 +67,7 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
     quick = {"epochs": 1} if plan.quick else {}
     settings = AnswerSettings.from_flat(chosen | {"threads": plan.threads} | quick)
     train, dev = (
-        subset(arrange(load_part(CORPUS, part, plan)).question_answers, questions_to_learn(settings))
+        subset(canonical_order(load_part(CORPUS, part, plan)).question_answers, questions_to_learn(settings))
         for part in ("train", "dev")
     )
     networks = FoldNetworks(settings, dev)

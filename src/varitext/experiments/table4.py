@@ -29,7 +29,7 @@ from varitext.experiments.answer_fits import (
     titles,
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
-from varitext.models.answers.recurrent import DEFAULT_START
+from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION
 from varitext.paper import ANSWER_SCALE, ANSWERS
 
 STARTED, STARTED_TITLE, STARTED_SEEDS = "nasm", "NASM, forget bias", 5
@@ -50,13 +50,13 @@ def runs(plan: Plan) -> Iterator[Run]:
                     settings = {"corpus": corpus, "model": model, "seed": seed}
                     yield Run(settings, partial(measure, corpus, model, seed, plan))
         for seed in plan.seeds_or(STARTED_SEEDS)[:STARTED_SEEDS]:
-            settings = {"corpus": corpus, "model": STARTED, "start": DEFAULT_START, "seed": seed}
+            settings = {"corpus": corpus, "model": STARTED, "start": DEFAULT_INITIALIZATION, "seed": seed}
             yield Run(settings, partial(measure_started, corpus, seed, plan))
 
 
 def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
     if model == "overlap":
-        return measure_floors(corpus, plan)
+        return measure_baselines(corpus, plan)
     ranker = fit_ranker(corpus, model, seed, plan, counts=True, position=corpus == "wikiqa")
     if folder := model_folder(corpus, model, seed, plan):
         ranker.save(folder, overwrite=True)
@@ -66,7 +66,7 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 def measure_started(corpus: str, seed: int, plan: Plan) -> dict[str, Any]:
     """NASM as `fit` starts it."""
-    settings = {"counts": True, "position": corpus == "wikiqa", "initialization": DEFAULT_START}
+    settings = {"counts": True, "position": corpus == "wikiqa", "initialization": DEFAULT_INITIALIZATION}
     ranker = fit_ranker(corpus, STARTED, seed, plan, **settings)
     return _result(ranker, STARTED_TITLE, corpus, plan) | {"latent": latent_of(ranker)}
 
@@ -82,7 +82,7 @@ def _result(ranker: AnswerRanker, title: str, corpus: str, plan: Plan) -> dict[s
     return {"rows": found, "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
 
 
-def measure_floors(corpus: str, plan: Plan) -> dict[str, Any]:
+def measure_baselines(corpus: str, plan: Plan) -> dict[str, Any]:
     """Rankings by one count of shared words, and regressions on all counts: nothing here reads a sentence."""
     protocol, dev, test = DATA[corpus].protocol, load_part(corpus, "dev", plan), load_part(corpus, "test", plan)
     found, seconds = {}, 0.0

@@ -22,7 +22,7 @@ from varitext.layers.lstm import SentenceLSTM
 from varitext.layers.words import Dropout, WordEmbedding
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.nasm import NASM
-from varitext.models.answers.recurrent import STARTS
+from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.text import Vocabulary
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 from varitext.training.trainer import Trainer
@@ -141,7 +141,7 @@ def test_how_networks_start(name):
         torch.manual_seed(1)
         return built(name, **SMALL | changes)
 
-    plain, own, matching = (started(initialization=start) for start in STARTS)
+    plain, own, matching = (started(initialization=start) for start in INITIALIZATIONS)
     hidden = SMALL["hidden_dim"]
     for part, weight in plain.named_parameters():
         assert torch.equal(own.get_parameter(part), started().get_parameter(part))  # the default

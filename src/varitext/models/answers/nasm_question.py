@@ -34,7 +34,7 @@ from varitext.layers.attention import BilinearMatch, ScalingAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import DEFAULT_START, RecurrentNetwork
+from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION, RecurrentNetwork
 
 ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # where r, t and c start: as those of `answers/joint.py`
 
@@ -60,12 +60,12 @@ class QuestionNASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 50,
         fixed_words: int = 0,
-        initialization: str = DEFAULT_START,
+        initialization: str = DEFAULT_INITIALIZATION,
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.has_latent = latent_dim > 0
-        self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim, self.start.identity)
-        self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim, self.start.identity)
+        self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim, self.initialization.identity)
+        self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim, self.initialization.identity)
         self.none = nn.Linear(hidden_dim + latent_dim, 1)  # u, d
         self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
         self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r

@@ -16,7 +16,7 @@ from varitext.layers.lstm import SentenceLSTM, read
 from varitext.models.answers.network import AnswerNetwork, Encoding
 
 
-class Start(NamedTuple):
+class Initialization(NamedTuple):
     """How training begins."""
 
     forget_bias: float  # added to that of both LSTMs
@@ -24,12 +24,12 @@ class Start(NamedTuple):
     identity: float  # how much of the identity is added to M; and half of it to each of W_a and W_n
 
 
-STARTS = {
-    "pytorch": Start(0.0, False, 0.0),
-    "forget_bias": Start(1.0, False, 0.0),
-    "identity": Start(1.0, True, 1.0),
+INITIALIZATIONS = {
+    "pytorch": Initialization(0.0, False, 0.0),
+    "forget_bias": Initialization(1.0, False, 0.0),
+    "identity": Initialization(1.0, True, 1.0),
 }
-DEFAULT_START = "forget_bias"
+DEFAULT_INITIALIZATION = "forget_bias"
 
 
 class RecurrentNetwork(AnswerNetwork):
@@ -43,15 +43,15 @@ class RecurrentNetwork(AnswerNetwork):
         layers: int = 3,
         dropout: float = 0.4,
         fixed_words: int = 0,
-        initialization: str = DEFAULT_START,
+        initialization: str = DEFAULT_INITIALIZATION,
     ):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
-        self.start = start = STARTS[initialization]
-        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, start.forget_bias)
-        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, start.forget_bias)
-        if start.same_weights:
+        self.initialization = initial = INITIALIZATIONS[initialization]
+        self.question_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, initial.forget_bias)
+        self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, initial.forget_bias)
+        if initial.same_weights:
             self.answer_lstm.load_state_dict(self.question_lstm.state_dict())
-        self.match = BilinearMatch(hidden_dim, hidden_dim, start.identity)
+        self.match = BilinearMatch(hidden_dim, hidden_dim, initial.identity)
 
     def encode(self, batch: PairBatch) -> Encoding:
         lstms, sentences = (self.question_lstm, self.answer_lstm), (batch.questions, batch.answers)
@@ -78,10 +78,10 @@ class LSTMAttention(RecurrentNetwork):
         layers: int = 3,
         dropout: float = 0.4,
         fixed_words: int = 0,
-        initialization: str = DEFAULT_START,
+        initialization: str = DEFAULT_INITIALIZATION,
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
-        self.attention = LatentAttention(hidden_dim, hidden_dim, self.start.identity)
+        self.attention = LatentAttention(hidden_dim, hidden_dim, self.initialization.identity)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question = encoding.question_by_pair  # [P, H]

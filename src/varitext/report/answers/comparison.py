@@ -1,4 +1,4 @@
-"""A ranking beside the floors, measured on the same questions, and beside the paper's values where they apply."""
+"""A ranking beside the baselines, measured on the same questions, and beside the paper's values where they apply."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from varitext import paper
 from varitext.corpora.protocols import protocol_named
 from varitext.evaluation.ranking import RankingRecord
 from varitext.paper import MapMrr
-from varitext.report.answers.evaluated import EvaluatedAnswers, floors
+from varitext.report.answers.evaluated import EvaluatedAnswers, baselines
 from varitext.report.drawing.charts import Axis, Intervals
 from varitext.report.drawing.style import ACCENT, FAINT, WARM
 
@@ -26,7 +26,7 @@ class Compared(NamedTuple):
 
 def compared(evaluated: EvaluatedAnswers) -> list[Compared]:
     """Floors first, then the model, then the paper."""
-    rows = [_measured(floor.name, floor.ranking, FAINT) for floor in floors(evaluated)]
+    rows = [_measured(baseline.name, baseline.ranking, FAINT) for baseline in baselines(evaluated)]
     rows.append(_measured(system_name(evaluated), evaluated.evaluation.ranking, ACCENT))
     return rows + [Compared(f"paper: {name}", values, None, WARM) for name, values in paper_rows(evaluated).items()]
 

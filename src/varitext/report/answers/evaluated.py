@@ -8,7 +8,7 @@ import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, question_ids
-from varitext.corpora.arranged import arrange
+from varitext.corpora.arranged import canonical_order
 from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import Question, QuestionAnswers, subset
 from varitext.evaluation.calibration import TopAnswers, top_answers
@@ -40,7 +40,7 @@ class EvaluatedAnswers:
         return self.ranker.fitted_.network.has_latent
 
 
-class Floor(NamedTuple):
+class Baseline(NamedTuple):
     """A ranking that reads no sentence."""
 
     name: str
@@ -49,17 +49,17 @@ class Floor(NamedTuple):
 
 def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> EvaluatedAnswers:
     """The evaluation is that of `AnswerRanker.evaluate`, to the bit."""
-    arranged = arrange(question_answers).question_answers
-    evaluation, believed = ranker.evaluate(arranged, protocol), ranker.believed(arranged)
-    given = believed.given_answer()
-    said = given if protocol_named(protocol).needs_right else believed
+    arranged = canonical_order(question_answers).question_answers
+    evaluation, posterior = ranker.evaluate(arranged, protocol), ranker.ranking_posterior(arranged)
+    given = posterior.given_answer()
+    said = given if protocol_named(protocol).needs_right else posterior
     counted, rows = subset(arranged, protocol), counted_rows(arranged.labels, arranged.groups, protocol)
     return EvaluatedAnswers(
         ranker, counted, evaluation, question_ids(arranged)[rows], said.right[rows], given.best[rows]
     )
 
 
-def floors(evaluated: EvaluatedAnswers) -> list[Floor]:
+def baselines(evaluated: EvaluatedAnswers) -> list[Baseline]:
     """What no ranking should fall below, on the same questions under the same protocol."""
     questions = evaluated.questions
     features = evaluated.ranker.fitted_.overlap.features(questions)
@@ -72,7 +72,7 @@ def floors(evaluated: EvaluatedAnswers) -> list[Floor]:
     }
     protocol = evaluated.evaluation.ranking.protocol
     return [
-        Floor(name, ranking_record(values, questions.labels, evaluated.ids, protocol))
+        Baseline(name, ranking_record(values, questions.labels, evaluated.ids, protocol))
         for name, values in scores.items()
         if np.isfinite(values).all()
     ]

@@ -24,7 +24,7 @@ from varitext.evaluation.posterior_ranks import (
 
 
 @dataclass(frozen=True, eq=False)
-class Beliefs:
+class RankingPosterior:
     """Of pairs, in the order of the corpus; of questions, in theirs."""
 
     right: np.ndarray  # [P] the probability of being right
@@ -33,26 +33,28 @@ class Beliefs:
     intervals: RankIntervals  # [P] of ranks, given that some candidate is right
     question_of: np.ndarray  # [P]
 
-    def given_answer(self) -> "Beliefs":
+    def given_answer(self) -> "RankingPosterior":
         """The same once it is known that every question has a right answer among its candidates."""
         if self.none is None:
             return self
         some = np.maximum(1 - self.none, np.finfo(float).tiny)[self.question_of]
         right, best = (np.minimum(values / some, 1.0) for values in (self.right, self.best))
-        return Beliefs(right, best, None, self.intervals, self.question_of)
+        return RankingPosterior(right, best, None, self.intervals, self.question_of)
 
 
-def beliefs(joint: JointModel | None, prediction: Prediction, question_answers: QuestionAnswers) -> Beliefs:
+def ranking_posterior(
+    joint: JointModel | None, prediction: Prediction, question_answers: QuestionAnswers
+) -> RankingPosterior:
     """A candidate with probability 0 is one that cannot be right."""
     question_of = question_answers.groups
     if joint is None:
         parts = [prediction.sampled[:, rows] for rows in _rows(question_of)]
         best = np.concatenate([best_probability(part) for part in parts])
         drawn = [rank_intervals(*one) for one in zip(parts, map(_draws_for, question_answers.questions), strict=True)]
-        return Beliefs(prediction.probability, best, None, _joined(drawn), question_of)
+        return RankingPosterior(prediction.probability, best, None, _joined(drawn), question_of)
     scores = np.where(prediction.probability > 0, log_odds(prediction.probability), -np.inf)
-    found = joint.beliefs(scores, question_of)
-    return Beliefs(*found, _intervals(joint, scores, question_answers), question_of)
+    found = joint.posterior(scores, question_of)
+    return RankingPosterior(*found, _intervals(joint, scores, question_answers), question_of)
 
 
 def _intervals(joint: JointModel, scores: np.ndarray, question_answers: QuestionAnswers) -> RankIntervals:

@@ -23,12 +23,10 @@ class DevComparison:
         return self.ranker > max(self.word_count, self.bm25)
 
     def __str__(self) -> str:
-        floors = f"word counting {self.word_count:.4f}, BM25 {self.bm25:.4f}"
+        baselines = f"word counting {self.word_count:.4f}, BM25 {self.bm25:.4f}"
         if self.is_better:
-            return f"dev MAP {self.ranker:.4f} ({floors})"
-        return (
-            f"dev MAP {self.ranker:.4f}, NO BETTER THAN {floors}: more questions, or one of these, would serve better"
-        )
+            return f"dev MAP {self.ranker:.4f} ({baselines})"
+        return f"dev MAP {self.ranker:.4f}, NO BETTER THAN {baselines}: use more questions, or one of these baselines"
 
 
 def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison:
