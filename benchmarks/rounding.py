@@ -24,7 +24,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
 from varitext.corpora.arranged import canonical_order
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.evaluation.ties import TOLERANCE
+from varitext.evaluation.columns import TOLERANCE
 from varitext.files import write_json
 from varitext.runtime.provenance import provenance
 

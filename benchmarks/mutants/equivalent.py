@@ -201,7 +201,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "sorted(topics, key=lambda topic: topic.number)",
         "sorted(topics)",
     ): "a topic begins with its number",
-    ("evaluation/topic_alignment.py", "topic_alignment_record", "1", "2"): "numpy takes any negative length so",
+    ("evaluation/topic_alignment.py", "alignment_record", "1", "2"): "numpy takes any negative length so",
     (
         "evaluation/classification.py",
         "classification_record",

@@ -22,7 +22,7 @@ from varitext.corpora.arranged import MAX_SENTENCE_LENGTH, canonical_order
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
-from varitext.evaluation.ties import TOLERANCE
+from varitext.evaluation.columns import TOLERANCE
 from varitext.models.answers.features.overlap import COLUMNS, Overlap, PairFeatures
 from varitext.models.answers.nasm import NASM
 from varitext.models.answers.vocabulary import reduce_vectors

@@ -17,7 +17,7 @@ from varitext.corpora.documents import Documents
 from varitext.documents.completion import completion_log_likelihoods, completion_of
 from varitext.documents.evaluation import evaluate_documents
 from varitext.evaluation import classification_record
-from varitext.evaluation.completion import Halves, split_words
+from varitext.evaluation.perplexity import Halves, split_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.text import Vocabulary
 

@@ -12,8 +12,8 @@ from synthetic import topic_documents
 from varitext import DocumentModel, InputError
 from varitext.documents.region_words import document_shares
 from varitext.documents.topic_records import read_topic_table, topic_from_dict
-from varitext.evaluation.clustering import clustering_record
 from varitext.evaluation.shares import shares_by_value
+from varitext.evaluation.topic_quality import clustering_record
 
 WORDS = [f"{kind}{chr(97 + i)}" for kind in ("space", "sport", "faith", "trade") for i in range(15)]
 COUNTS = topic_documents(documents=400)

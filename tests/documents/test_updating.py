@@ -20,7 +20,7 @@ from varitext.documents.anchor import Anchor
 from varitext.documents.growing import grown, place_new_words
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
-from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
+from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.axes import axes_towards
 from varitext.text import VocabularyRules
@@ -56,35 +56,35 @@ def test_likeness_is_a_weighted_correlation():
     first, second, counts = generator.normal(size=(9, 2)), generator.normal(size=(9, 3)), generator.integers(1, 5, 9)
     repeated = [np.repeat(vectors, counts, 0) for vectors in (first, second)]  # a word as often as it occurs
     expected = np.corrcoef(*[vectors.T for vectors in repeated])[:2, 2:]
-    np.testing.assert_allclose(topic_likeness(first, second, counts / counts.sum()), expected, atol=1e-12)
+    np.testing.assert_allclose(dimension_likeness(first, second, counts / counts.sum()), expected, atol=1e-12)
 
 
 def test_alignment_tells_moved_from_changed_topics():
     generator = np.random.default_rng(1)
     words, frequencies = [f"w{i}" for i in range(50)], np.full(50, 0.02)
-    before = TopicSpace(generator.normal(size=(50, 3)), frequencies, words, np.ones(3))
-    same = topic_alignment_record(before, before)
+    before = LatentSpace(generator.normal(size=(50, 3)), frequencies, words, np.ones(3))
+    same = alignment_record(before, before)
     assert same.in_place == pytest.approx(1) and same.moved == 0 and same.top_words == 1
-    turned = topic_alignment_record(before, before._replace(word_vectors=before.word_vectors[:, [1, 2, 0]]))
+    turned = alignment_record(before, before._replace(word_vectors=before.word_vectors[:, [1, 2, 0]]))
     assert turned.moved == 3 and turned.matched == pytest.approx(1) and turned.in_place < 0.5
     # the order of words, and words that only one has, do not count
     order = generator.permutation(50)
-    wider = TopicSpace(
+    wider = LatentSpace(
         np.concatenate([before.word_vectors[order], generator.normal(size=(5, 3))]),
         np.full(55, 1 / 55),
         [words[i] for i in order] + [f"new{i}" for i in range(5)],
         np.ones(3),
     )
-    again = topic_alignment_record(before, wider)
+    again = alignment_record(before, wider)
     assert again.in_place == pytest.approx(1) and again.n_words == 50
     # a topic that carries nothing has no say
     broken = before.word_vectors * [1, 1, -1]
-    deaf = before._replace(kl_per_unit=np.array([1.0, 1.0, 0.0]))
-    assert topic_alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
+    deaf = before._replace(kl_per_dimension=np.array([1.0, 1.0, 0.0]))
+    assert alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
     with pytest.raises(InputError, match="as many topics"):
-        topic_alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_unit=np.ones(2)))
+        alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_dimension=np.ones(2)))
     with pytest.raises(InputError, match="fewer than two words"):
-        topic_alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
+        alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
 
 
 @given(st.integers(0, 1000))
@@ -185,10 +185,10 @@ def test_every_model_goes_on_and_keeps_its_topics(name, tmp_path):
 def test_topics_stay_better_than_in_another_fit(fitted):
     model, other = a_copy(fitted).partial_fit(MORE), DocumentModel(**SMALL | {"seed": 5}).fit(MORE)
     spaces = [
-        TopicSpace(one.word_vectors_, np.full(40, 1 / 40), one.fitted_.vocabulary.words, one.fitted_.kl_per_dimension)
+        LatentSpace(one.word_vectors_, np.full(40, 1 / 40), one.fitted_.vocabulary.words, one.fitted_.kl_per_dimension)
         for one in (fitted, model, other)
     ]
-    kept, fresh = (topic_alignment_record(spaces[0], space) for space in spaces[1:])
+    kept, fresh = (alignment_record(spaces[0], space) for space in spaces[1:])
     assert kept.in_place > 0.98 and kept.moved == 0
     assert kept.in_place > fresh.in_place
     assert model.fitted_.updates[-1]["same_vectors"] > 0.95

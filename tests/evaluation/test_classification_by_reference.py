@@ -9,9 +9,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from varitext.errors import InputError
-from varitext.evaluation import classification
-from varitext.evaluation.classification import PENALTIES, classification_record
+from varitext.evaluation import vectors as classification
 from varitext.evaluation.significance import bootstrap_interval
+from varitext.evaluation.vectors import PENALTIES, classification_record
 
 
 def documents(n, seed, labels=3, noise=1.5):

@@ -8,7 +8,7 @@ import scipy.sparse
 from scipy.stats import norm
 
 from varitext import InputError
-from varitext.evaluation.distinct_words import distinct_words
+from varitext.evaluation.keywords import distinct_words
 
 WORDS = [f"word{number}" for number in range(400)]
 

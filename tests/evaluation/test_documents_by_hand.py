@@ -8,15 +8,19 @@ import scipy.sparse
 from scipy.stats import beta
 
 from varitext.errors import InputError
-from varitext.evaluation.classification import PENALTIES, classification_record
-from varitext.evaluation.clustering import clustering_record
-from varitext.evaluation.completion import Halves, completion_record, hide_words, split_words
+from varitext.evaluation.latent_dimensions import (
+    LatentSpace,
+    alignment_record,
+    dimension_likeness,
+    nearest,
+    rank_dimensions,
+)
 from varitext.evaluation.map_layout import lay_out
+from varitext.evaluation.perplexity import Halves, completion_record, hide_words, split_words
 from varitext.evaluation.shares import shares_by_value
 from varitext.evaluation.significance import bootstrap_interval
-from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
-from varitext.evaluation.topics import nearest, rank_topics
-from varitext.evaluation.vectors import checked_labels, checked_vectors, unit_rows
+from varitext.evaluation.topic_quality import clustering_record
+from varitext.evaluation.vectors import PENALTIES, checked_labels, checked_vectors, classification_record, unit_rows
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 
@@ -24,11 +28,11 @@ NAMES = ["a", "b", "c", "d", "e", "f"]
 def test_topics_rank_frequent_words_by_weight_and_axes_by_kl():
     frequencies = np.array([0.4, 0.3, 0.12, 0.1, 0.05, 0.03])  # the first three reach 0.8 of the text
     vectors = np.array([[3.0, 0.0], [-2.0, 1.0], [1.0, -5.0], [2.0, 7.0], [99.0, 99.0], [-99.0, -99.0]])
-    first, second = rank_topics(vectors, frequencies, NAMES, np.array([0.1, 0.7]), words=1)
+    first, second = rank_dimensions(vectors, frequencies, NAMES, np.array([0.1, 0.7]), words=1)
     assert (first.number, second.number) == (1, 0) and (first.kl, second.kl) == (0.7, 0.1)
     assert (first.words, first.weights, first.opposite_words) == (("b",), (1.0,), ("c",))
     assert (second.words, second.weights, second.opposite_words) == (("a",), (3.0,), ("b",))
-    wide = rank_topics(vectors, frequencies, NAMES, np.array([0.1, 0.7]), words=2)[1]  # twice as many candidates: 4
+    wide = rank_dimensions(vectors, frequencies, NAMES, np.array([0.1, 0.7]), words=2)[1]  # twice as many candidates: 4
     assert wide.words == ("a", "d") and wide.opposite_words == ("b", "c")
 
 
@@ -92,44 +96,44 @@ def test_likeness_is_a_weighted_correlation():
     frequencies = generator.integers(1, 6, 7)
     repeated = [np.repeat(values, frequencies, 0) for values in (first, second)]
     expected = np.corrcoef(repeated[0].T, repeated[1].T)[:2, 2:]
-    np.testing.assert_allclose(topic_likeness(first, second, frequencies), expected)
-    assert topic_likeness(np.ones((7, 1)), second, frequencies).tolist() == [[0, 0, 0]]
+    np.testing.assert_allclose(dimension_likeness(first, second, frequencies), expected)
+    assert dimension_likeness(np.ones((7, 1)), second, frequencies).tolist() == [[0, 0, 0]]
 
 
 def test_alignment_of_topics_that_changed_places():
     generator = np.random.default_rng(1)
     vectors, kl = generator.normal(size=(6, 3)), np.array([1.0, 2.0, 5.0])
-    before = TopicSpace(vectors, np.full(6, 1 / 6), NAMES, kl)
-    same = topic_alignment_record(before, before)
+    before = LatentSpace(vectors, np.full(6, 1 / 6), NAMES, kl)
+    same = alignment_record(before, before)
     assert (same.in_place, same.matched, same.top_words) == pytest.approx((1, 1, 1))
     assert same.lowest == pytest.approx(1) and (same.moved, same.n_topics, same.n_words) == (0, 3, 6)
     # words in another order, and one that only the later model has; topics 0 and 1 exchanged
     order = [5, 3, 1, 0, 2, 4]
     turned = np.vstack([vectors[order][:, [1, 0, 2]], np.full((1, 3), 50.0)])
-    after = TopicSpace(turned, np.full(7, 1 / 7), [*(NAMES[place] for place in order), "g"], kl)
-    found, likeness = topic_alignment_record(before, after), np.corrcoef(vectors.T)
+    after = LatentSpace(turned, np.full(7, 1 / 7), [*(NAMES[place] for place in order), "g"], kl)
+    found, likeness = alignment_record(before, after), np.corrcoef(vectors.T)
     assert found.in_place == pytest.approx((1 * likeness[0, 1] + 2 * likeness[0, 1] + 5) / 8)
     assert found.matched == pytest.approx(1) and found.moved == 2 and found.n_words == 6
     assert found.lowest == pytest.approx(min(likeness[0, 1], 1))
-    unweighted = topic_alignment_record(before._replace(kl_per_unit=np.zeros(3)), after)
+    unweighted = alignment_record(before._replace(kl_per_dimension=np.zeros(3)), after)
     assert unweighted.in_place == pytest.approx((2 * likeness[0, 1] + 1) / 3)
     with pytest.raises(InputError, match="as many topics"):
-        topic_alignment_record(before, before._replace(word_vectors=vectors[:, :2]))
+        alignment_record(before, before._replace(word_vectors=vectors[:, :2]))
     with pytest.raises(InputError, match="fewer than two words"):
-        topic_alignment_record(before, before._replace(words=["a", *"uvwxy"]))
+        alignment_record(before, before._replace(words=["a", *"uvwxy"]))
 
 
 def test_first_words_that_a_topic_keeps():
     names = [str(number) for number in range(40)]
     weights = np.arange(40.0)[:, None]
-    before = TopicSpace(weights, np.full(40, 1 / 40), names, np.ones(1))
+    before = LatentSpace(weights, np.full(40, 1 / 40), names, np.ones(1))
     changed = weights.copy()
     changed[[39, 38, 37, 36, 35]] = 0.0  # five of its ten first words
     # each model ranks the most frequent words that make up 0.8 of the text: here the first 32 or 33
-    found = topic_alignment_record(before, before._replace(word_vectors=changed))
+    found = alignment_record(before, before._replace(word_vectors=changed))
     assert 0 < found.top_words <= 1 and found.in_place < 1
     frequent = before._replace(frequencies=np.arange(1.0, 41) / 820)
-    found = topic_alignment_record(frequent, frequent._replace(word_vectors=changed))
+    found = alignment_record(frequent, frequent._replace(word_vectors=changed))
     assert found.top_words == pytest.approx(5 / 15)
 
 

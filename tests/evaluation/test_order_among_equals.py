@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from varitext.evaluation.distinct_words import distinct_words
-from varitext.evaluation.stability import nearest_documents
-from varitext.evaluation.telling_words import telling_columns
-from varitext.evaluation.topics import end_of_topic, nearest, rank_topics
+from varitext.evaluation.keywords import distinct_words, keyword_columns
+from varitext.evaluation.latent_dimensions import nearest, rank_dimensions, words_towards
+from varitext.evaluation.topic_quality import nearest_documents
 
 KINDS = np.arange(60) % 3  # three values, each twenty times
 FALLING = [place for kind in (2, 1, 0) for place in range(60) if KINDS[place] == kind]
@@ -29,7 +28,7 @@ def test_neighbours_of_every_document():
 
 def test_words_of_a_document():
     counts = scipy.sparse.csr_matrix((KINDS + 1.0)[None])
-    (found,) = telling_columns(counts, np.full(60, np.log(1 / 600)))
+    (found,) = keyword_columns(counts, np.full(60, np.log(1 / 600)))
     assert found.tolist() == FALLING
 
 
@@ -38,7 +37,7 @@ def test_topics_and_their_words():
     even = np.full(60, 1 / 60)
     # topics in the order of their KL, words in that of their weights
     vectors = np.repeat(KINDS[:, None].astype(float), 60, 1)
-    topics = rank_topics(vectors, even, names, KINDS.astype(float), words=30)
+    topics = rank_dimensions(vectors, even, names, KINDS.astype(float), words=30)
     assert [topic.number for topic in topics] == FALLING
     ranked = [names[place] for place in FALLING]
     assert list(topics[0].words) == ranked[:30] and list(topics[0].opposite_words) == ranked[::-1][:30]
@@ -48,10 +47,10 @@ def test_the_most_frequent_words_of_a_topic():
     """Of words that are as frequent as each other the first stand for topics, until 0.8 of the text is reached."""
     names = [f"word{place}" for place in range(60)]
     frequencies = np.array([0.9, 2.0, 4.0])[KINDS] / 138  # all 20 of the last kind, and 16 of the second: 112 of 138
-    (topic,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=8)
+    (topic,) = rank_dimensions(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=8)
     assert topic.words == tuple(f"word{place}" for place in (1, 2, 4, 5, 7, 8, 10, 11))
     assert topic.opposite_words == tuple(f"word{place}" for place in (59, 56, 53, 50, 47, 46, 44, 43))
-    (more,) = rank_topics(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=20)  # at least 40 words
+    (more,) = rank_dimensions(-np.arange(60.0)[:, None], frequencies, names, np.ones(1), words=20)  # at least 40 words
     assert more.opposite_words[:8] == tuple(f"word{place}" for place in (59, 58, 56, 55, 53, 52, 50, 49))
 
 
@@ -72,8 +71,8 @@ def test_words_that_tell_two_classes_apart():
 
 
 def test_the_end_of_a_topic_on_which_a_value_lies():
-    (topic,) = rank_topics(np.array([[1.0], [-1.0]]), np.array([0.5, 0.5]), ["up", "down"], np.ones(1), words=1)
-    assert [end_of_topic(topic, value) for value in (2.0, 0.0, -0.1)] == [("up",), ("up",), ("down",)]
+    (topic,) = rank_dimensions(np.array([[1.0], [-1.0]]), np.array([0.5, 0.5]), ["up", "down"], np.ones(1), words=1)
+    assert [words_towards(topic, value) for value in (2.0, 0.0, -0.1)] == [("up",), ("up",), ("down",)]
 
 
 def test_short_vectors_have_directions_too():

@@ -10,8 +10,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from varitext.evaluation.keywords import document_keywords, keyword_columns
 from varitext.evaluation.perplexity import merge_records, perplexity_record
-from varitext.evaluation.telling_words import telling_columns, telling_words
 
 
 def record_of(log_likelihood, kl, lengths, **others):
@@ -64,5 +64,5 @@ def test_a_telling_word_is_frequent_here_and_rare_elsewhere():
     log_frequencies = np.log([0.5, 0.25, 0.15, 0.1])
     counts = scipy.sparse.csr_matrix(np.array([[2, 1, 0, 1], [0, 0, 3, 0], [0, 0, 0, 0]], np.float32))
     # n log(p(w | d) / p(w)): 2 log 1 = 0, log 1 = 0, log 2.5 > 0
-    assert [columns.tolist() for columns in telling_columns(counts, log_frequencies)] == [[3, 0, 1], [2], []]
-    assert telling_words(counts, log_frequencies, "abcd", most=2) == (("d", "a"), ("c",), ())
+    assert [columns.tolist() for columns in keyword_columns(counts, log_frequencies)] == [[3, 0, 1], [2], []]
+    assert document_keywords(counts, log_frequencies, "abcd", most=2) == (("d", "a"), ("c",), ())

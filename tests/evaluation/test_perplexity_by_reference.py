@@ -8,8 +8,7 @@ import pytest
 import scipy.sparse
 
 from varitext.errors import InputError
-from varitext.evaluation.completion import Halves, completion_record, split_words
-from varitext.evaluation.perplexity import merge_records, perplexity_record
+from varitext.evaluation.perplexity import Halves, completion_record, merge_records, perplexity_record, split_words
 from varitext.evaluation.significance import bootstrap_interval
 
 

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from varitext.corpora.protocols import PROTOCOLS
 from varitext.errors import InputError
-from varitext.evaluation.question_words import question_word, question_words, ranking_by_question_word
-from varitext.evaluation.ranking import counted_rows, question_values, ranking_record
+from varitext.evaluation.ranking import (
+    counted_rows,
+    question_values,
+    question_word,
+    question_words,
+    ranking_by_question_word,
+    ranking_record,
+)
 
 ONE_QUESTION = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=6)  # (score, label)
 QUESTIONS = st.lists(ONE_QUESTION, min_size=1, max_size=5)

@@ -5,7 +5,8 @@ import pytest
 from sklearn import metrics
 
 from varitext.errors import InputError
-from varitext.evaluation import retrieval, retrieval_record
+from varitext.evaluation import retrieval_record
+from varitext.evaluation import vectors as retrieval
 from varitext.evaluation.calibration import (
     calibration_record,
     no_answer_calibration,
@@ -13,8 +14,7 @@ from varitext.evaluation.calibration import (
     risk_coverage,
     top_answers,
 )
-from varitext.evaluation.question_words import ranking_by_question_word
-from varitext.evaluation.ranking import compare_rankings, ranking_record
+from varitext.evaluation.ranking import compare_rankings, ranking_by_question_word, ranking_record
 from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test
 from varitext.evaluation.trec_files import TrecQrels, TrecRun, judged_run, one_word_ids
 

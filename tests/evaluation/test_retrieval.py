@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from varitext import InputError
-from varitext.evaluation import retrieval, retrieval_record
+from varitext.evaluation import retrieval_record
+from varitext.evaluation import vectors as retrieval
 
 
 def random_documents(seed: int, train: int = 60, test: int = 9, labels: int = 4):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
+from varitext.evaluation.columns import TOLERANCE, WIDEST, merge_ties
 from varitext.evaluation.posterior_ranks import (
     RankIntervals,
     best_probability,
@@ -14,7 +15,6 @@ from varitext.evaluation.posterior_ranks import (
     rank_intervals,
 )
 from varitext.evaluation.ranking import compare_rankings, ranking_record
-from varitext.evaluation.ties import TOLERANCE, WIDEST, merge_ties
 from varitext.evaluation.trec_files import read_run, write_run
 
 ROUNDING = 1.5e-6  # relative: the largest that was seen of networks with jittered products
@@ -122,11 +122,11 @@ def test_ties_are_those_that_are_found_one_by_one(seed, spread):
 
 def test_a_tie_reaches_just_as_far_as_its_tolerance(monkeypatch):
     """With powers of two, so that no rounding is in it."""
-    monkeypatch.setattr("varitext.evaluation.ties.TOLERANCE", 1 / 16)
+    monkeypatch.setattr("varitext.evaluation.columns.TOLERANCE", 1 / 16)
     assert merge_ties(np.array([16.0, 15.0])).tolist() == [16, 16]
     assert merge_ties(np.array([16.0, 14.9375])).tolist() == [16, 14.9375]
     assert merge_ties(np.array([-15.0, -16.0])).tolist() == [-15, -15]  # of the larger in magnitude
-    monkeypatch.setattr("varitext.evaluation.ties.WIDEST", 2)
+    monkeypatch.setattr("varitext.evaluation.columns.WIDEST", 2)
     assert merge_ties(np.array([16.0, 15.0, 14.5, 14.0])).tolist() == [16, 16, 16, 16]
     assert merge_ties(np.array([16.0, 15.0, 14.25, 13.9375])).tolist() == [16, 16, 16, 13.9375]
 

@@ -20,14 +20,11 @@ from varitext.evaluation import (
     diversity_record,
     neighbourhood_stability_record,
     topic_stability_record,
-    windows,
 )
 from varitext.evaluation.coherence import MEASURES
-from varitext.evaluation.cooccurrence import count_together
-from varitext.evaluation.stability import matched_likeness
-from varitext.evaluation.topic_words import jaccard, rank_biased_overlap, topic_words
-from varitext.evaluation.topics import Topic
-from varitext.evaluation.windows import Reference
+from varitext.evaluation.cooccurrence import Reference, count_together
+from varitext.evaluation.latent_dimensions import LatentDimension
+from varitext.evaluation.topic_quality import jaccard, matched_likeness, rank_biased_overlap, topic_words
 
 GENSIM = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
 
@@ -117,7 +114,7 @@ def test_blocks_and_chunks_change_nothing(monkeypatch):
     tokens, topics = random_corpus(5)
     expected = coherence_record(topics, tokens, window=7)
     monkeypatch.setattr(cooccurrence, "MAX_BLOCK", 3)
-    monkeypatch.setattr(windows, "CHUNK_SIZE", 100)
+    monkeypatch.setattr(cooccurrence, "CHUNK_SIZE", 100)
     assert coherence_record(topics, tokens, window=7) == expected
 
 
@@ -205,7 +202,7 @@ def test_never_nan(topics, tokens, measure, rule, window):
 
 
 def test_topics_of_any_tool():
-    topic = Topic(0, ("sun", "moon"), (2.0, 1.0), ("tree",), 0.5)
+    topic = LatentDimension(0, ("sun", "moon"), (2.0, 1.0), ("tree",), 0.5)
     pairs = [("sun", 0.4), ("moon", 0.2)]
     assert topic_words([topic, pairs, np.array(["sun", "moon"]), ("sun", "moon", "star")], 2) == [("sun", "moon")] * 4
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from varitext.errors import InputError
-from varitext.evaluation import diversity_record, neighbourhood_stability_record, stability, topic_stability_record
-from varitext.evaluation.topic_alignment import TopicSpace, topic_alignment_record, topic_likeness
-from varitext.evaluation.topic_words import jaccard, rank_biased_overlap, topic_words
+from varitext.evaluation import diversity_record, neighbourhood_stability_record, topic_stability_record
+from varitext.evaluation import topic_quality as stability
+from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
+from varitext.evaluation.topic_quality import jaccard, rank_biased_overlap, topic_words
 
 
 def overlap_by_hand(first, second, p):
@@ -151,10 +152,10 @@ def test_topics_are_matched_so_that_the_weighted_mean_is_largest(seed):
     words, kl = [f"w{place}" for place in range(9)], generator.uniform(0.01, 4, 4) ** 2
     before, after = generator.normal(size=(2, 9, 4))
     frequencies = generator.dirichlet(np.ones(9))
-    found = topic_alignment_record(
-        TopicSpace(before, frequencies, words, kl), TopicSpace(after, frequencies[::-1], words, kl[::-1])
+    found = alignment_record(
+        LatentSpace(before, frequencies, words, kl), LatentSpace(after, frequencies[::-1], words, kl[::-1])
     )
-    likeness = topic_likeness(before, after, frequencies)
+    likeness = dimension_likeness(before, after, frequencies)
     every = list(itertools.permutations(range(4)))
     means = [np.average(likeness[range(4), order], weights=kl) for order in every]
     assert found.matched == pytest.approx(max(means))
@@ -166,31 +167,31 @@ def test_topics_are_matched_so_that_the_weighted_mean_is_largest(seed):
 def test_small_amounts_of_kl_weigh_as_much_as_large_ones():
     generator = np.random.default_rng(0)
     words, kl = ["a", "b", "c", "d", "e"], np.array([0.02, 0.1, 0.3])
-    before, after = (TopicSpace(generator.normal(size=(5, 3)), np.full(5, 0.2), words, kl) for _ in range(2))
-    larger = before._replace(kl_per_unit=100 * kl)
-    small, large = (topic_alignment_record(one, after).as_dict() for one in (before, larger))
+    before, after = (LatentSpace(generator.normal(size=(5, 3)), np.full(5, 0.2), words, kl) for _ in range(2))
+    larger = before._replace(kl_per_dimension=100 * kl)
+    small, large = (alignment_record(one, after).as_dict() for one in (before, larger))
     assert small == pytest.approx(large)
     likeness = np.corrcoef(before.word_vectors.T, after.word_vectors.T)[range(3), range(3, 6)]
     assert small["in_place"] == pytest.approx(likeness @ kl / kl.sum())
 
 
 def test_two_words_are_enough_to_compare_topics():
-    space = TopicSpace(np.array([[1.0, 2.0], [3.0, 1.0], [5.0, 5.0]]), np.ones(3) / 3, ["a", "b", "c"], np.ones(2))
-    found = topic_alignment_record(space, space._replace(words=["b", "a", "x"]))
+    space = LatentSpace(np.array([[1.0, 2.0], [3.0, 1.0], [5.0, 5.0]]), np.ones(3) / 3, ["a", "b", "c"], np.ones(2))
+    found = alignment_record(space, space._replace(words=["b", "a", "x"]))
     assert found.n_words == 2 and found.in_place == pytest.approx(-1)  # of two points, in the other order
 
 
 def test_models_without_a_common_word_cannot_be_compared():
-    space = TopicSpace(np.eye(3), np.ones(3) / 3, ["a", "b", "c"], np.ones(3))
+    space = LatentSpace(np.eye(3), np.ones(3) / 3, ["a", "b", "c"], np.ones(3))
     for words in (["x", "y", "z"], ["c", "y", "z"]):
         with pytest.raises(InputError, match="fewer than two words"):
-            topic_alignment_record(space, space._replace(words=words))
+            alignment_record(space, space._replace(words=words))
 
 
 def test_a_constant_topic_is_like_none_and_the_smallest_is_as_like_as_any():
     generator = np.random.default_rng(0)
     vectors, frequencies = generator.normal(size=(6, 2)), np.arange(1.0, 7)
-    found = topic_likeness(np.c_[np.full(6, 2.0), 1e-8 * vectors[:, 0]], vectors, frequencies)
+    found = dimension_likeness(np.c_[np.full(6, 2.0), 1e-8 * vectors[:, 0]], vectors, frequencies)
     assert found[0] == pytest.approx([0, 0], abs=1e-3) and found[1, 0] == pytest.approx(1)
 
 
@@ -198,5 +199,5 @@ def test_a_constant_topic_is_like_none_and_the_smallest_is_as_like_as_any():
 def test_frequencies_may_be_counts_of_any_type(dtype):
     """Also those whose sum is more than their type can hold."""
     vectors, counts = np.random.default_rng(0).normal(size=(6, 2)), 2000.0 * np.arange(8, 14)
-    found = topic_likeness(vectors, vectors[::-1], counts.astype(dtype))
-    np.testing.assert_allclose(found, topic_likeness(vectors, vectors[::-1], counts / counts.sum()), rtol=1e-9)
+    found = dimension_likeness(vectors, vectors[::-1], counts.astype(dtype))
+    np.testing.assert_allclose(found, dimension_likeness(vectors, vectors[::-1], counts / counts.sum()), rtol=1e-9)

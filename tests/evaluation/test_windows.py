@@ -9,8 +9,7 @@ import scipy.sparse
 from varitext.corpora.documents import Documents
 from varitext.errors import InputError
 from varitext.evaluation import coherence_record, cooccurrence
-from varitext.evaluation.cooccurrence import count_together
-from varitext.evaluation.windows import Reference
+from varitext.evaluation.cooccurrence import Reference, count_together
 from varitext.text import TokenRules, Vocabulary
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from varitext.batches.pairs import PairBatch, PairBatches
-from varitext.evaluation.ties import merge_ties
+from varitext.evaluation.columns import merge_ties
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.runtime.randomness import stream
 

@@ -18,8 +18,13 @@ from varitext.evaluation.calibration import (
     no_answer_calibration,
 )
 from varitext.evaluation.posterior_ranks import RankCalibration, RankIntervals, rank_calibration
-from varitext.evaluation.question_words import QuestionWordRanking, ranking_by_question_word
-from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
+from varitext.evaluation.ranking import (
+    QuestionWordRanking,
+    RankingRecord,
+    counted_rows,
+    ranking_by_question_word,
+    ranking_record,
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.evaluation.completion import CompletionRecord, Halves, completion_record, hide_words
+from varitext.evaluation.perplexity import CompletionRecord, Halves, completion_record, hide_words
 from varitext.latent import LatentModel
 from varitext.latent.divergence import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities

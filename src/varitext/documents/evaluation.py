@@ -11,18 +11,17 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.completion import completion_of
 from varitext.documents.model import DocumentModel
-from varitext.evaluation.classification import ClassificationRecord, classification_record
 from varitext.evaluation.coherence import CoherenceRecord, coherence_record
-from varitext.evaluation.completion import CompletionRecord
-from varitext.evaluation.diversity import DiversityRecord, diversity_record
-from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.evaluation.retrieval import RetrievalRecord, retrieval_record
-from varitext.evaluation.stability import (
+from varitext.evaluation.perplexity import CompletionRecord, PerplexityRecord
+from varitext.evaluation.topic_quality import (
+    DiversityRecord,
     NeighbourhoodStabilityRecord,
     TopicStabilityRecord,
+    diversity_record,
     neighbourhood_stability_record,
     topic_stability_record,
 )
+from varitext.evaluation.vectors import ClassificationRecord, RetrievalRecord, classification_record, retrieval_record
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from varitext.documents.regions import Regions
-from varitext.evaluation.topic_alignment import TopicSpace
+from varitext.evaluation.latent_dimensions import LatentSpace
 from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
@@ -35,8 +35,8 @@ class FittedDocuments:
     updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
     regions: Regions | None = None  # the topics; folders written before there were any have none
 
-    def topic_space(self) -> TopicSpace:
+    def latent_space(self) -> LatentSpace:
         """What topics are ranked, and compared with those of another fit, by."""
         frequencies = self.network.word_log_frequencies.double().exp().cpu().numpy()
         word_vectors = self.network.word_vectors.cpu().numpy()
-        return TopicSpace(word_vectors, frequencies, self.vocabulary.words, self.kl_per_dimension)
+        return LatentSpace(word_vectors, frequencies, self.vocabulary.words, self.kl_per_dimension)

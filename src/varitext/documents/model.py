@@ -21,9 +21,8 @@ from varitext.documents.surprise import fit_length_line
 from varitext.documents.topics import TopicsOfDocuments
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
+from varitext.evaluation.latent_dimensions import LatentDimension, LatentSpace, Neighbour, nearest, rank_dimensions
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.evaluation.topic_alignment import TopicSpace
-from varitext.evaluation.topics import Neighbour, Topic, nearest, rank_topics
 from varitext.records import check_choice
 from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
@@ -32,7 +31,7 @@ from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, VocabularyRules
 from varitext.training.settings import Progress
 
-__all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "Topic"]
+__all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "LatentDimension"]
 
 PREDICTION_SAMPLES = 20  # the paper's
 
@@ -245,18 +244,18 @@ class DocumentModel(TopicsOfDocuments):
         with running_on(self.threads):
             return mean_bound_per_word(self.fitted_.network, counts, samples, self.seed)
 
-    def latent_dimensions(self, words: int = 10) -> list[Topic]:
+    def latent_dimensions(self, words: int = 10) -> list[LatentDimension]:
         """The latent dimensions as ranked words, those of the largest KL first; the paper's Table 2 shows some.
 
         Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
         say least.
         """
-        return rank_topics(*self.topic_space(), words)
+        return rank_dimensions(*self.latent_space(), words)
 
-    def topic_space(self) -> TopicSpace:
-        """Word vectors, frequencies and KL, to compare the topics of two fits: `topic_alignment_record`."""
+    def latent_space(self) -> LatentSpace:
+        """Word vectors, frequencies and KL, to compare the latent dimensions of two fits: `alignment_record`."""
         check_is_fitted(self)
-        return self.fitted_.topic_space()
+        return self.fitted_.latent_space()
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
         """The words nearest in the semantic space (rows of R), by cosine."""

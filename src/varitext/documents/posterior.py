@@ -93,4 +93,4 @@ def kl_per_dimension(network: DocumentNetwork, counts: scipy.sparse.csr_matrix) 
     """How much each dimension of the vectors says about these documents, in nats per document, [K]."""
     vectors = DocumentVectors(*(torch.from_numpy(part).to(network.device) for part in posterior_of(network, counts)))
     lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(network.device)
-    return network.kl_per_unit(vectors, lengths).double().cpu().numpy()
+    return network.kl_per_dimension(vectors, lengths).double().cpu().numpy()

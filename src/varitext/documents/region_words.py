@@ -88,7 +88,7 @@ def _log(shares: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(np.maximum(shares, 1e-30)))
 
 
-def telling_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
+def name_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
     """For each region the words of its name: its most relevant ones that are not also first words of the nearest other
     region, and no two forms of one word."""
     likeness = centres @ centres.T

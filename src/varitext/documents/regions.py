@@ -18,7 +18,7 @@ from varitext.documents.posterior import posterior_of
 from varitext.documents.region_words import (
     DocumentShares,
     document_shares,
-    telling_columns,
+    name_columns,
     word_frequencies,
     word_probabilities,
 )
@@ -81,7 +81,7 @@ class Regions:
         probabilities, centres = self.group_probabilities(), self.group_centres()
         of_groups = np.stack([self._average(self.shares.of_regions, group) for group in self.groups])
         order = self.shares._replace(of_regions=of_groups).most_relevant(KEPT_WORDS)
-        names = telling_columns(order, centres, self.words)
+        names = name_columns(order, centres, self.words)
         every = max(1, int(self.documents.sum()))
         return [
             self._topic(group, probabilities[row], order[row], names[row], every)

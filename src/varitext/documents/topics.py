@@ -22,7 +22,7 @@ from varitext.documents.topic_html import topics_html
 from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
 from varitext.documents.topic_tree import TreeMerge, merges_to, topic_tree
 from varitext.errors import InputError
-from varitext.evaluation.distinct_words import DistinctWords, distinct_words
+from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.shares import shares_by_value
 from varitext.runtime.threads import running_on
 

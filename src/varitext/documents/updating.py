@@ -23,7 +23,7 @@ from varitext.documents.growing import with_new_documents
 from varitext.documents.posterior import kl_per_dimension, means_of
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.evaluation.topic_alignment import TopicAlignmentRecord, topic_alignment_record
+from varitext.evaluation.latent_dimensions import AlignmentRecord, alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
@@ -53,7 +53,7 @@ class UpdateRecord:
 
     documents: int
     new_words: int
-    alignment: TopicAlignmentRecord
+    alignment: AlignmentRecord
     same_vectors: float  # mean cosine of the vectors of held-out documents before and after
     perplexity_before: float | None  # of the held-out new documents
     perplexity_after: float
@@ -131,7 +131,7 @@ class DocumentUpdate:
         return UpdateRecord(
             documents=self.train.shape[0],
             new_words=len(self.vocabulary) - len(self.earlier.vocabulary),
-            alignment=topic_alignment_record(self.earlier.topic_space(), fitted.topic_space()),
+            alignment=alignment_record(self.earlier.latent_space(), fitted.latent_space()),
             same_vectors=_mean_cosine(self.earlier.network, fitted.network, self.held_out[:COMPARED]),
             perplexity_before=state.first_score,
             perplexity_after=state.best,
@@ -163,7 +163,7 @@ def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Rec
 
 def _turn_back(network: DocumentNetwork, earlier: FittedDocuments) -> None:
     """Turn the axes on which users see h until the word vectors lie, as nearly as they can, where they were."""
-    space = earlier.topic_space()
+    space = earlier.latent_space()
     directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
     network.axes.copy_(torch.from_numpy(axes_towards(directions, space.word_vectors, space.frequencies)))
 

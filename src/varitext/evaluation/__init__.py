@@ -1,17 +1,16 @@
 """How good a model is, each measure in its own file."""
 
-from varitext.evaluation.classification import ClassificationRecord, classification_record
 from varitext.evaluation.coherence import CoherenceRecord, coherence_record
-from varitext.evaluation.completion import CompletionRecord, completion_record
-from varitext.evaluation.diversity import DiversityRecord, diversity_record
-from varitext.evaluation.perplexity import PerplexityRecord, perplexity_record
-from varitext.evaluation.retrieval import RetrievalRecord, retrieval_record
-from varitext.evaluation.stability import (
+from varitext.evaluation.perplexity import CompletionRecord, PerplexityRecord, completion_record, perplexity_record
+from varitext.evaluation.topic_quality import (
+    DiversityRecord,
     NeighbourhoodStabilityRecord,
     TopicStabilityRecord,
+    diversity_record,
     neighbourhood_stability_record,
     topic_stability_record,
 )
+from varitext.evaluation.vectors import ClassificationRecord, RetrievalRecord, classification_record, retrieval_record
 
 __all__ = [
     "ClassificationRecord",

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
-from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
-from varitext.evaluation.ties import merge_ties
+from varitext.evaluation.columns import binary_labels, merge_ties, numbers, question_index, same_length
 
 BINNINGS = ("equal-mass", "equal-width")
 NONE_BINS = 10  # questions are few: with more bins, chance is all that is measured

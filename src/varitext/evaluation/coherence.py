@@ -19,9 +19,8 @@ import numpy as np
 
 from varitext.corpora.document_input import DocumentInput
 from varitext.errors import InputError
-from varitext.evaluation.cooccurrence import Cooccurrence, count_together
-from varitext.evaluation.topic_words import TopicWords, topic_words
-from varitext.evaluation.windows import Reference
+from varitext.evaluation.cooccurrence import Cooccurrence, Reference, count_together
+from varitext.evaluation.topic_quality import TopicWords, topic_words
 from varitext.records import check_choice
 from varitext.text import TokenRules, Vocabulary
 

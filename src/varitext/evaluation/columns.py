@@ -1,4 +1,13 @@
-"""What columns of scores, labels and question ids must be, one row per candidate."""
+"""Columns of scores, labels and question ids, one row per candidate: what they must be, and when two scores tie.
+
+The last digits of a matrix product depend on the CPU, on its library and on what else is in the batch, so they say
+nothing about a candidate. Take the scores of one question in order: two neighbours tie if they are no further apart
+than `TOLERANCE` times the larger of them (in magnitude), and ties chain, up to `WIDEST` times that in all. Tied scores
+become one number, the highest of them.
+
+Moving the last bits of every matrix product on purpose moved the probabilities of networks fitted on WikiQA by at most
+4e-6 of their size, and almost no two candidates of its dev questions were closer than 1e-5 (`python -m lab rounding`).
+"""
 
 from collections.abc import Sized
 
@@ -45,3 +54,57 @@ def same_length(**columns: Sized) -> None:
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
         raise InputError(f"one row per candidate, but there are {lengths}")
+
+
+# Ties
+
+
+TOLERANCE = 1e-5  # relative
+WIDEST = 10  # tolerances: a long list of close scores is not one tie
+
+
+def merge_ties(scores: np.ndarray, question_of: np.ndarray | None = None) -> np.ndarray:
+    """The scores with ties made equal; [P], or [S, P] where every row is a ranking of its own.
+
+    `question_of` numbers the question of every score, [P]; without it all are of one.
+    """
+    scores = np.asarray(scores, np.float64)
+    if scores.ndim == 2:
+        return np.stack([merge_ties(row, question_of) for row in scores]) if len(scores) else scores
+    question = np.zeros(len(scores), np.int64) if question_of is None else np.asarray(question_of)
+    order = np.lexsort((-scores, question))
+    merged = np.empty_like(scores)
+    merged[order] = _merged_in_order(scores[order], question[order])
+    return merged
+
+
+def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
+    """From scores that fall within each question."""
+    if not len(falling):
+        return falling
+    starts = np.ones(len(falling), bool)
+    starts[1:] = (np.diff(question) != 0) | ~_close(falling[:-1], falling[1:])
+    first = np.flatnonzero(starts)
+    last = np.append(first[1:], len(falling)) - 1
+    wide = (last > first) & ~_close(falling[first], falling[last], WIDEST)
+    for begin, end in zip(first[wide].tolist(), last[wide].tolist(), strict=True):
+        _cut_wide(falling, starts, begin, end)
+    merged: np.ndarray = falling[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    return merged
+
+
+def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.ndarray:
+    """Equal infinities are; a score and an infinity are not, nor two whose distance is beyond floating point."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = larger - smaller
+        near = apart <= times * TOLERANCE * np.maximum(np.abs(larger), np.abs(smaller))
+    close: np.ndarray = (larger == smaller) | (near & np.isfinite(apart))
+    return close
+
+
+def _cut_wide(falling: np.ndarray, starts: np.ndarray, begin: int, end: int) -> None:
+    """A chain that is too wide for one tie begins anew wherever it is `WIDEST` tolerances away from its last begin."""
+    while not _close(falling[begin], falling[end], WIDEST):
+        inside = _close(np.full(end - begin, falling[begin]), falling[begin + 1 : end + 1], WIDEST)
+        begin += 1 + int(np.argmin(inside))
+        starts[begin] = True

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from varitext.evaluation.ties import merge_ties
+from varitext.evaluation.columns import merge_ties
 
 DRAWS = 1000  # of labels, over all samples of h
 MIN_DRAWS, MAX_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
-from varitext.evaluation.columns import numbers, same_length
-from varitext.evaluation.ties import merge_ties
+from varitext.evaluation.columns import merge_ties, numbers, same_length
 from varitext.files import read_text, write_text
 
 RUN_COLUMNS = ("question", "Q0", "document", "rank", "score", "tag")

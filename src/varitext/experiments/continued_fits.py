@@ -14,7 +14,7 @@ import numpy as np
 
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
-from varitext.evaluation.topic_alignment import topic_alignment_record
+from varitext.evaluation.latent_dimensions import alignment_record
 from varitext.experiments.document_fits import NEWSGROUPS, QUICK_EPOCHS, hashes, load_part, samples_of, short
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 
@@ -43,7 +43,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
     halves = split(load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan), seed)
     first = _fit(halves.first, seed, plan)
-    before = first.topic_space()
+    before = first.latent_space()
     found = {"first": _measured(first, halves, plan, None)}
     others = (("other seed", halves.first, seed + 1000), ("all", load_part(NEWSGROUPS, "train", plan), seed))
     for way, documents, own_seed in others:
@@ -75,7 +75,7 @@ def _measured(model: DocumentModel, halves: Halves, plan: Plan, before: Any) -> 
     }
     found["dev"] = model.fitted_.dev_perplexity
     if before is not None:
-        found["alignment"] = topic_alignment_record(before, model.topic_space()).as_dict()
+        found["alignment"] = alignment_record(before, model.latent_space()).as_dict()
     if model.fitted_.updates:
         found["update"] = model.fitted_.updates[-1]
     return found

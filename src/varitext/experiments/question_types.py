@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from varitext.evaluation.question_words import ranking_by_question_word
+from varitext.evaluation.ranking import ranking_by_question_word
 from varitext.experiments.answer_fits import DATA, SEEDS, fitted_ranker, load_part, titles
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 

@@ -16,7 +16,7 @@ import torch
 
 from varitext.errors import InputError
 from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
-from varitext.evaluation.clustering import clustering_record
+from varitext.evaluation.topic_quality import clustering_record
 from varitext.experiments.document_fits import (
     ARTICLES,
     NEWSGROUPS,

@@ -14,9 +14,9 @@ from varitext.documents.model import DocumentModel
 from varitext.documents.posterior import BLOCK
 from varitext.documents.topic_records import TopicShare
 from varitext.errors import InputError
+from varitext.evaluation.keywords import document_keywords
+from varitext.evaluation.latent_dimensions import nearest
 from varitext.evaluation.shares import shares_by_value
-from varitext.evaluation.telling_words import telling_words
-from varitext.evaluation.topics import nearest
 
 if TYPE_CHECKING:
     from varitext.corpora import Documents
@@ -104,7 +104,7 @@ class CorpusIndex:
         if documents.texts is None:  # then the words that tell it from others speak for a document
             content = in_memory(model.count(documents)[:n])  # over the model's own words, not the corpus's
             log_frequencies = model.fitted_.network.word_log_frequencies.cpu().numpy()
-            telling = telling_words(content, log_frequencies, model.fitted_.vocabulary.words)
+            telling = document_keywords(content, log_frequencies, model.fitted_.vocabulary.words)
             self._beginnings = [", ".join(words) for words in telling]
         else:
             content = documents.texts[:n]

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from varitext.errors import InputError
+from varitext.evaluation.latent_dimensions import nearest
 from varitext.evaluation.map_layout import lay_out
-from varitext.evaluation.topics import nearest
 from varitext.serve.corpus_index import CorpusIndex
 from varitext.serve.limits import Refusal
 

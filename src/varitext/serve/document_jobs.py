@@ -13,9 +13,9 @@ from varitext.documents.mixture import directions_of
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.documents.topic_records import Records, TopicInfo
 from varitext.errors import InputError
+from varitext.evaluation.keywords import keyword_columns
+from varitext.evaluation.latent_dimensions import LatentDimension, nearest, words_towards
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
-from varitext.evaluation.telling_words import telling_columns
-from varitext.evaluation.topics import Topic, end_of_topic, nearest
 from varitext.serve.corpus_index import CorpusIndex, beginning
 from varitext.serve.corpus_map import CorpusMap
 from varitext.serve.limits import Refusal
@@ -60,7 +60,7 @@ class Explain:
         whole = in_memory(model.count([self.text]))
         if not whole.nnz:
             raise InputError(NO_KNOWN_WORD)
-        return leave_one_out(whole, most_telling(whole, model)[:MAX_LEFT_OUT])
+        return leave_one_out(whole, keywords_of(whole, model)[:MAX_LEFT_OUT])
 
     def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
         whole = counts[0]
@@ -68,7 +68,7 @@ class Explain:
         topics, nearer = _topics_of_text(model, posterior, self.topics)
         moved = np.linalg.norm(steps, axis=1)
         along = steps @ mean / max(float(np.linalg.norm(mean)), 1e-12)
-        columns = most_telling(whole, model)[:MAX_LEFT_OUT]
+        columns = keywords_of(whole, model)[:MAX_LEFT_OUT]
         order = np.argsort(-moved, kind="stable")[: self.words]
         return {
             "known_words": int(whole.sum()),
@@ -159,9 +159,9 @@ def leave_one_out(whole: scipy.sparse.csr_matrix, columns: np.ndarray) -> scipy.
     return scipy.sparse.csr_matrix((values, (rows[kept], words[kept])), shape=(1 + len(columns), whole.shape[1]))
 
 
-def most_telling(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.ndarray:
+def keywords_of(whole: scipy.sparse.csr_matrix, model: DocumentModel) -> np.ndarray:
     """The columns of one document's words, those first that set it apart most."""
-    return next(telling_columns(whole, model.fitted_.network.word_log_frequencies.cpu().numpy()))
+    return next(keyword_columns(whole, model.fitted_.network.word_log_frequencies.cpu().numpy()))
 
 
 def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def topics_of(model: DocumentModel) -> Records[TopicInfo]:
 
 
 @functools.lru_cache(maxsize=64)
-def dimensions_by_number(model: DocumentModel) -> dict[int, Topic]:
+def dimensions_by_number(model: DocumentModel) -> dict[int, LatentDimension]:
     return {dimension.number: dimension for dimension in model.latent_dimensions(WORDS_OF_A_TOPIC)}
 
 
@@ -245,7 +245,7 @@ def _dimensions_of_text(model: DocumentModel, posterior: Posterior, n: int) -> l
             "number": int(k),
             "mean": float(mean[k]),
             "std": float(std[k]),
-            "words": end_of_topic(by_number[k], mean[k]),
+            "words": words_towards(by_number[k], mean[k]),
         }
         for k in strongest
         if abs(mean[k]) > std[k]

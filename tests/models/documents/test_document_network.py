@@ -67,7 +67,7 @@ class Mixture(DocumentNetwork):
         kinds = torch.softmax(self.log_joint(batch), 0).T  # [B, K]
         return DocumentVectors(kinds, torch.zeros_like(kinds))
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:

@@ -219,7 +219,7 @@ def test_information_of_docnade_is_at_the_mean_length():
     with seeded(0):
         model = model_class("docnade")(12, 3)
     vectors = model.document_vectors(CountBatch.from_rows(topic_documents(4, 12, 3, 6)))
-    found = model.kl_per_unit(vectors, torch.tensor([2.0, 4.0]))
+    found = model.kl_per_dimension(vectors, torch.tensor([2.0, 4.0]))
     expected = direction_information(vectors.mean, model.output.weight, model.word_log_frequencies, 3.0)
     torch.testing.assert_close(found, expected)
 

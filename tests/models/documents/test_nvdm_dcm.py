@@ -11,7 +11,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.evaluation.completion import hide_words
+from varitext.evaluation.perplexity import hide_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents.nvdm_dcm import NVDMDCM
 from varitext.models.documents.word_groups import group_words

@@ -4,7 +4,7 @@
     evaluate          log p(X) of held-out documents                  default: the lower bound from draws of h
     estimate_kind     what that is: a bound, exact or an estimate     default: a bound
     document_vectors  one vector per document, and how sure that is   default: mean and std of q(h | X)
-    kl_per_unit       the information in each dimension of those      default: its KL
+    kl_per_dimension       the information in each dimension of those      default: its KL
     document_means    the vectors alone, where they come for less     default: those of `document_vectors`
     linear_decoder    the layer of softmax(h R + b), if there is one  none
     word_directions   one vector per word, for topics and neighbours  default: R
@@ -180,7 +180,7 @@ class DocumentNetwork(nn.Module):
         """The same without how sure that is, [B, K]."""
         return self.document_vectors(batch).mean
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Information per dimension in nats, from a sample of training documents; ranks the topics."""
         return gaussian_kl_per_unit(vectors.mean, vectors.std)  # [K]
 

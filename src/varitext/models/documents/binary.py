@@ -135,7 +135,7 @@ class BernoulliNetwork(DocumentNetwork):
             probabilities = torch.where(known[:, None], probabilities, self.prior_probabilities())
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return bernoulli_kl_per_unit(vectors.mean)
 
     def linear_decoder(self) -> nn.Linear:

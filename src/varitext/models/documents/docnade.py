@@ -152,7 +152,7 @@ class DocNADE(DocumentNetwork):
         hidden = self.hidden(batch)
         return DocumentVectors(hidden, torch.zeros_like(hidden))
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         directions = self.output.word_gradients()
         return direction_information(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
 

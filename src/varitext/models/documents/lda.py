@@ -94,7 +94,7 @@ class LDA(DocumentNetwork):
         words = (shares[hidden.documents] * self.word_topics[hidden.words]).sum(1).log()  # [n]
         return words.new_zeros(len(hidden)).index_add_(0, hidden.documents, hidden.counts * words)  # [B]
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:

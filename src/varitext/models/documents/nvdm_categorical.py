@@ -82,7 +82,7 @@ class NVDMCategorical(DocumentNetwork):
         probabilities = torch.where(known, q, p)
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Each value as a Bernoulli unit: taken or not."""
         return bernoulli_kl_per_unit(vectors.mean)
 

@@ -87,7 +87,7 @@ class GSM(DocumentNetwork):
         slopes = shares[:, :, None] * (weights - (shares @ weights)[:, None, :])  # [B, K, K]
         return DocumentVectors(shares, (slopes * std[:, None, :]).norm(dim=-1))
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:

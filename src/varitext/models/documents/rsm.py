@@ -171,7 +171,7 @@ class RSM(DocumentNetwork):
         probabilities = torch.sigmoid(self.hidden_input(batch))
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
-    def kl_per_unit(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
+    def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         return bernoulli_kl_per_unit(vectors.mean)
 
     def word_directions(self) -> Tensor:

@@ -9,7 +9,7 @@ from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import Question
 from varitext.errors import InputError
 from varitext.evaluation.attention import strength
-from varitext.evaluation.ties import merge_ties
+from varitext.evaluation.columns import merge_ties
 from varitext.report.answers.evaluated import EvaluatedAnswers
 
 QUESTIONS = 6

@@ -7,7 +7,7 @@ import numpy as np
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.evaluation.question_words import question_words
+from varitext.evaluation.ranking import question_words
 from varitext.models.answers.network import AnswerNetwork
 from varitext.report.drawing.canvas import Axes, Figure, canvas, drawing_style, rectangles, text_width
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varitext.evaluation.question_words import QUESTION_WORDS, question_words
+from varitext.evaluation.ranking import QUESTION_WORDS, question_words
 from varitext.evaluation.significance import Interval, bootstrap_interval
 from varitext.report.answers.evaluated import EvaluatedAnswers
 from varitext.report.drawing.charts import Axis, Intervals

@@ -8,7 +8,7 @@ import numpy as np
 
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicShare
-from varitext.evaluation.distinct_words import DistinctWords
+from varitext.evaluation.keywords import DistinctWords
 from varitext.evaluation.shares import NO_VALUE
 from varitext.report.drawing.charts import Axis, Chart, Curve, Intervals
 from varitext.report.drawing.style import ACCENT

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext.documents.topic_records import TopicInfo
-from varitext.evaluation.topics import Topic, end_of_topic
+from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
 from varitext.report.documents.sample import DocumentSample
 from varitext.report.drawing.charts import Axis, Intervals
 from varitext.report.drawing.style import ACCENT
@@ -33,7 +33,9 @@ def choose_examples(
     return [_example(int(by_length[place]), sample, topics) for place in places]
 
 
-def posterior_spread(example: Example, sample: DocumentSample, dimensions: list[Topic], axis: Axis) -> Intervals | None:
+def posterior_spread(
+    example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis
+) -> Intervals | None:
     """Posterior mean and standard deviation on the dimensions where the document lies farthest from the prior.
 
     A dimension's sign is arbitrary, so each row is named by the end it leans to and drawn towards the right. Dimensions
@@ -47,7 +49,7 @@ def posterior_spread(example: Example, sample: DocumentSample, dimensions: list[
         return None
     values, spread = np.abs(mean[strongest]), std[strongest]
     return Intervals(
-        [", ".join(end_of_topic(by_number[k], mean[k])[:3]) for k in strongest],
+        [", ".join(words_towards(by_number[k], mean[k])[:3]) for k in strongest],
         values,
         values - spread,
         values + spread,
@@ -67,7 +69,7 @@ def common_axis(examples: list[Example], sample: DocumentSample) -> Axis:
 
 
 def _example(row: int, sample: DocumentSample, topics: Sequence[TopicInfo]) -> Example:
-    title = (sample.titles[row] if sample.titles else "") or ", ".join(sample.telling_words[row])
+    title = (sample.titles[row] if sample.titles else "") or ", ".join(sample.document_keywords[row])
     label = sample.labels[row] if sample.labels else None
     probable = np.argsort(-sample.memberships[row], kind="stable")[:MAX_TOPICS]
     named = [(topics[place].name, float(sample.memberships[row, place])) for place in probable]

@@ -1,13 +1,13 @@
 """The KL of each latent unit, largest first. A unit near zero says nothing about any document."""
 
 from varitext.documents.task import ACTIVE
-from varitext.evaluation.topics import Topic
+from varitext.evaluation.latent_dimensions import LatentDimension
 from varitext.report.drawing.charts import Axis, Bars
 from varitext.report.drawing.style import ACCENT, FAINT
 from varitext.report.escaping import for_plotly
 
 
-def latent_units(topics: list[Topic]) -> Bars:
+def latent_units(topics: list[LatentDimension]) -> Bars:
     """One bar per latent unit, in the order of `topics`."""
     return Bars(
         [topic.kl for topic in topics],
@@ -17,9 +17,9 @@ def latent_units(topics: list[Topic]) -> Bars:
     )
 
 
-def active_units(topics: list[Topic]) -> int:
+def active_units(topics: list[LatentDimension]) -> int:
     return sum(topic.kl > ACTIVE for topic in topics)
 
 
-def _hover(topic: Topic) -> str:
+def _hover(topic: LatentDimension) -> str:
     return f"unit {topic.number}<br><i>{for_plotly(', '.join(topic.words[:6]))}</i><br>{topic.kl:.3f} nats"

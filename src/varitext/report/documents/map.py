@@ -68,5 +68,5 @@ def _hover(row: int, sample: DocumentSample, topic: str) -> str:
     lines = [f"<b>{label}{for_plotly(one_line(topic, 60))}</b>"]
     if sample.titles and sample.titles[row]:
         lines.append(wrapped_for_plotly(sample.titles[row]))
-    lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.telling_words[row]))}</i>")
+    lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.document_keywords[row]))}</i>")
     return "<br>".join(lines)

@@ -9,7 +9,7 @@ import numpy as np
 from varitext.corpora.sharded_counts import blocks_of
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
-from varitext.evaluation.telling_words import telling_words
+from varitext.evaluation.keywords import document_keywords
 from varitext.report.escaping import one_line
 
 MAX_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
@@ -24,7 +24,7 @@ class DocumentSample:
     std: np.ndarray  # [D, K]
     memberships: np.ndarray  # [D, topics]
     lengths: np.ndarray  # [D], known words
-    telling_words: tuple[tuple[str, ...], ...]
+    document_keywords: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...] | None
     titles: tuple[str, ...] | None
     of: int
@@ -62,7 +62,7 @@ def choose_documents(
         std=posterior.std,
         memberships=model.memberships_of(posterior),
         lengths=np.asarray(sample.sum(1)).ravel(),
-        telling_words=telling_words(sample, log_frequencies, model.fitted_.vocabulary.words),
+        document_keywords=document_keywords(sample, log_frequencies, model.fitted_.vocabulary.words),
         labels=None if labels is None else tuple(_label(labels[row]) for row in rows),
         titles=None if titles is None else tuple(one_line(titles[row]) for row in rows),
         of=counts.shape[0],

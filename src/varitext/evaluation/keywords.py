@@ -1,16 +1,19 @@
-"""Words that tell the documents of one class, or of one time, from all others.
+"""Keywords: the words that set a document apart from its corpus, or the documents of one class from all others.
 
-For each word, the documents of the class that have it, a of n, beside those of all other documents, b of m:
+Of a document: the words with the largest n log(p(word | document) / p(word)).
+
+Of a class (or month, or any other value): for each word, a of the n documents of the class contain it, and b of the m
+other documents:
 
     log odds ratio   log (a + s p) / (n - a + s (1 - p))  -  log (b + s p) / (m - b + s (1 - p))
     its variance     1 / (a + s p) + 1 / (b + s p)
-    z                the ratio by its standard deviation
+    z                the ratio divided by its standard deviation
 
-p is the share of all documents that have the word, and s the documents that this prior counts as: log odds with an
-informative prior (Monroe, Colaresi and Quinn 2008). Documents are counted and not words, because words come in bursts.
+p is the share of all documents that contain the word, and s the number of documents that this prior counts as: log odds
+with an informative prior (Monroe, Colaresi and Quinn 2008). Documents are counted, not words, because words are bursty.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +21,28 @@ import scipy.sparse
 from scipy.special import ndtri
 
 from varitext.errors import InputError
+
+MAX_KEYWORDS = 6
+
+
+def document_keywords(
+    counts: scipy.sparse.csr_matrix, log_frequencies: np.ndarray, names: Sequence[str], most: int = MAX_KEYWORDS
+) -> tuple[tuple[str, ...], ...]:
+    """For each document its most telling words, best first."""
+    columns = keyword_columns(counts, log_frequencies)
+    return tuple(tuple(names[column] for column in document[:most]) for document in columns)
+
+
+def keyword_columns(counts: scipy.sparse.csr_matrix, log_frequencies: np.ndarray) -> Iterator[np.ndarray]:
+    """For each document the columns of all its words, the most telling first; `log_frequencies` is log p(word), [V]."""
+    for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
+        columns, values = counts.indices[start:end], counts.data[start:end]
+        information = values * (np.log(values / values.sum()) - log_frequencies[columns])
+        yield columns[np.argsort(-information, kind="stable")]
+
+
+# Of a class
+
 
 PRIOR = 10.0  # documents
 ERROR = 0.05  # chance that a class like all others shows any word: Bonferroni's correction over the words
