@@ -31,7 +31,7 @@ from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, VocabularyRules
 from varitext.training.settings import Progress
 
-__all__ = ["DocumentModel", "Neighbour", "PerplexityRecord", "Posterior", "LatentDimension"]
+__all__ = ["DocumentModel", "LatentDimension", "Neighbour", "PerplexityRecord", "Posterior"]
 
 PREDICTION_SAMPLES = 20  # the paper's
 

@@ -57,7 +57,7 @@ def rank_dimensions(
     ]
 
 
-def _dimension(number: int, weights: np.ndarray, names: list[str], kl: float, words: int) -> Topic:
+def _dimension(number: int, weights: np.ndarray, names: list[str], kl: float, words: int) -> LatentDimension:
     order = np.argsort(-merge_ties(weights), kind="stable")
     first, last = order[:words], order[::-1][:words]
     return LatentDimension(
