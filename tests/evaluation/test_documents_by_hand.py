@@ -117,7 +117,7 @@ def test_alignment_of_topics_that_changed_places():
     assert found.lowest == pytest.approx(min(likeness[0, 1], 1))
     unweighted = alignment_record(before._replace(kl_per_dimension=np.zeros(3)), after)
     assert unweighted.in_place == pytest.approx((2 * likeness[0, 1] + 1) / 3)
-    with pytest.raises(InputError, match="as many topics"):
+    with pytest.raises(InputError, match="different numbers of latent dimensions"):
         alignment_record(before, before._replace(word_vectors=vectors[:, :2]))
     with pytest.raises(InputError, match="fewer than two words"):
         alignment_record(before, before._replace(words=["a", *"uvwxy"]))
