@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from varitext.models.registry import ModelEntry, check_name
+from varitext.models.registry import ModelEntry, check_name, plug_ins
 
 if TYPE_CHECKING:
     from varitext.models.answers.network import AnswerNetwork
@@ -50,6 +50,7 @@ ANSWER_MODELS = {
         "MiniLM, cross-encoder", f"{ROOM}.cross_encoder:CrossEncoder", has_features=True, extra="minilm"
     ),
 }
+ANSWER_MODELS = plug_ins("varitext.answer_models", AnswerEntry) | ANSWER_MODELS
 
 
 def model_class(name: str) -> "type[AnswerNetwork] | type[AnswerScorer]":

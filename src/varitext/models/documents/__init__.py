@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from varitext.models.registry import ModelEntry, check_name
+from varitext.models.registry import ModelEntry, check_name, plug_ins, stored_name
 
 if TYPE_CHECKING:
     from varitext.models.documents.base import DocumentNetwork
@@ -42,13 +42,20 @@ DOCUMENT_MODELS = {
     "lda": DocumentEntry("LDA", f"{ROOM}.lda:LDA"),
     "swv": DocumentEntry("SWV", f"{ROOM}.swv:SWV"),
 }
+DOCUMENT_MODELS = plug_ins("varitext.document_models", DocumentEntry) | DOCUMENT_MODELS
 
 
-def model_class(name: str) -> "type[DocumentNetwork]":
-    check_name(name, DOCUMENT_MODELS, "model")
-    return DOCUMENT_MODELS[name].load()
+def model_class(model: "str | type[DocumentNetwork]") -> "type[DocumentNetwork]":
+    """The class of a name, or the class itself."""
+    if not isinstance(model, str):
+        return model
+    check_name(model, DOCUMENT_MODELS, "model")
+    return DOCUMENT_MODELS[model].load()
 
 
-def check_preset(name: str, preset: str) -> None:
-    check_name(name, DOCUMENT_MODELS, "model")
-    check_name(preset, DOCUMENT_MODELS[name].presets, "preset")
+def check_preset(model: "str | type[DocumentNetwork]", preset: str) -> None:
+    """A class that is not in the registry has the preset "recommended" only."""
+    if isinstance(model, str):
+        check_name(model, DOCUMENT_MODELS, "model")
+    entry = DOCUMENT_MODELS.get(model if isinstance(model, str) else stored_name(model, DOCUMENT_MODELS))
+    check_name(preset, entry.presets if entry else DocumentEntry.presets, "preset")
