@@ -1,4 +1,4 @@
-"""Calibration and risk-coverage: by hand, against scikit-learn, and what may not matter."""
+"""Calibration and risk against scikit-learn, by hand and over every order of ties."""
 
 import itertools
 import json
@@ -161,3 +161,70 @@ def test_probability_of_no_answer_by_hand():
     many = np.tile(probability, 400)
     honest = no_answer_calibration(many, np.random.default_rng(0).random(2000) < many)
     assert honest.none_ece_by_chance < 0.03 and honest.none_ece < 3 * honest.none_ece_by_chance + 0.01
+
+
+def pairs(questions=40, candidates=5, seed=0):
+    """Scores, labels and ids; every question has a right answer."""
+    generator = np.random.default_rng(seed)
+    labels = generator.random((questions, candidates)) < 0.3
+    labels[:, 0] = True
+    ids = np.repeat([f"q{number:02}" for number in range(questions)], candidates)
+    return generator.random(questions * candidates), labels.ravel().astype(int), ids
+
+
+@pytest.mark.parametrize("binning", ["equal-mass", "equal-width"])
+def test_every_field_of_calibration(binning):
+    scores, labels, ids = pairs(20)
+    scores[3], scores[4], scores[8] = 1.0, 0.0, 0.0
+    labels[3], labels[4], labels[8] = 0, 0, 1  # certain and wrong, right, wrong
+    found = calibration_record(scores, labels, ids, 6, binning)
+    curve = reliability_curve(scores, labels, 6, binning)
+    assert found.log_loss == pytest.approx(metrics.log_loss(labels, scores))
+    assert found.brier == pytest.approx(metrics.brier_score_loss(labels, scores))
+    assert found.share_right == pytest.approx(labels.mean()) and found.mean_probability == pytest.approx(scores.mean())
+    assert found.ece == pytest.approx(curve.expected_error) and found.ece_binning == binning
+    assert found.ece_bin_edges == pytest.approx((0.0, *curve.upper)) and found.n_certain_and_wrong == 2
+    # the answer of every question, the surest first
+    best = sorted(((scores[ids == one].max(), labels[ids == one][scores[ids == one].argmax()]) for one in set(ids)),
+                  reverse=True)  # fmt: skip
+    wrong = [1 - label for _, label in best]
+    risks = [np.mean(wrong[: n + 1]) for n in range(20)]
+    assert (found.risk, found.risk_of_surer_half) == pytest.approx((risks[-1], risks[9]))
+    assert found.risk_coverage_area == pytest.approx(np.mean(risks)) and risks[-1] != risks[9]
+    top = top_answers(scores, labels, ids)
+    assert dict(zip(top.question_ids, top.confidence, strict=True)) == {
+        one: scores[ids == one].max() for one in set(ids)
+    }
+
+
+def test_next_to_certain_is_not_certain():
+    assert calibration_record([0.0, 1e-16, 1.0, 0.5], [1, 1, 1, 1], list("abcd")).n_certain_and_wrong == 1
+
+
+def test_the_risk_at_a_coverage_is_that_of_the_fewest_answers_that_reach_it():
+    curve = risk_coverage([0.9, 0.8, 0.7, 0.6, 0.5], [1, 0, 1, 0, 0])
+    risks = [0, 1 / 2, 1 / 3, 2 / 4, 3 / 5]
+    for coverage, expected in ((0.1, 0), (0.2, 0), (0.21, 1), (0.4, 1), (0.6, 2), (0.61, 3), (0.8, 3), (1.0, 4)):
+        assert curve.at(coverage) == pytest.approx(risks[expected])
+    thirds = risk_coverage([0.9, 0.8, 0.7], [1, 1, 0])
+    assert thirds.at(1 / 3 + 1 / 3) == 0  # that it is 0.6666 does not take in the third
+
+
+def test_the_last_bins_may_be_empty():
+    curve = reliability_curve([0.05, 0.3, 0.35], [0, 1, 0], bins=5, binning="equal-width")
+    assert curve.upper == pytest.approx([0.2, 0.4]) and curve.lower == pytest.approx([0, 0.2])
+    assert curve.count.tolist() == [1, 2] and curve.share_right == pytest.approx([0, 0.5])
+
+
+def error_by_hand(probability, right, bins=10):
+    """Bins of as many rows each, for probabilities without ties whose number the bins divide."""
+    rows = np.argsort(probability).reshape(bins, -1)
+    return np.mean([abs(probability[some].mean() - right[some].mean()) for some in rows])
+
+
+def test_what_chance_alone_would_give_is_the_mean_over_drawn_answers():
+    probability = np.random.default_rng(0).random(50)  # as the first draws: just there, nothing happens yet
+    found = no_answer_calibration(probability, probability > 0.4)
+    drawn = np.random.default_rng(0).random((200, 50)) < probability
+    assert found.none_ece_by_chance == pytest.approx(np.mean([error_by_hand(probability, one) for one in drawn]))
+    assert found.none_ece == pytest.approx(error_by_hand(probability, probability > 0.4))

@@ -1,7 +1,10 @@
-"""Columns that do not fit together are refused wherever they come in, and the one that is wrong is named."""
+"""Columns that do not fit together are refused by name; rounding never decides a tie."""
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis.extra.numpy import arrays
 
 from varitext.errors import InputError
 from varitext.evaluation.calibration import (
@@ -12,9 +15,16 @@ from varitext.evaluation.calibration import (
     risk_coverage,
     top_answers,
 )
-from varitext.evaluation.columns import binary_labels, question_index
-from varitext.evaluation.ranking import counted_rows, question_values, ranking_record
-from varitext.evaluation.trec_files import write_qrels, write_run
+from varitext.evaluation.columns import TOLERANCE, WIDEST, binary_labels, merge_ties, question_index
+from varitext.evaluation.posterior_ranks import (
+    RankIntervals,
+    best_probability,
+    known_ranks,
+    rank_calibration,
+    rank_intervals,
+)
+from varitext.evaluation.ranking import compare_rankings, counted_rows, question_values, ranking_record
+from varitext.evaluation.trec_files import read_run, write_qrels, write_run
 
 SCORES, LABELS, IDS = [0.1, 0.2, 0.3, 0.4], [0, 1, 1, 0], ["a", "a", "b", "b"]
 
@@ -39,6 +49,8 @@ MEASURES = {
     "write_run": (in_a_folder(write_run), (IDS, ["c", "d", "c", "d"], SCORES)),
     "write_qrels": (in_a_folder(write_qrels), (IDS, ["c", "d", "c", "d"], LABELS)),
 }
+
+
 CASES = [
     (name, place, by) for name, (_, columns) in MEASURES.items() for place in range(len(columns)) for by in (-1, 1)
 ]
@@ -87,3 +99,130 @@ def test_labels_and_ids_as_they_are():
 def test_both_ends_are_probabilities(right):
     assert brier_score([0.0, 1.0], right) in (0.0, 1.0)
     assert risk_coverage([0.5, 0.6], right).risk[-1] == 0.5
+
+
+ROUNDING = 1.5e-6  # relative: the largest that was seen of networks with jittered products
+
+
+def noisy(scores, seed=0):
+    return np.asarray(scores) * (1 + ROUNDING * np.random.default_rng(seed).uniform(-1, 1, np.shape(scores)))
+
+
+TIED = st.lists(st.sampled_from([-2.0, 0.0, 0.1, 0.1001, 0.5, 0.75, 0.999, 3.0]), min_size=1, max_size=30)
+
+
+@given(TIED, st.integers(0, 5))
+def test_noise_makes_and_breaks_no_tie(scores, seed):
+    scores = np.array(scores)
+    merged = merge_ties(noisy(scores, seed))
+    assert ((merged[:, None] > merged) == (scores[:, None] > scores)).all()
+
+
+def test_scores_without_noise_stay_as_they_are():
+    scores = np.array([0.3, 0.3, 0.1, -np.inf, -np.inf, 5.0, 0.0, 0.0])
+    np.testing.assert_array_equal(merge_ties(scores), scores)
+
+
+@given(arrays(np.float64, st.integers(0, 40), elements=st.floats(-1e6, 1e6)))
+def test_merging_twice_is_merging_once_and_keeps_the_order(scores):
+    merged = merge_ties(scores)
+    np.testing.assert_array_equal(merge_ties(merged), merged)
+    assert not ((merged[:, None] > merged) & (scores[:, None] < scores)).any()
+    assert (np.abs(merged - scores) <= WIDEST * TOLERANCE * np.maximum(np.abs(merged), np.abs(scores))).all()
+
+
+def test_questions_are_apart():
+    scores, question_of = np.array([0.5, 0.5 * (1 + 1e-7), 0.5 * (1 + 2e-7)]), np.array([0, 1, 0])
+    merged = merge_ties(scores, question_of)
+    assert merged[0] == merged[2] == scores[2] and merged[1] == scores[1]
+
+
+def test_a_long_list_of_close_scores_is_not_one_tie():
+    chain = 0.5 * (1 + 0.9 * TOLERANCE) ** np.arange(1000)
+    merged = merge_ties(chain)
+    assert len(np.unique(merged)) == pytest.approx(1000 * 0.9 / WIDEST, rel=0.15)
+    assert (merged / chain - 1).max() <= WIDEST * TOLERANCE * (1 + 1e-9)
+
+
+def test_figures_do_not_move_by_rounding(tmp_path):
+    generator = np.random.default_rng(0)
+    question = np.repeat(np.arange(30), 8)
+    labels = (generator.random(240) < 0.25).astype(int)
+    labels[::8] = 1
+    scores = generator.choice([0.1, 0.2, 0.2001, 0.6], 240)  # mostly ties
+    records = [ranking_record(one, labels, question) for one in (scores, noisy(scores, 1), noisy(scores, 2))]
+    assert records[0] == records[1] == records[2]
+    comparison = compare_rankings(records[1], records[2])
+    assert comparison.map.difference == comparison.mrr.difference == 0
+    intervals = RankIntervals(np.ones(240), np.full(240, 3), np.full(240, 0.9))
+    by_noise = [rank_calibration(noisy(scores, seed), scores, intervals, labels, question) for seed in (1, 2)]
+    np.testing.assert_allclose(*by_noise, rtol=1e-5)
+    texts = []
+    for seed in (1, 2):
+        write_run(tmp_path / "run", question, np.arange(240), noisy(scores, seed))
+        run = read_run(tmp_path / "run")
+        texts.append((run.question_ids.tolist(), run.document_ids.tolist()))
+    assert texts[0] == texts[1]
+
+
+def test_equal_candidates_share_though_rounding_sets_them_apart():
+    sampled = noisy(np.array([[0.4, 0.4, 0.2, 0.4]]))
+    best = best_probability(sampled)
+    assert best[0] == best[1] == best[3] > best[2]
+    np.testing.assert_array_equal(known_ranks(sampled[0], np.array([0, 0, 0, 0])), [2, 2, 4, 2])
+    draws = [rank_intervals(noisy(np.full((1, 5), 0.3), seed), np.random.default_rng(0)) for seed in (0, 1)]
+    np.testing.assert_array_equal(*draws)
+
+
+def close(larger, smaller, times):
+    return larger == smaller or larger - smaller <= times * TOLERANCE * max(abs(larger), abs(smaller))
+
+
+def one_by_one(scores):
+    """Down the list: a tie ends at a gap, or where it would get too wide."""
+    merged, first, last = {}, None, None
+    for score in sorted(scores, reverse=True):
+        if first is None or not close(last, score, 1) or not close(first, score, WIDEST):
+            first = score
+        merged[score] = first
+        last = score
+    return [merged[score] for score in scores]
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("spread", [0.3, 0.9, 2.0])
+def test_ties_are_those_that_are_found_one_by_one(seed, spread):
+    """Steps of up to so many tolerances: chains of all lengths, some wider than allowed and cut more than once."""
+    generator = np.random.default_rng(seed)
+    scores = 0.7 * np.exp(np.cumsum(generator.uniform(0, spread * TOLERANCE, 120))) * generator.choice([-1, 1])
+    generator.shuffle(scores)
+    assert merge_ties(scores).tolist() == one_by_one(scores.tolist())
+    question = generator.integers(0, 4, 120)
+    by_question = merge_ties(scores, question)
+    for number in range(4):
+        chosen = question == number
+        assert by_question[chosen].tolist() == one_by_one(scores[chosen].tolist())
+    rows = np.stack([scores, -scores])
+    np.testing.assert_array_equal(merge_ties(rows), [one_by_one(row) for row in rows.tolist()])
+
+
+def test_a_tie_reaches_just_as_far_as_its_tolerance(monkeypatch):
+    """With powers of two, so that no rounding is in it."""
+    monkeypatch.setattr("varitext.evaluation.columns.TOLERANCE", 1 / 16)
+    assert merge_ties(np.array([16.0, 15.0])).tolist() == [16, 16]
+    assert merge_ties(np.array([16.0, 14.9375])).tolist() == [16, 14.9375]
+    assert merge_ties(np.array([-15.0, -16.0])).tolist() == [-15, -15]  # of the larger in magnitude
+    monkeypatch.setattr("varitext.evaluation.columns.WIDEST", 2)
+    assert merge_ties(np.array([16.0, 15.0, 14.5, 14.0])).tolist() == [16, 16, 16, 16]
+    assert merge_ties(np.array([16.0, 15.0, 14.25, 13.9375])).tolist() == [16, 16, 16, 13.9375]
+
+
+def test_scores_beyond_all_measure():
+    largest = np.finfo(float).max
+    for scores in ([largest, -largest], [np.inf, largest, -np.inf], [-np.inf, -np.inf, np.inf, np.inf]):
+        np.testing.assert_array_equal(merge_ties(np.array(scores)), scores)
+
+
+def test_nothing_has_no_ties():
+    assert merge_ties(np.zeros(0)).shape == (0,) and merge_ties(np.zeros((0, 3))).shape == (0, 3)
+    assert merge_ties(np.zeros((2, 0))).shape == (2, 0)

@@ -1,4 +1,4 @@
-"""The map: which method, with which settings of openTSNE, from which start."""
+"""Documents on a map: t-SNE of directions, or principal components."""
 
 from types import SimpleNamespace
 
@@ -80,20 +80,6 @@ def components(vectors):
     return centred @ axes[:, ::-1][:, :2]
 
 
-@pytest.mark.parametrize("seed", [0, 5])
-def test_a_start_is_small_and_has_a_little_noise_of_its_seed(seed):
-    given = directions_of(20, width=30)  # of many dimensions none has a large part
-    found = map_layout._start(given, seed)
-    assert found.std(0).max() == pytest.approx(0.9e-4, rel=1e-6)  # openTSNE warns of more than 1e-4
-    noise = np.random.default_rng(seed).normal(size=(20, 2)) / 1000
-    expected = []
-    for axis in range(2):
-        column = components(given)[:, axis] / np.abs(given).max()
-        expected.append(max((sign * column + noise[:, axis] for sign in (-1, 1)), key=lambda one: one @ found[:, axis]))
-    expected = np.stack(expected, 1)
-    np.testing.assert_allclose(found, expected * (0.9e-4 / expected.std(0).max()), rtol=1e-4, atol=1e-9)
-
-
 def test_documents_that_are_the_same_begin_apart():
     found = map_layout._start(np.tile([0.6, 0.8], (12, 1)), 0)
     assert len(np.unique(found, axis=0)) == 12 and found.std(0).max() == pytest.approx(0.9e-4)
@@ -103,3 +89,27 @@ def test_documents_that_are_the_same_begin_apart():
 
 def test_no_documents_have_no_places():
     assert lay_out(np.zeros((0, 3)), 0).shape == (0, 2)
+
+
+@pytest.mark.parametrize("documents", [4, 40])
+def test_a_map_keeps_neighbours_together_and_repeats(documents):
+    """Two directions far apart, of lengths that do not count: principal components, or t-SNE."""
+    generator = np.random.default_rng(0)
+    kinds = np.arange(documents) % 2
+    vectors = np.where(kinds[:, None] == 0, [5.0, 0.0, 0.0], [0.0, 5.0, 0.0]) + generator.normal(0, 0.2, (documents, 3))
+    vectors *= generator.uniform(1, 9, (documents, 1))
+    places = lay_out(vectors, seed=1)
+    assert places.shape == (documents, 2) and np.array_equal(places, lay_out(vectors, seed=1))
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    same = kinds[:, None] == kinds[None]
+    assert apart[same].mean() < 0.5 * apart[~same].mean()
+
+
+def test_a_map_of_few_documents_is_their_principal_components():
+    vectors = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -3.0]])
+    places = lay_out(vectors, 0)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = np.linalg.norm(unit[:, None] - unit[None], axis=2)
+    np.testing.assert_allclose(np.linalg.norm(places[:, None] - places[None], axis=2), expected, atol=1e-6)
+    np.testing.assert_allclose(places.mean(0), 0, atol=1e-6)
+    assert lay_out(np.zeros((3, 2)), 0).tolist() == [[0, 0]] * 3 and lay_out(np.ones((2, 1)), 0).shape == (2, 2)

@@ -1,4 +1,4 @@
-"""MAP and MRR: by hand, against trec_eval, against every order of tied candidates, and on the real test sets."""
+"""MAP and MRR against trec_eval, by hand and over every order of ties; comparisons and question words."""
 
 import gzip
 import itertools
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from varitext.corpora.protocols import PROTOCOLS
 from varitext.errors import InputError
 from varitext.evaluation.ranking import (
+    compare_rankings,
     counted_rows,
     question_values,
     question_word,
@@ -21,8 +22,11 @@ from varitext.evaluation.ranking import (
     ranking_by_question_word,
     ranking_record,
 )
+from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test
 
 ONE_QUESTION = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=6)  # (score, label)
+
+
 QUESTIONS = st.lists(ONE_QUESTION, min_size=1, max_size=5)
 
 
@@ -52,9 +56,6 @@ def over_all_orders(rows):
     return np.mean(values, axis=0)
 
 
-# By hand
-
-
 def test_a_ranking_worked_by_hand():
     assert one([4, 3, 2, 1], [0, 1, 0, 1]) == pytest.approx(((1 / 2 + 2 / 4) / 2, 1 / 2))
 
@@ -82,9 +83,6 @@ def test_many_ties_stay_exact():
     n = 20_000
     expected = (1 / np.arange(1, n + 1)).sum() / n
     assert one(np.zeros(n), np.arange(n) == 5) == pytest.approx((expected, expected), rel=1e-9)
-
-
-# Properties
 
 
 @given(ONE_QUESTION)
@@ -127,9 +125,6 @@ def test_distinct_scores_equal_trec_eval(labels, seed):
     scores, labels, ids = zip(*rows, strict=True)
     ours = ranking_record(scores, labels, ids, protocol="all")
     assert (ours.map, ours.mrr) == pytest.approx(by_trec_eval(scores, map(int, labels), ids), abs=1e-6)
-
-
-# Protocols
 
 
 def three_kinds():
@@ -184,9 +179,6 @@ def test_bad_input_is_said_in_one_line(change, message):
     assert "\n" not in str(caught.value)
 
 
-# Question words
-
-
 @pytest.mark.parametrize(
     ("question", "word", "leading"),
     [
@@ -212,9 +204,6 @@ def test_groups_by_question_word_add_up_to_the_whole():
     assert sum(one.map * one.n_questions for one in groups) / 3 == pytest.approx(record.map)
     with pytest.raises(InputError, match="2 ranked questions have no text, the first is 5"):
         ranking_by_question_word(record, {3: "how far"})
-
-
-# Real test sets
 
 
 def read_pairs(folder):
@@ -247,7 +236,6 @@ def by_trec_eval(scores, labels, ids):
     return np.mean([(value["map"], value["recip_rank"]) for value in values], axis=0)
 
 
-# corpus, protocol, questions, value of a random ranking, MAP of shared words in findings.md
 REAL = [("wikiqa", "answerable", 243, (0.3992, 0.4071), 0.587), ("qasent", "both", 68, (0.3990, 0.4661), 0.711)]
 
 
@@ -282,3 +270,54 @@ def test_the_numbers_of_questions_that_protocols_state(data_dir):
         labels, ids = [pair["label"] for pair in pairs], [pair["qid"] for pair in pairs]
         zeros = np.zeros(len(pairs))
         assert tuple(ranking_record(zeros, labels, ids, protocol).n_questions for protocol in PROTOCOLS) == expected
+
+
+def pairs(questions=40, candidates=5, seed=0):
+    """Scores, labels and ids; every question has a right answer."""
+    generator = np.random.default_rng(seed)
+    labels = generator.random((questions, candidates)) < 0.3
+    labels[:, 0] = True
+    ids = np.repeat([f"q{number:02}" for number in range(questions)], candidates)
+    return generator.random(questions * candidates), labels.ravel().astype(int), ids
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_intervals_of_a_ranking_have_the_seed(seed):
+    record = ranking_record(*pairs(), seed=seed)
+    for values, found in (
+        (record.average_precision, record.map_interval_95),
+        (record.reciprocal_rank, record.mrr_interval_95),
+    ):
+        assert found == bootstrap_interval(values, seed=seed).bounds != bootstrap_interval(values, seed=seed + 1).bounds
+    assert record.map_interval_95 != record.mrr_interval_95 and "right answer" in record.questions
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_two_rankings_are_compared_question_by_question_with_the_seed(seed):
+    scores, labels, ids = pairs()
+    first, second = ranking_record(scores, labels, ids), ranking_record(scores[::-1], labels, ids)
+    found = compare_rankings(first, second, seed=seed)
+    for test, name in ((found.map, "average_precision"), (found.mrr, "reciprocal_rank")):
+        one, other = getattr(first, name), getattr(second, name)
+        assert not test.exact and test == paired_randomisation_test(one, other, seed=seed)
+        assert test.p_value != paired_randomisation_test(one, other, seed=seed + 1).p_value
+    assert found.map.difference == pytest.approx(first.map - second.map)
+
+
+def test_only_the_same_questions_under_the_same_protocol_are_compared():
+    scores, labels, ids = pairs(6)
+    record = ranking_record(scores, labels, ids)
+    assert compare_rankings(record, record).map.p_value == 1
+    renamed = ranking_record(scores, labels, np.char.add(ids, "x"))
+    for other in (ranking_record(scores, labels, ids, "all"), renamed, ranking_record(*pairs(5))):
+        with pytest.raises(InputError, match="same questions under the same protocol"):
+            compare_rankings(record, other)
+
+
+def test_groups_have_both_means_and_may_go_by_the_first_word():
+    record = ranking_record([2, 1, 2, 1, 1, 2], [1, 0, 0, 1, 1, 1], [7, 7, 3, 3, 5, 5])
+    texts = {7: "who ran", 3: "In what year", 5: "who won"}
+    groups = ranking_by_question_word(record, texts)
+    assert [tuple(one) for one in groups] == [("what", 0.5, 0.5, 1), ("who", 1.0, 1.0, 2)]
+    leading = ranking_by_question_word(record, texts, leading=True)
+    assert [(one.question_word, one.mrr, one.n_questions) for one in leading] == [("who", 1.0, 2), ("other", 0.5, 1)]

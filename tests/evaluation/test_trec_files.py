@@ -1,4 +1,4 @@
-"""TREC files: what goes out comes back, trec_eval agrees, and errors name file and line."""
+"""TREC runs and qrels: written and read bit for bit, and as trec_eval reads them."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,20 @@ from hypothesis import strategies as st
 
 from varitext.errors import InputError
 from varitext.evaluation.ranking import ranking_record
-from varitext.evaluation.trec_files import judged_run, read_qrels, read_run, write_qrels, write_run
+from varitext.evaluation.trec_files import (
+    TrecQrels,
+    TrecRun,
+    judged_run,
+    one_word_ids,
+    read_qrels,
+    read_run,
+    write_qrels,
+    write_run,
+)
 
 IDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6)
+
+
 SCORES = st.floats(allow_nan=False)
 
 
@@ -135,3 +146,25 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path, questions, documen
 def test_graded_relevance_is_whole(tmp_path):
     with pytest.raises(InputError, match="whole numbers"):
         write_qrels(tmp_path / "qrels", ["q"], ["d"], [0.5])
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["a", "a", "b"], ["1", "2", "3"]),
+        (["a", "b c"], ["1", "2"]),
+        (["a", ""], ["1", "2"]),
+        (["only one"], ["1"]),
+        ([], []),
+    ],
+)
+def test_ids_that_are_no_single_words_become_places(given, written):
+    assert one_word_ids(given) == written
+
+
+@pytest.mark.parametrize(("grade", "label"), [(-1, 0), (0, 0), (1, 1), (2, 1)])
+def test_grades_above_0_are_right(grade, label):
+    run = TrecRun(np.array(["q", "q"]), np.array(["a", "b"]), np.array([2.0, 1.0]))
+    qrels = TrecQrels(np.array(["q", "other"]), np.array(["b", "a"]), np.array([grade, 0]))
+    assert judged_run(run, qrels).labels.tolist() == [0, label]

@@ -1,4 +1,4 @@
-"""Coherence against gensim and against enumeration, diversity and stability by hand, and input that breaks others."""
+"""Coherence against gensim and against enumeration, whatever the reference."""
 
 import itertools
 import json
@@ -17,14 +17,10 @@ from varitext import InputError
 from varitext.evaluation import (
     coherence_record,
     cooccurrence,
-    diversity_record,
-    neighbourhood_stability_record,
-    topic_stability_record,
 )
 from varitext.evaluation.coherence import MEASURES
 from varitext.evaluation.cooccurrence import Reference, count_together
-from varitext.evaluation.latent_dimensions import LatentDimension
-from varitext.evaluation.topic_quality import jaccard, matched_likeness, rank_biased_overlap, topic_words
+from varitext.text import TokenRules
 
 GENSIM = {"npmi": "c_npmi", "c_v": "c_v", "u_mass": "u_mass"}
 
@@ -41,9 +37,6 @@ def random_corpus(seed: int) -> tuple[list[list[str]], list[list[str]]]:
 def gensim_values(topics, tokens, measure, window):
     arguments = {"topics": topics, "texts": tokens, "dictionary": Dictionary(tokens), "window_size": window}
     return CoherenceModel(**arguments, coherence=GENSIM[measure], processes=1).get_coherence_per_topic()
-
-
-# Coherence: equal to gensim
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -80,9 +73,6 @@ def test_npmi_by_hand():
     assert record.coherence == pytest.approx(math.log(0.5 / 0.375) / -math.log(0.5), abs=1e-9)
     never = coherence_record([["sun", "tree"]], tokens, window="document")
     assert never.coherence == pytest.approx(math.log(1e-12 / (0.75 * 0.25)) / -math.log(1e-12))
-
-
-# Counting windows
 
 
 def enumerated(tokens: list[list[str]], window: int) -> list[set[str]]:
@@ -130,8 +120,6 @@ def test_texts_tokens_and_counts_agree():
     assert coherence_record(topics, counts, window="document", vocabulary=words) == by_token
     assert coherence_record(topics, texts, "c_v", window=2) == coherence_record(topics, lower, "c_v", window=2)
 
-
-# What breaks others
 
 TOKENS = [["sun", "moon", "star"], ["sun", "moon"], [], ["tree", "leaf"], ["sun"]]
 
@@ -201,88 +189,79 @@ def test_never_nan(topics, tokens, measure, rule, window):
         assert all(value is None or -1 - 1e-6 <= value <= 1 + 1e-6 for value in record.by_topic)
 
 
-def test_topics_of_any_tool():
-    topic = LatentDimension(0, ("sun", "moon"), (2.0, 1.0), ("tree",), 0.5)
-    pairs = [("sun", 0.4), ("moon", 0.2)]
-    assert topic_words([topic, pairs, np.array(["sun", "moon"]), ("sun", "moon", "star")], 2) == [("sun", "moon")] * 4
+@pytest.mark.parametrize("rule", ["gensim", "exact"])
+@pytest.mark.parametrize("window", [3, None])
+def test_documents_without_a_word_are_windows_wherever_they_stand(rule, window):
+    tokens = [[], ["a", "b", "x", "y", "a"], [], ["b"], [], []]
+    counted = count_together([("a", "b")], Reference(tokens, window, rule))
+    assert counted.n_windows == (8 if window else 6)  # abx bxy xya, and one of each other document
+    assert counted.occurrences.tolist() == ([2, 3] if window else [1, 2])
+    assert counted.together.tolist() == [1]
 
 
-# Diversity
+def test_pairs_are_numbered_by_their_words():
+    topics = [("a", "b", "c"), ("d", "b")]
+    counted = count_together(topics, Reference([["a", "b", "c", "d"], ["d", "b"]], None))
+    assert [divmod(key, 4) for key in counted.pairs.tolist()] == [(0, 1), (0, 2), (1, 2), (1, 3)]
+    assert counted.together.tolist() == [1, 1, 1, 2]
 
 
-def test_rank_biased_overlap_by_hand():
-    # shared at depths 1, 2, 3: 1, 1, 3;   1/2 + 1/2 1/4 + 1/8, and the last agreement goes on: 1/8
-    assert rank_biased_overlap([("a", "b", "c")], [("a", "c", "b")], 0.5).item() == pytest.approx(0.875)
-    # lengths 1 and 2: the short list's agreement goes on to depth 2 and beyond: complete
-    assert rank_biased_overlap([("a",)], [("a", "b")], 0.5).item() == pytest.approx(1)
-    # shared 0, 1: 1/2 1/4, and beyond: ((1 - 0)/2 + 0) 1/4
-    assert rank_biased_overlap([("a",)], [("b", "a")], 0.5).item() == pytest.approx(0.25)
+def test_without_any_pair_a_word_is_with_itself():
+    counted = count_together([("a",)], Reference([["a"], ["b"], ["a", "a"]], None))
+    zero = np.array([0, 0])
+    assert len(counted.pairs) == 0 and counted.of(zero, zero).tolist() == [2, 2]
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=4), st.floats(0.05, 0.99))
-def test_overlaps_are_symmetric_and_between_0_and_1(topics, persistence):
-    topics = topic_words(topics)
-    for likeness in (jaccard(topics, topics), rank_biased_overlap(topics, topics, persistence)):
-        assert np.allclose(likeness, likeness.T) and (likeness >= 0).all() and (likeness <= 1 + 1e-9).all()
-        assert np.allclose(np.diag(likeness), [len(topic) > 0 for topic in topics])
-
-
-def test_diversity_by_hand():
-    record = diversity_record([["a", "b"], ["a", "c"], []], persistence=0.5)
-    # shared 1, 1: 1/2 + 1/2 1/4, and 1/2 1/4 beyond
-    assert record.unique_words == 3 / 4 and record.inverted_rbo == pytest.approx(1 - 0.75)
-    assert record.n_topics == 3 and record.n_topics_left_out == 1
-    assert diversity_record([["a", "b"], ["c", "d"]]).inverted_rbo == pytest.approx(1)
-    assert diversity_record([["a", "b"]] * 2).inverted_rbo == pytest.approx(0)
-    assert diversity_record([["a", "b"]]).inverted_rbo is None
-    with pytest.raises(InputError, match="has a word"):
-        diversity_record([[], []])
-
-
-# Stability
-
-TOPICS = [["a", "b", "c"], ["d", "e", "f"], ["g", "h", "i"]]
-
-
-def test_the_order_of_topics_does_not_count():
-    record = topic_stability_record([TOPICS, TOPICS[::-1], TOPICS[1:] + TOPICS[:1]])
-    assert record.jaccard == pytest.approx(1) and record.rbo == pytest.approx(1) and record.n_fits == 3
-    assert len(record.jaccard_by_pair) == 3
-
-
-def test_a_topic_without_a_partner_counts_nothing():
-    record = topic_stability_record([TOPICS, TOPICS[:1]])
-    assert record.jaccard == pytest.approx(1 / 3) and record.n_topics == (3, 1)
-    assert topic_stability_record([TOPICS, [["x"], ["y"], ["z"]]]).rbo == 0
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_matching_is_the_best_of_all(seed):
-    likeness = np.random.default_rng(seed).random((4, 5))
-    best = max(likeness[range(4), columns].sum() for columns in itertools.permutations(range(5), 4))
-    assert matched_likeness(likeness) == pytest.approx(best / 5)
-
-
-def test_neighbourhoods_do_not_depend_on_rotation_and_scale():
+def test_long_documents_with_words_in_every_place():
+    """Longer than a sort that is not stable leaves in order; also a text that is not ASCII, which is read last."""
     generator = np.random.default_rng(0)
-    vectors = generator.standard_normal((400, 6))
-    rotation = np.linalg.qr(generator.standard_normal((6, 6)))[0]
-    same = neighbourhood_stability_record([vectors, 3 * vectors @ rotation], neighbours=10)
-    assert same.overlap == 1 and same.n_centres == 400
-    other = neighbourhood_stability_record([vectors, generator.standard_normal((400, 6))], neighbours=10)
-    assert other.overlap == pytest.approx(other.by_chance, abs=0.02)
+    tokens = [[*generator.choice(list("abcde"), 200)] for _ in range(3)]
+    tokens[0][5] = "ä"
+    counted = count_together([("a", "b", "ä")], Reference([" ".join(words) for words in tokens], 4, "exact",
+                             token_rules=TokenRules(minimum_length=1)))  # fmt: skip
+    windows = [set(words[start : start + 4]) for words in tokens for start in range(197)]
+    assert counted.n_windows == len(windows)
+    for first in "abä":
+        for second in "abä":
+            found = counted.of(np.array(counted.index[first]), np.array(counted.index[second]))
+            assert found == sum({first, second} <= one for one in windows)
 
 
-def test_neighbourhoods_by_hand():
-    first = np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1]])  # 0-1 and 2-3
-    second = np.array([[1, 0], [1, 0.1], [0, 1], [1, -0.1]])  # 0-1, 1-0, 2-1, 3-0
-    assert neighbourhood_stability_record([first, second], neighbours=1).overlap == 2 / 4
+COUNTS = scipy.sparse.csr_matrix(np.array([[0.5, 2.0, 0.0], [0.0, 1.0, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
 
 
-def test_stability_refuses_what_cannot_be_compared():
-    with pytest.raises(InputError, match="two fits"):
-        topic_stability_record([TOPICS])
-    with pytest.raises(InputError, match="same documents"):
-        neighbourhood_stability_record([np.ones((20, 2)), np.ones((19, 2))])
-    with pytest.raises(InputError, match="not finite"):
-        neighbourhood_stability_record([np.full((20, 2), np.nan)] * 2)
+WORDS = ["sun", "moon", "tree"]
+
+
+def test_fractional_counts_say_which_words_are_there():
+    record = coherence_record([["sun", "moon"]], COUNTS, window="document", vocabulary=WORDS)
+    assert record.coherence == pytest.approx(math.log((1 / 4) / (1 / 2 * 1 / 2) + 4e-12) / math.log(4), abs=1e-9)
+    assert record.n_windows == 4 and record.n_unknown_words == 0
+
+
+def test_counts_need_as_many_words_as_columns():
+    for words, message in ((WORDS[:2], "each of its 3 columns; got 2 words"), (None, "3 columns; got none$")):
+        with pytest.raises(InputError, match=message):
+            coherence_record([["sun", "moon"]], COUNTS, window="document", vocabulary=words)
+    with pytest.raises(InputError, match="the reference: document 1"):
+        coherence_record([["sun", "moon"]], -COUNTS, window="document", vocabulary=WORDS)
+
+
+def test_texts_are_read_by_the_rules_that_are_given():
+    texts = ["Sun MOON", "Sun", "MOON tree"]
+    record = coherence_record([["Sun", "MOON"]], texts, window="document", token_rules=TokenRules(lowercase=False))
+    assert record.n_unknown_words == 0
+    with pytest.raises(InputError, match="none of the 1 topics"):
+        coherence_record([["Sun", "MOON"]], texts, window="document")
+
+
+@pytest.mark.parametrize("window", [True, 2.5, "3"])
+def test_what_is_no_number_of_words_is_no_window(window):
+    with pytest.raises(InputError, match="number of words"):
+        coherence_record([["a", "b"]], [["a", "b"]], window=window)
+
+
+def test_topics_are_cut_to_their_first_words():
+    tokens = [["a", "b"], ["c"], ["a"]]
+    assert coherence_record([["a", "b", "c"]], tokens, words=2) == coherence_record([["a", "b"]], tokens)
+    assert coherence_record([["a", "b", "c"]], tokens, words=2).n_words == 2

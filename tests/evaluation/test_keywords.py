@@ -1,14 +1,15 @@
-"""Words that differ between classes: found where they are, and not by chance."""
+"""Keywords of documents and of classes, and shares with their intervals."""
 
 import math
 
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from varitext import InputError
-from varitext.evaluation.keywords import distinct_words
+from varitext.evaluation.keywords import distinct_words, document_keywords, keyword_columns
+from varitext.evaluation.shares import shares_by_value
 
 WORDS = [f"word{number}" for number in range(400)]
 
@@ -96,3 +97,52 @@ def test_a_single_word_needs_no_correction(with_it, clear):
 def test_without_words_there_is_nothing_to_show():
     found = distinct_words(scipy.sparse.csr_matrix((3, 0)), ["a", "b", "a"], [], 3)
     assert [(one.value, one.documents, one.words) for one in found] == [("a", 2, ()), ("b", 1, ())]
+
+
+def test_a_keyword_is_frequent_here_and_rare_elsewhere():
+    log_frequencies = np.log([0.5, 0.25, 0.15, 0.1])
+    counts = scipy.sparse.csr_matrix(np.array([[2, 1, 0, 1], [0, 0, 3, 0], [0, 0, 0, 0]], np.float32))
+    # n log(p(w | d) / p(w)): 2 log 1 = 0, log 1 = 0, log 2.5 > 0
+    assert [columns.tolist() for columns in keyword_columns(counts, log_frequencies)] == [[3, 0, 1], [2], []]
+    assert document_keywords(counts, log_frequencies, "abcd", most=2) == (("d", "a"), ("c",), ())
+
+
+KINDS = np.arange(60) % 3  # three values, each twenty times
+
+
+FALLING = [place for kind in (2, 1, 0) for place in range(60) if KINDS[place] == kind]
+
+
+def test_words_of_a_document():
+    counts = scipy.sparse.csr_matrix((KINDS + 1.0)[None])
+    (found,) = keyword_columns(counts, np.full(60, np.log(1 / 600)))
+    assert found.tolist() == FALLING
+
+
+def test_words_that_tell_two_classes_apart():
+    """Sixty words that all documents of one class have and none of the other; then the same in two strengths."""
+    counts = np.zeros((60, 60))
+    counts[:30] = 1.0
+    values = ["a"] * 30 + ["b"] * 30
+    names = [f"word{place}" for place in range(60)]
+    (first, second) = distinct_words(scipy.sparse.csr_matrix(counts), values, names, 60)
+    assert first.words == tuple(names) and second.words == ()
+    counts[:10, KINDS == 0] = 0.0
+    (first, _) = distinct_words(scipy.sparse.csr_matrix(counts), values, names, 60)
+    stronger = [name for name, kind in zip(names, KINDS, strict=True) if kind]
+    assert first.words[:40] == tuple(stronger) and first.words[40:] == tuple(names[::3])
+    (few, _) = distinct_words(scipy.sparse.csr_matrix(counts), values, names, 2)
+    assert few.words == tuple(stronger[:2])
+
+
+def test_shares_have_jeffreys_intervals():
+    found = shares_by_value([0, 0, 1, None, 1], ["x", "x", "x", "x", "w"], [0, 1])
+    assert [(one.value, one.category, one.documents, one.of) for one in found] == [
+        ("w", 0, 0, 1), ("w", 1, 1, 1), ("x", 0, 2, 4), ("x", 1, 1, 4),
+    ]  # fmt: skip
+    assert found[0][4:] == (0.0, 0.0, pytest.approx(beta(0.5, 1.5).ppf(0.975)))
+    assert found[1][4:] == (1.0, pytest.approx(beta(1.5, 0.5).ppf(0.025)), 1.0)
+    low, high = beta(2.5, 2.5).ppf([0.025, 0.975])
+    assert found[2][4:] == (0.5, pytest.approx(low), pytest.approx(high))
+    with pytest.raises(InputError, match="1 documents have 2 values"):
+        shares_by_value([0], ["x", "y"], [0])

@@ -1,15 +1,30 @@
-"""Overlap, matching and stability of topics and neighbourhoods against plain loops and all permutations."""
+"""Overlap, diversity, agreement with labels and stability against plain loops and all permutations."""
 
 import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from varitext.errors import InputError
-from varitext.evaluation import diversity_record, neighbourhood_stability_record, topic_stability_record
+from varitext import InputError
+from varitext.evaluation import (
+    diversity_record,
+    neighbourhood_stability_record,
+    topic_stability_record,
+)
 from varitext.evaluation import topic_quality as stability
-from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
-from varitext.evaluation.topic_quality import jaccard, rank_biased_overlap, topic_words
+from varitext.evaluation.latent_dimensions import (
+    LatentDimension,
+)
+from varitext.evaluation.topic_quality import (
+    clustering_record,
+    jaccard,
+    matched_likeness,
+    nearest_documents,
+    rank_biased_overlap,
+    topic_words,
+)
 
 
 def overlap_by_hand(first, second, p):
@@ -73,9 +88,6 @@ def test_every_field_of_diversity():
         "unique_words": 5 / 8, "inverted_rbo": pytest.approx(1 - np.mean(overlaps)), "n_topics": 4,
         "n_topics_left_out": 1, "words_per_topic": 3, "persistence": 0.7,
     }  # fmt: skip
-
-
-# Stability
 
 
 def test_every_field_of_topic_stability():
@@ -142,62 +154,79 @@ def test_all_others_but_one_can_be_neighbours():
     assert (found.overlap, found.by_chance, found.n_centres) == (1, 1, 1)
 
 
-# Alignment
+def test_topics_of_any_tool():
+    topic = LatentDimension(0, ("sun", "moon"), (2.0, 1.0), ("tree",), 0.5)
+    pairs = [("sun", 0.4), ("moon", 0.2)]
+    assert topic_words([topic, pairs, np.array(["sun", "moon"]), ("sun", "moon", "star")], 2) == [("sun", "moon")] * 4
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_topics_are_matched_so_that_the_weighted_mean_is_largest(seed):
-    """A topic of much KL gets its partner first: the best of all permutations."""
-    generator = np.random.default_rng(seed)
-    words, kl = [f"w{place}" for place in range(9)], generator.uniform(0.01, 4, 4) ** 2
-    before, after = generator.normal(size=(2, 9, 4))
-    frequencies = generator.dirichlet(np.ones(9))
-    found = alignment_record(
-        LatentSpace(before, frequencies, words, kl), LatentSpace(after, frequencies[::-1], words, kl[::-1])
-    )
-    likeness = dimension_likeness(before, after, frequencies)
-    every = list(itertools.permutations(range(4)))
-    means = [np.average(likeness[range(4), order], weights=kl) for order in every]
-    assert found.matched == pytest.approx(max(means))
-    assert found.moved == sum(place != number for number, place in enumerate(every[int(np.argmax(means))]))
-    assert found.in_place == pytest.approx(np.average(likeness.diagonal(), weights=kl))
-    assert found.lowest == pytest.approx(min(likeness.diagonal()))
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=4), st.floats(0.05, 0.99))
+def test_overlaps_are_symmetric_and_between_0_and_1(topics, persistence):
+    topics = topic_words(topics)
+    for likeness in (jaccard(topics, topics), rank_biased_overlap(topics, topics, persistence)):
+        assert np.allclose(likeness, likeness.T) and (likeness >= 0).all() and (likeness <= 1 + 1e-9).all()
+        assert np.allclose(np.diag(likeness), [len(topic) > 0 for topic in topics])
 
 
-def test_small_amounts_of_kl_weigh_as_much_as_large_ones():
+TOPICS = [["a", "b", "c"], ["d", "e", "f"], ["g", "h", "i"]]
+
+
+def test_the_order_of_topics_does_not_count():
+    record = topic_stability_record([TOPICS, TOPICS[::-1], TOPICS[1:] + TOPICS[:1]])
+    assert record.jaccard == pytest.approx(1) and record.rbo == pytest.approx(1) and record.n_fits == 3
+    assert len(record.jaccard_by_pair) == 3
+
+
+def test_a_topic_without_a_partner_counts_nothing():
+    record = topic_stability_record([TOPICS, TOPICS[:1]])
+    assert record.jaccard == pytest.approx(1 / 3) and record.n_topics == (3, 1)
+    assert topic_stability_record([TOPICS, [["x"], ["y"], ["z"]]]).rbo == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_matching_is_the_best_of_all(seed):
+    likeness = np.random.default_rng(seed).random((4, 5))
+    best = max(likeness[range(4), columns].sum() for columns in itertools.permutations(range(5), 4))
+    assert matched_likeness(likeness) == pytest.approx(best / 5)
+
+
+def test_neighbourhoods_do_not_depend_on_rotation_and_scale():
     generator = np.random.default_rng(0)
-    words, kl = ["a", "b", "c", "d", "e"], np.array([0.02, 0.1, 0.3])
-    before, after = (LatentSpace(generator.normal(size=(5, 3)), np.full(5, 0.2), words, kl) for _ in range(2))
-    larger = before._replace(kl_per_dimension=100 * kl)
-    small, large = (alignment_record(one, after).as_dict() for one in (before, larger))
-    assert small == pytest.approx(large)
-    likeness = np.corrcoef(before.word_vectors.T, after.word_vectors.T)[range(3), range(3, 6)]
-    assert small["in_place"] == pytest.approx(likeness @ kl / kl.sum())
+    vectors = generator.standard_normal((400, 6))
+    rotation = np.linalg.qr(generator.standard_normal((6, 6)))[0]
+    same = neighbourhood_stability_record([vectors, 3 * vectors @ rotation], neighbours=10)
+    assert same.overlap == 1 and same.n_centres == 400
+    other = neighbourhood_stability_record([vectors, generator.standard_normal((400, 6))], neighbours=10)
+    assert other.overlap == pytest.approx(other.by_chance, abs=0.02)
 
 
-def test_two_words_are_enough_to_compare_topics():
-    space = LatentSpace(np.array([[1.0, 2.0], [3.0, 1.0], [5.0, 5.0]]), np.ones(3) / 3, ["a", "b", "c"], np.ones(2))
-    found = alignment_record(space, space._replace(words=["b", "a", "x"]))
-    assert found.n_words == 2 and found.in_place == pytest.approx(-1)  # of two points, in the other order
+def test_stability_refuses_what_cannot_be_compared():
+    with pytest.raises(InputError, match="two fits"):
+        topic_stability_record([TOPICS])
+    with pytest.raises(InputError, match="same documents"):
+        neighbourhood_stability_record([np.ones((20, 2)), np.ones((19, 2))])
+    with pytest.raises(InputError, match="not finite"):
+        neighbourhood_stability_record([np.full((20, 2), np.nan)] * 2)
 
 
-def test_models_without_a_common_word_cannot_be_compared():
-    space = LatentSpace(np.eye(3), np.ones(3) / 3, ["a", "b", "c"], np.ones(3))
-    for words in (["x", "y", "z"], ["c", "y", "z"]):
-        with pytest.raises(InputError, match="fewer than two words"):
-            alignment_record(space, space._replace(words=words))
+KINDS = np.arange(60) % 3  # three values, each twenty times
 
 
-def test_a_constant_topic_is_like_none_and_the_smallest_is_as_like_as_any():
-    generator = np.random.default_rng(0)
-    vectors, frequencies = generator.normal(size=(6, 2)), np.arange(1.0, 7)
-    found = dimension_likeness(np.c_[np.full(6, 2.0), 1e-8 * vectors[:, 0]], vectors, frequencies)
-    assert found[0] == pytest.approx([0, 0], abs=1e-3) and found[1, 0] == pytest.approx(1)
+FALLING = [place for kind in (2, 1, 0) for place in range(60) if KINDS[place] == kind]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32])
-def test_frequencies_may_be_counts_of_any_type(dtype):
-    """Also those whose sum is more than their type can hold."""
-    vectors, counts = np.random.default_rng(0).normal(size=(6, 2)), 2000.0 * np.arange(8, 14)
-    found = dimension_likeness(vectors, vectors[::-1], counts.astype(dtype))
-    np.testing.assert_allclose(found, dimension_likeness(vectors, vectors[::-1], counts / counts.sum()), rtol=1e-9)
+def test_neighbours_of_every_document():
+    vectors = np.array([[0.0, 1.0], [0.6, 0.8], [1.0, 0.0]])[KINDS]
+    found = nearest_documents(vectors, np.array([2, 0]), 59)
+    assert found[0].tolist() == [place for place in FALLING if place != 2]
+    assert found[1].tolist() == [place for kind in (0, 1, 2) for place in range(60) if KINDS[place] == kind][1:]
+
+
+def test_groups_against_labels_by_hand():
+    found = clustering_record([0, 0, 0, 1, 1, 1], ["x", "x", "y", "y", "z", "y"])
+    assert found.purity == pytest.approx(4 / 6) and (found.n_documents, found.n_groups, found.n_labels) == (6, 2, 3)
+    assert clustering_record([5, 5, 7], ["x", "x", "y"]).nmi == pytest.approx(1.0)
+    assert clustering_record([0, 1, 0, 1], ["x", "x", "y", "y"]).nmi == pytest.approx(0.0, abs=1e-9)
+    for groups, labels in (([0], ["x", "y"]), ([], [])):
+        with pytest.raises(InputError):
+            clustering_record(groups, labels)
