@@ -27,8 +27,8 @@ from varitext.files import write_json
 from varitext.latent import FullGaussian
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.nvdm_dcm import NVDMDCM, Encoding
+from varitext.runtime.devices import running_on
 from varitext.runtime.provenance import provenance
-from varitext.runtime.threads import running_on
 
 LATENT_DIM, SAMPLES = 50, 20
 

@@ -28,8 +28,8 @@ from varitext.documents.settings import DocumentSettings
 from varitext.documents.task import DocumentTask
 from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM
+from varitext.runtime.devices import running_on
 from varitext.runtime.provenance import provenance
-from varitext.runtime.threads import running_on
 from varitext.training.trainer import Trainer
 
 THREADS, SEED = 2, 0

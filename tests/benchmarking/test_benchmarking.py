@@ -27,8 +27,8 @@ from varitext.benchmarking.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.runtime import child
+from varitext.runtime.devices import running_on
 from varitext.runtime.memory import watched
-from varitext.runtime.threads import running_on
 
 SMALL = Setting(latent_dim=3, threads=1, quick=True)
 

@@ -174,7 +174,7 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("fit stories --out model --estimator nvil", "--estimator does not apply: nvdm_dcm has no choice of"),
         ("fit stories --out model --model nasm --estimator nvil", "--estimator does not apply: nasm is a model of"),
         ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
-        ("fit stories --out model --device banana", "'banana' is not a device: cpu or cuda"),
+        ("fit stories --out model --device banana", "'banana' is not a device: use cpu or cuda"),
         ("fit stories --out model --device cuda:99", "cuda:99 cannot be used here"),
         ("fit stories --out model --time-limit soon", "60s, 10m or 2h"),
         ("fit stories --out model --time-limit 0s", "60s, 10m or 2h"),

@@ -20,7 +20,7 @@ from varitext.layers.sampled_softmax import sample_words
 from varitext.layers.transformer import Encoder
 from varitext.layers.tree_softmax import DEEPEST, WordTree
 from varitext.layers.words import Dropout
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 
 lengths_of_sentences = st.lists(st.integers(0, 5), min_size=1, max_size=4)
 

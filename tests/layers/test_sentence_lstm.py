@@ -12,7 +12,7 @@ from varitext.batches.pairs import padded
 from varitext.layers import lstm as sentence_lstm
 from varitext.layers.lstm import SentenceLSTM, chunk_bounds, read
 from varitext.layers.words import WordEmbedding
-from varitext.runtime.threads import running_on, workers
+from varitext.runtime.devices import running_on, workers
 
 EMBEDDING = WordEmbedding(18, 8, fixed_words=6).double()
 

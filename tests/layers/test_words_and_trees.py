@@ -16,7 +16,7 @@ from varitext.layers.attention import BilinearMatch, LatentAttention
 from varitext.layers.convolution import SentenceConvolution
 from varitext.layers.tree_softmax import DEEPEST, WordTree
 from varitext.layers.words import WordEmbedding
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 
 
 def spread_over(values, limit):

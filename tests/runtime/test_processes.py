@@ -27,7 +27,7 @@ from varitext.documents.task import DocumentTask
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
 from varitext.models.documents import model_class
 from varitext.models.documents.recipe import DocumentObjective
-from varitext.runtime import launcher
+from varitext.runtime import interruption
 from varitext.runtime.processes import ALONE, World, present_world, working_on
 from varitext.training.settings import Progress, TrainingSettings
 from varitext.training.trainer import Trainer
@@ -222,7 +222,7 @@ def test_models_whose_documents_do_not_draw_alone_are_refused(name):
 # The launcher
 
 
-COMMAND_LINE = Path(launcher.__file__).parents[1] / "__main__.py"
+COMMAND_LINE = Path(interruption.__file__).parents[1] / "__main__.py"
 LAUNCH = ("--standalone", "--nproc-per-node", 2, "--monitor-interval", 0.1)
 
 
@@ -242,7 +242,7 @@ def forked_torchrun(*arguments: object, restarts: int) -> subprocess.Popen:
         from torch.distributed import run as distributed_run
 
         os.environ["OMP_NUM_THREADS"] = "1"
-        launcher.STARTED_BY = os.getpid()  # what the workers would note, if it were they who import it
+        interruption.STARTED_BY = os.getpid()  # what the workers would note, if it were they who import it
         distributed_run.main(list(map(str, (*LAUNCH, *how, "fit", *arguments, *OPTIONS))))
 
     return forked(run=launch)

@@ -26,8 +26,8 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
-from varitext.runtime.devices import check_device, seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.devices import check_device
+from varitext.runtime.randomness import seeded, stream
 from varitext.store import load_weights
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState

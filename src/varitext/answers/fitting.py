@@ -25,7 +25,7 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import PLACE, Overlap
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer

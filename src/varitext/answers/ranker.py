@@ -28,8 +28,7 @@ from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.vocabulary import VectorSource
-from varitext.runtime.devices import check_device
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import check_device, running_on
 from varitext.store import StoredModel, load_as
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress

@@ -13,7 +13,7 @@ from types import FrameType
 
 import typer
 
-import varitext.runtime.launcher  # noqa: F401   notes who started this process, before anything slow is imported
+import varitext.runtime.interruption  # noqa: F401   notes the parent process before anything slow is imported
 from varitext.cli.commands import app
 from varitext.cli.printing import log
 from varitext.errors import InputError

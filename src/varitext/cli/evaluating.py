@@ -174,7 +174,7 @@ def _repeated_documents(
 def _evaluate_fully(model: "DocumentModel", given: _Source, samples: int | None, folder: Path, as_json: bool) -> None:
     from varitext.documents.evaluation import evaluate_documents
     from varitext.documents.model import PREDICTION_SAMPLES
-    from varitext.runtime.threads import running_on
+    from varitext.runtime.devices import running_on
 
     test, columns = given.documents(model), (given.data_dir, given.text_column)
     train = training_documents(model, given.corpus, test, *columns, given.hint)

@@ -22,8 +22,7 @@ from varitext.latent import LatentModel
 from varitext.latent.divergence import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import MAX_LOGITS
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 
 Completer = CompletesDocuments | LatentModel
 

@@ -13,9 +13,8 @@ import time
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.task import DocumentTask
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
-from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import Progress, TrainingSettings, TrainingState
 
 

@@ -19,9 +19,9 @@ from varitext.errors import InputError
 from varitext.models.documents import check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
-from varitext.runtime.devices import check_device, seeded
+from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import Progress
 from varitext.training.trainer import Trainer
 

@@ -22,8 +22,7 @@ from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.documents.fitted import FittedDocuments
 from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 
 BLOCK = 256
 

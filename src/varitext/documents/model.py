@@ -24,9 +24,8 @@ from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentDimension, LatentSpace, Neighbour, nearest, rank_dimensions
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.records import check_choice
-from varitext.runtime.devices import check_device
+from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
-from varitext.runtime.threads import running_on
 from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, VocabularyRules
 from varitext.training.settings import Progress

@@ -17,7 +17,7 @@ from torch import Tensor
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.sharded_counts import Counts
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.runtime.threads import running_on, workers
+from varitext.runtime.devices import running_on, workers
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on

@@ -24,7 +24,7 @@ from varitext.documents.topic_tree import TreeMerge, merges_to, topic_tree
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.shares import shares_by_value
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 
 class TopicMatrices(NamedTuple):

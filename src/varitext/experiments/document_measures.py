@@ -21,7 +21,7 @@ from varitext.experiments.document_fits import (
 )
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 

@@ -24,7 +24,7 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.latent.divergence import kl
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.nasm_question import QuestionNASM
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 
 SAMPLES = 200
 

@@ -19,8 +19,8 @@ from varitext.documents.model import DocumentModel
 from varitext.experiments.document_fits import Setting, fitted_model, load_part, model_folder
 from varitext.experiments.runs import Plan
 from varitext.files import atomic_file
+from varitext.runtime.devices import running_on
 from varitext.runtime.memory import watched
-from varitext.runtime.threads import running_on
 from varitext.text import count_texts
 
 WORDS = 10

@@ -29,7 +29,7 @@ from varitext.experiments.document_fits import (
 from varitext.experiments.runs import Experiment, Plan, Record, Run, markdown_table
 from varitext.experiments.topic_systems import BERTOPIC, Task
 from varitext.runtime.child import in_child, is_available
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 SEEDS = 3
 SYSTEMS = {

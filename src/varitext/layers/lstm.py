@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from varitext.batches.tokens import TokenBatch
 from varitext.layers.words import Dropout, Sentences, WordEmbedding
-from varitext.runtime.threads import workers
+from varitext.runtime.devices import workers
 
 Result = TypeVar("Result")
 CALL = 200  # steps of one sentence that a call of a small LSTM costs on top of its steps, measured

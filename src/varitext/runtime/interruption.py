@@ -1,12 +1,19 @@
-"""Ctrl-C as a request to stop at the next safe moment, not an exception in the middle of an update."""
+"""A run that is asked to stop (Ctrl-C), and one whose launcher is gone."""
 
+import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
+
+STARTED_BY = os.getppid()  # at import, which the command line does before anything slow
+POLL_SECONDS = 0.5
 
 
 class Interruption:
-    """Within the block, the first Ctrl-C sets `requested`; a second one interrupts at once."""
+    """Within the block, the first Ctrl-C only sets `requested`; a second one interrupts at once."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -25,3 +32,21 @@ class Interruption:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+
+
+@contextmanager
+def ending_with_launcher() -> Iterator[None]:
+    """Within the block, end this process if the one that started it is gone: the others would wait forever."""
+    done = threading.Event()
+    threading.Thread(target=_watch, args=(done,), daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _watch(done: threading.Event) -> None:
+    while not done.wait(POLL_SECONDS):
+        if os.getppid() != STARTED_BY:
+            print("varitext: the launcher went away before all processes had started", file=sys.stderr, flush=True)
+            os._exit(1)  # the main thread waits within torch, where no exception reaches it

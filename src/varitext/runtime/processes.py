@@ -21,7 +21,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from varitext.errors import InputError
-from varitext.runtime.launcher import ending_with_launcher
+from varitext.runtime.interruption import ending_with_launcher
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from varitext.errors import InputError
 from varitext.files import atomic_file
-from varitext.runtime.devices import random_states, set_random_states
+from varitext.runtime.randomness import random_states, set_random_states
 from varitext.training.adamw import AdamW
 from varitext.training.averaging import WeightAverage
 

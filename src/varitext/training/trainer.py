@@ -17,10 +17,9 @@ import torch
 from torch import nn
 
 from varitext.errors import InputError, TrainingDiverged
-from varitext.runtime.devices import seeded
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.adamw import AdamW
 from varitext.training.averaging import WeightAverage
 from varitext.training.checkpoint import Learner, Snapshot, load_checkpoint, save_checkpoint, with_prefix

@@ -34,7 +34,7 @@ from varitext.models.answers.paragraph_vectors import NEGATIVE, NOISE_POWER, SAM
 from varitext.models.answers.pretrained import PretrainedEncoder, _by_word
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.models.answers.word_alignment import FAR, WordAlignment, _share
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 from varitext.text import Vocabulary
 
 

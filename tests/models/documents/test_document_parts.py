@@ -17,7 +17,7 @@ from varitext.models.documents.axes import axes_towards, readable_axes
 from varitext.models.documents.bounds import document_bounds, exact_bounds
 from varitext.models.documents.information import direction_information
 from varitext.models.documents.recipe import schedule_for
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 
 COUNTS = topic_documents(10, 12, 3, 9)
 

@@ -33,7 +33,7 @@ from varitext.models.documents.information import (
 from varitext.models.documents.lda import _sampler
 from varitext.models.documents.lda_bound import _chunks, _expected_log, infer_topics
 from varitext.models.documents.word_groups import group_words
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 from varitext.training.settings import TrainingSettings
 
 

@@ -21,7 +21,7 @@ from varitext.models.documents.binary import STEP, SUREST
 from varitext.models.documents.dcm_decoder import FIRST_TOTAL, LogJoint
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
-from varitext.runtime.devices import seeded
+from varitext.runtime.randomness import seeded
 
 WORDS, LATENT = 12, 3
 COUNTS = topic_documents(8, WORDS, 3, 9)

@@ -8,8 +8,7 @@ import torch
 
 from varitext.batches.counts import CountBatches
 from varitext.latent import LatentModel, draw
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 
 MAX_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 

@@ -34,8 +34,7 @@ from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
 from varitext.models.documents.information import direction_information
 from varitext.models.documents.recipe import DocumentObjective, Recipe
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import TrainingSettings
 
 MAX_LOGITS = 2**23  # places x words held at once: 32 MB

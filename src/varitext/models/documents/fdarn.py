@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from varitext.latent.autoregressive import AutoregressiveBernoullis
 from varitext.models.documents.binary import BernoulliNetwork, Encoding
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 
 PRIOR_DRAWS = 2000
 

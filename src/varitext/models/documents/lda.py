@@ -24,8 +24,7 @@ from varitext.models.documents.bounds import DocumentBounds, EstimateKind
 from varitext.models.documents.information import proportion_information
 from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds
 from varitext.models.documents.recipe import DocumentObjective, Recipe
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import TrainingSettings
 
 ROUNDS = 10  # how often the held-out documents are looked at

@@ -33,8 +33,7 @@ from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
 from varitext.models.documents.information import bernoulli_kl_per_unit
 from varitext.models.documents.recipe import DocumentObjective, Recipe
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import TrainingSettings
 
 CHAINS = 128
