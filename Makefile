@@ -44,8 +44,8 @@ test-arithmetic: setup
 	done; test -z "$$failed" || { echo "failed under:$$failed"; exit 1; }
 
 style: setup
-	$(BIN)/ruff check src tests benchmarks docs/make examples
-	$(BIN)/ruff format --check src tests benchmarks docs/make examples
+	$(BIN)/ruff check src tests lab examples
+	$(BIN)/ruff format --check src tests lab examples
 
 lint: style
 	$(BIN)/mypy

@@ -97,7 +97,7 @@ def test_path_and_name_resolve(name):
 @on_every_page
 def test_files_mentioned_exist(page):
     written = files_to_write(page)  # by the reader
-    for path in re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)(?:::[\w.]+)?`", prose(page)):
+    for path in re.findall(r"`((?:src|tests|docs|examples|lab)/[\w./-]+)(?:::[\w.]+)?`", prose(page)):
         assert path in written or (REPOSITORY / path).exists(), f"{page} mentions {path}"
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from command_line import varitext
 
-from varitext.experiments import experiment_named
-from varitext.experiments.runs import Plan
+from lab.import_graph import PACKAGE, imports_of, module_files, needed_by
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.runtime.import_graph import PACKAGE, imports_of, module_files, needed_by
+from varitext.reproduce import experiment_named
+from varitext.reproduce.engine import Plan
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SOURCE = REPOSITORY / "src" / "varitext"
@@ -30,8 +30,8 @@ ROOMS = (
     "models",
     "evaluation",  # numbers in, records out
     *("documents", "answers", "loading"),  # the two estimators, and a model folder of either kind
-    *("paper", "report", "experiments"),
-    *("benchmarking", "ray", "serve", "cli"),
+    *("paper", "report"),
+    *("ray", "serve", "reproduce", "cli"),
     "__main__",
 )
 MAX_FUNCTION_LINES = 60  # lines
@@ -165,7 +165,6 @@ def test_help_names_a_new_model():
     ("experiment", "registry", "model"),
     [
         ("table1a", DOCUMENT_MODELS, "nvdm"),
-        ("document-evaluation", DOCUMENT_MODELS, "nvdm"),
         ("table4", ANSWER_MODELS, "nasm"),
     ],
 )

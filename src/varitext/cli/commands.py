@@ -10,7 +10,6 @@ import typer
 
 import varitext
 from varitext.cli.answer_commands import compare
-from varitext.cli.benchmarking import benchmark
 from varitext.cli.document_commands import demo, similar, transform
 from varitext.cli.evaluating import evaluate
 from varitext.cli.fit_options import FitCommand
@@ -20,7 +19,7 @@ from varitext.cli.preparing import prepare
 from varitext.cli.printing import print_corpus, print_json
 from varitext.cli.ranking import rank
 from varitext.cli.reporting import figures, report
-from varitext.cli.reproducing import reproduce
+from varitext.cli.reproduce import reproduce
 from varitext.cli.serving import serve
 from varitext.cli.topic_commands import assign, topics
 
@@ -37,7 +36,7 @@ data_app = typer.Typer(help="Which corpora are known, and where each was found."
 app.add_typer(data_app, name="data")
 
 MODEL_COMMANDS = (prepare, fit, evaluate, transform, topics, assign, similar, rank, compare, report, figures, serve)
-PAPER_COMMANDS = (reproduce, benchmark, demo)
+PAPER_COMMANDS = (reproduce, demo)
 for command in (*MODEL_COMMANDS, *PAPER_COMMANDS):
     app.command(cls=FitCommand if command is fit else None)(command)
 

@@ -1,0 +1,64 @@
+"""Documents in any number over any number of words, drawn from topics, straight into shards.
+
+    python -m lab.benchmark.synthetic '{"folder": "train", "documents": 10000, "words": 2000, "seed": 1}'
+
+A process of its own, so that what drawing needs is not in the memory of who measures. Words fall off as in Zipf's law,
+and every topic likes some of them more; a document draws each of its words from one of its three topics.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from varitext.corpora.count_files import numbered_words
+from varitext.corpora.shard_folder import finish_folder
+from varitext.corpora.shard_writing import chunk_of, write_shards
+
+TOPICS, TOPICS_OF_A_DOCUMENT, LENGTH, BLOCK = 50, 3, 100, 5000
+
+
+def draw_documents(documents: int, words: int, seed: int, length: int = LENGTH) -> Iterator[csr_matrix]:
+    """Some at a time; the topics are the same for every seed."""
+    places = _cumulative_topics(words)
+    generator = np.random.default_rng(seed)
+    for start in range(0, documents, BLOCK):
+        size = min(BLOCK, documents - start)
+        lengths = np.maximum(5, generator.lognormal(math.log(length) - 0.125, 0.5, size)).astype(int)
+        owner = np.repeat(np.arange(size), lengths)
+        topics = generator.integers(TOPICS, size=(size, TOPICS_OF_A_DOCUMENT))
+        topic = topics[owner, generator.integers(TOPICS_OF_A_DOCUMENT, size=len(owner))]
+        drawn = np.searchsorted(places, topic + generator.random(len(owner)), side="right") - topic * words
+        drawn = np.clip(drawn, 0, words - 1)
+        counts = csr_matrix((np.ones(len(drawn), np.float32), (owner, drawn)), (size, words))
+        counts.sum_duplicates()
+        yield counts
+
+
+def _cumulative_topics(words: int) -> np.ndarray:
+    """All topics' cumulative shares one after another, topic k between k and k + 1: one search finds any word."""
+    generator = np.random.default_rng(0)
+    logits = 1.2 * generator.standard_normal((TOPICS, words)) - np.log(np.arange(words) + 30.0)
+    shares = np.exp(logits)
+    sums = np.cumsum(shares, 1)
+    return np.ravel(sums / sums[:, -1:] + np.arange(TOPICS)[:, None])
+
+
+def write_documents(folder: Path, documents: int, words: int, seed: int) -> None:
+    folder.mkdir(parents=True)
+    shards = write_shards(folder, map(chunk_of, draw_documents(documents, words, seed)), words)
+    finish_folder(folder, shards, numbered_words(words), [], {"vocabulary": "of the counts", "seed": seed})
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    write_documents(Path(task["folder"]), task["documents"], task["words"], task["seed"])
+    print("{}")
+
+
+if __name__ == "__main__":
+    main()

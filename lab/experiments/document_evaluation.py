@@ -1,0 +1,98 @@
+"""Every document model evaluated beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
+
+Not a table of the paper, but what its comparisons report (RSM, docNADE) and what users of topics ask.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
+from varitext.models.documents import DOCUMENT_MODELS
+from varitext.reproduce.document_fits import (
+    NEWSGROUPS,
+    Setting,
+    coherence_reference,
+    fitted_model,
+    hashes,
+    load_part,
+    samples_of,
+    short,
+    titles,
+)
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.runtime.threads import running_on
+
+SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for seed in plan.seeds_or(1):
+        for model in DOCUMENT_MODELS:
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+
+
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    """Stability is that of this seed and the next one."""
+    fitted, again = (fitted_model(NEWSGROUPS, Setting(model), one, plan) for one in (seed, seed + 1))
+    parts = load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan)
+    reference = coherence_reference(plan)
+    with running_on(plan.threads):
+        found = evaluate_documents(
+            fitted, *parts, reference=reference, other_fits=[again], samples=samples_of(plan), seed=seed
+        )
+    kept = measures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
+    return short(kept) | hashes(NEWSGROUPS, plan)
+
+
+def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
+    retrieval, classification, completion = found.retrieval, found.classification, found.completion
+    assert retrieval and classification and found.topic_stability and found.neighbourhood_stability
+    return {
+        "retrieval": {
+            "fractions": retrieval.fractions,
+            "precision_at_fraction": retrieval.precision_at_fraction,
+            "recalls": retrieval.recalls,
+            "precision_at_recall": retrieval.precision_at_recall,
+            "precision_at_2_percent_interval_95": retrieval.precision_at_2_percent_interval_95,
+            "by_chance": retrieval.by_chance,
+        },
+        "accuracy": classification.accuracy,
+        "accuracy_interval_95": classification.accuracy_interval_95,
+        "macro_f1": classification.macro_f1,
+        "npmi": found.npmi.coherence,
+        "npmi_window": found.npmi.window,
+        "c_v": found.c_v and found.c_v.coherence,
+        "unique_words": found.diversity.unique_words,
+        "inverted_rbo": found.diversity.inverted_rbo,
+        "n_topics": found.diversity.n_topics,
+        "completion_perplexity": completion.per_document_perplexity,
+        "completion_interval_95": completion.per_document_interval_95,
+        "completion_unigram": completion.unigram_per_document_perplexity,
+        "completion_estimator": completion.estimator,
+        "perplexity": found.perplexity.per_document_perplexity,
+        "kind": found.perplexity.kind,
+        "topics_alike_rbo": found.topic_stability.rbo,
+        "neighbours_alike": found.neighbourhood_stability.overlap,
+    }
+
+
+def table(records: list[Record]) -> str:
+    head = ["", *(f"precision at {100 * fraction:g} %" for fraction in SHOWN_FRACTIONS), "accuracy", "macro F1"]
+    head += ["NPMI", "C_V", "unique words", "completion perplexity", "topics alike", "neighbours alike"]
+    found = sorted(records, key=lambda one: (list(titles()).index(one["settings"]["model"]), one["settings"]["seed"]))
+    rows = [[titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
+    return markdown_table(head, rows)
+
+
+def _cells(found: dict[str, Any]) -> list[str]:
+    retrieval = found["retrieval"]
+    precision = dict(zip(retrieval["fractions"], retrieval["precision_at_fraction"], strict=True))
+    values = [*(precision[fraction] for fraction in SHOWN_FRACTIONS)]
+    values += [found[name] for name in ("accuracy", "macro_f1", "npmi", "c_v", "unique_words")]
+    cells = ["" if value is None else f"{value:.3f}" for value in values]
+    cells.append(f"{found['completion_perplexity']:.1f}")
+    return cells + [f"{found[name]:.3f}" for name in ("topics_alike_rbo", "neighbours_alike")]
+
+
+EXPERIMENT = Experiment("document-evaluation", "every document model evaluated beyond perplexity", runs, table)

@@ -1,0 +1,106 @@
+"""What words that come in bursts are worth: NVDM with its multinomial likelihood beside the same with a DCM one.
+
+Not a table of the paper. Both are distributions over the same sequences of words, so perplexities compare. Settings
+were chosen on training documents, the last 9 % of each newsgroup in the order of the authors' files, which is by date.
+"""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.documents.model import DocumentModel
+from varitext.reproduce.document_fits import (
+    ARTICLES,
+    NEWSGROUPS,
+    QUICK_EPOCHS,
+    Setting,
+    hashes,
+    is_here,
+    load_part,
+    model_folder,
+    samples_of,
+    short,
+)
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+
+MODELS = ("nvdm", "nvdm_dcm")
+
+
+class Case(NamedTuple):
+    corpus: str
+    latent_dim: int
+
+
+CASES = (
+    Case(NEWSGROUPS, 50),
+    Case(ARTICLES, 50),
+    Case(NEWSGROUPS, 200),
+)
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    """Cheap cases first."""
+    for case in (case for case in CASES if is_here(case.corpus, plan)):
+        for seed in plan.seeds_or(3):
+            for model in MODELS:
+                settings = {**case._asdict(), "model": model, "seed": seed}
+                yield Run(settings, partial(measure, case, model, seed, plan))
+
+
+def measure(case: Case, model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    test = load_part(case.corpus, "test", plan)
+    fitted = DocumentModel(
+        model, case.latent_dim, epochs=QUICK_EPOCHS if plan.quick else None, threads=plan.threads, seed=seed
+    )
+    started = time.process_time()
+    fitted.fit(load_part(case.corpus, "train", plan))
+    spent = {"fit_seconds": fitted.fitted_.fit_seconds, "fit_cpu_seconds": time.process_time() - started}
+    if folder := model_folder(case.corpus, Setting(model, case.latent_dim), seed, plan):
+        fitted.save(folder, overwrite=True)  # for experiments that look at the same fits
+    started = time.process_time()
+    fitted.transform(test)
+    spent["transform_cpu_seconds"] = time.process_time() - started
+    record = fitted.perplexity_record(test, samples_of(plan))
+    with fitted.fitted_.network.refining(False):
+        unrefined = fitted.perplexity_record(test, samples_of(plan))
+    found = {
+        "bound": record.per_document_perplexity,
+        "importance_weighted": record.iwae_per_document_perplexity,
+        "corpus_perplexity": record.corpus_perplexity,
+        "unrefined": unrefined.per_document_perplexity,
+        "unigram": record.unigram_per_document_perplexity,
+        "kl_per_document": record.kl_per_document,
+        "documents": record.n_documents,
+        "words": fitted.n_features_in_,
+    }
+    return short(found | spent) | hashes(case.corpus, plan)
+
+
+def table(records: list[Record]) -> str:
+    head = ["", "K", "words", "likelihood", "bound", "without refinement", "importance-weighted", "corpus"]
+    head += ["KL, nats", "fit, CPU s", "transform, documents / CPU s", "seeds"]
+    rows = []
+    for case in CASES:
+        for model in MODELS:
+            chosen = case._asdict() | {"model": model}
+            found = [each["result"] for each in records if chosen.items() <= each["settings"].items()]
+            if found:
+                rows.append([case.corpus, str(case.latent_dim), *_cells(model, found)])
+    return markdown_table(head, rows)
+
+
+def _cells(model: str, found: list[dict[str, Any]]) -> list[str]:
+    """Bounds of all seeds, sorted; else means."""
+    mean = {name: float(np.mean([one[name] for one in found])) for name in found[0] if not name.endswith("sha256")}
+    bounds = " / ".join(f"{value:.1f}" for value in sorted(one["bound"] for one in found))
+    kind = {"nvdm": "multinomial", "nvdm_dcm": "DCM"}[model]
+    measured = [f"{mean[name]:.1f}" for name in ("unrefined", "importance_weighted", "corpus_perplexity")]
+    per_second = mean["documents"] / mean["transform_cpu_seconds"]
+    spent = [f"{mean['kl_per_document']:.1f}", f"{mean['fit_cpu_seconds']:.0f}", f"{per_second:,.0f}"]
+    return [f"{mean['words']:,.0f}", f"{kind} (`{model}`)", f"**{bounds}**", *measured, *spent, str(len(found))]
+
+
+EXPERIMENT = Experiment("likelihoods", "NVDM with a multinomial and with a DCM likelihood", runs, table)

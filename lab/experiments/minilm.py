@@ -1,0 +1,38 @@
+"""MiniLM on WikiQA: frozen under the default ranker's network, alone and together, and tuned as a cross-encoder."""
+
+import importlib.util
+from collections.abc import Iterator
+from functools import partial
+
+from lab.experiments.ranker_measures import COLUMNS, columns, measure
+from varitext.models.answers.pretrained import NEEDED, PACKAGE
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+
+CORPUS = "wikiqa"
+TOGETHER = 5  # networks of the ensemble
+ROWS = {  # the model, its seeds and its networks
+    "frozen": ("minilm", 5, 1),
+    f"frozen, ensemble of {TOGETHER}": ("minilm", 1, TOGETHER),
+    "tuned": ("minilm_tuned", 2, 1),
+}
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    missing = None if importlib.util.find_spec(PACKAGE) else NEEDED
+    for row, (model, seeds, networks) in ROWS.items():
+        for seed in plan.seeds_or(seeds)[:seeds]:
+            settings = {"model": model, "row": row, "seed": seed}
+            together = min(networks, 2) if plan.quick else networks
+            yield Run(settings, partial(measure, CORPUS, model, seed, plan, ensemble=together), missing)
+
+
+def table(records: list[Record]) -> str:
+    rows = []
+    for row in ROWS:
+        found = [one["result"] for one in records if one["settings"]["row"] == row]
+        if found:
+            rows.append([row, str(len(found)), *columns(found)])
+    return markdown_table(["MiniLM, WikiQA", "seeds", *COLUMNS], rows)
+
+
+EXPERIMENT = Experiment("minilm", "the small pretrained encoder, frozen and tuned", runs, table)

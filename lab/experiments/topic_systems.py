@@ -1,0 +1,112 @@
+"""The topics that one system finds in a corpus, in this process: words, the topic of every document, cost.
+
+    python -m lab.experiments.topic_systems '{"system": "lda", "corpus": "20newsgroups", "topics": 20, ...}'
+
+`topics.py` starts it, so that every system has a process and memory of its own. Prints one JSON object.
+"""
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from varitext.corpora.documents import Documents
+from varitext.documents.model import DocumentModel
+from varitext.files import atomic_file
+from varitext.reproduce.document_fits import Setting, fitted_model, load_part, model_folder
+from varitext.reproduce.engine import Plan
+from varitext.runtime.memory import watched
+from varitext.text import count_texts
+
+WORDS = 10
+MODELS = {"regions": "nvdm", "regions_dcm": "nvdm_dcm", "axes": "nvdm"}
+BERTOPIC = ("bertopic", "bertopic_kmeans")
+Found = dict[str, Any]  # topics: the words of each; groups: the topic of every document, if they have one
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the process is told."""
+
+    corpus: str
+    system: str
+    topics: int
+    seed: int
+    quick: bool = False
+    data_dir: str | None = None
+    models: str | None = None
+    threads: int | None = None
+
+    @property
+    def plan(self) -> Plan:
+        data_dir, models = (Path(folder) if folder else None for folder in (self.data_dir, self.models))
+        return Plan(self.quick, None, data_dir, models, self.threads)
+
+    @property
+    def setting(self) -> Setting:
+        return Setting("lda", self.topics) if self.system == "lda" else Setting(MODELS[self.system])
+
+    @property
+    def kept(self) -> Path | None:
+        """What another run may have left: the fitted model, or the sentence vectors."""
+        if self.system not in BERTOPIC:
+            return model_folder(self.corpus, self.setting, self.seed, self.plan)
+        ending = "-quick" if self.quick else ""
+        return Path(self.models, f"{self.corpus}-minilm{ending}.npy") if self.models else None
+
+
+def find_topics(task: Task) -> Found:
+    """With the cost of the whole where no part of it was kept from another run."""
+    train = load_part(task.corpus, "train", task.plan)
+    from_the_start = task.kept is None or not task.kept.exists()
+    system = _by_bertopic if task.system in BERTOPIC else _by_varitext
+    with running_on(task.threads), watched() as peak:
+        before = sum(os.times()[:4])  # of this process and of those it started and waited for
+        found = system(task, train)
+        seconds = sum(os.times()[:4]) - before
+    return found | ({"processor_seconds": seconds, "peak_memory_mb": peak.above} if from_the_start else {})
+
+
+def _by_varitext(task: Task, train: Documents) -> Found:
+    model = fitted_model(task.corpus, task.setting, task.seed, task.plan)
+    if task.system in ("lda", "axes"):
+        words = [topic.words for topic in model.latent_dimensions(WORDS)]
+        return {"topics": words, "groups": _strongest(model, train) if task.system == "lda" else None}
+    model.refit_topics(train, task.topics)
+    words = [topic.words for topic in model.topics(WORDS)]
+    return {"topics": words, "groups": model.topic_memberships(train).argmax(1).tolist()}
+
+
+def _strongest(model: DocumentModel, train: Documents) -> list[int]:
+    groups: list[int] = model.transform(train).argmax(1).tolist()
+    return groups
+
+
+def _by_bertopic(task: Task, train: Documents) -> Found:
+    from lab.experiments.bertopic_pipeline import MiniLM, new_pipeline, topics_of
+
+    texts = list(train.texts or ())
+    if task.kept is not None and task.kept.exists():
+        vectors = np.load(task.kept)
+    else:
+        vectors = MiniLM().embed(texts)
+        if task.kept is not None:
+            with atomic_file(task.kept) as temporary:
+                np.save(temporary, vectors)
+    pipeline = new_pipeline(task.system, task.topics, task.seed, count_texts(texts).vocabulary.words)
+    found = topics_of(pipeline, texts, vectors, task.topics)
+    return {"topics": found.topics, "groups": found.groups, "outliers": found.outliers}
+
+
+def main() -> None:
+    task = Task(**json.loads(sys.argv[1]))
+    printed, sys.stdout = sys.stdout, sys.stderr  # whatever a peer prints is not the result
+    print(json.dumps(find_topics(task)), file=printed, flush=True)
+
+
+if __name__ == "__main__":
+    main()

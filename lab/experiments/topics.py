@@ -1,0 +1,132 @@
+"""Topics as regions of NVDM's latent space beside its axes, LDA and BERTopic: coherence, diversity, agreement of seeds.
+
+Not a table of the paper. Ten words a topic; the raw training articles say which words belong together. Documents are
+those that the models were fitted on, labels the newsgroups: the counts of the paper, and the raw articles over 10,000
+words, if they are here. All numbers of topics are given, not chosen. Every run finds its topics in a process of its own
+(`topic_systems.py`), which gives its processor time and its peak memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from statistics import mean
+from typing import Any
+
+import torch
+
+from lab.child import in_child, is_available
+from lab.experiments.topic_systems import BERTOPIC, Task
+from varitext.errors import InputError
+from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
+from varitext.evaluation.clustering import clustering_record
+from varitext.reproduce.document_fits import (
+    ARTICLES,
+    NEWSGROUPS,
+    coherence_reference,
+    hashes,
+    is_here,
+    load_part,
+    short,
+)
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.runtime.threads import running_on
+
+SEEDS = 3
+SYSTEMS = {
+    "regions_dcm": "NVDM with bursts (the default), regions",
+    "regions": "NVDM, regions",
+    "axes": "NVDM, latent dimensions",
+    "lda": "LDA (tomotopy)",
+    "bertopic": "BERTopic",
+    "bertopic_kmeans": "BERTopic, k-means",
+}
+COUNT_SYSTEMS, ARTICLE_SYSTEMS = ("regions_dcm", "regions", "axes", "lda"), ("regions_dcm", "regions", "lda", *BERTOPIC)
+MEASURES = {  # what each is called, and digits
+    "npmi": ("NPMI", 3),
+    "c_v": ("C_V", 3),
+    "unique_words": ("unique words", 3),
+    "purity": ("purity", 3),
+    "nmi": ("NMI", 3),
+    "processor_seconds": ("processor seconds", 0),
+    "peak_memory_mb": ("peak memory, MB", 0),
+}
+NO_BERTOPIC = "BERTopic is left out: its packages are not here; `make peers` gets them, into a folder of their own"
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    kinds = [(NEWSGROUPS, system, 50) for system in COUNT_SYSTEMS]
+    if is_here(ARTICLES, plan):
+        kinds += [(ARTICLES, system, number) for number in (20, 50) for system in ARTICLE_SYSTEMS]
+    for corpus, system, number in kinds:
+        missing = NO_BERTOPIC if system in BERTOPIC and not is_available("bertopic") else None
+        for seed in plan.seeds_or(SEEDS):
+            settings = {"corpus": corpus, "system": system, "topics": number, "seed": seed}
+            yield Run(settings, partial(measure, corpus, system, number, seed, plan), missing)
+
+
+def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dict[str, Any]:
+    data_dir, models = (str(folder) if folder else None for folder in (plan.data_dir, plan.models))
+    found = _found(Task(corpus, system, number, seed, plan.quick, data_dir, models, plan.threads))
+    groups, labels = found.pop("groups"), load_part(corpus, "train", plan).labels
+    with running_on(plan.threads):
+        found |= _coherence(found["topics"], plan)
+    found["unique_words"] = diversity_record(found["topics"]).unique_words
+    if groups is not None and labels is not None:
+        found |= clustering_record(groups, labels).as_dict()
+    return short(found) | hashes(corpus, plan)
+
+
+def _found(task: Task) -> dict[str, Any]:
+    said: list[str] = []
+    package = "bertopic" if task.system in BERTOPIC else None
+    threads = task.threads or torch.get_num_threads()
+    found = in_child("lab.experiments.topic_systems", asdict(task), threads, said.append, package)
+    if found is None:
+        raise InputError(said[-1])
+    return found
+
+
+def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
+    reference = coherence_reference(plan)
+    windows = "document" if reference.texts is None else None  # counts have no order of words
+    c_v = coherence_record(topics, reference, "c_v") if reference.texts is not None else None
+    return {
+        "npmi": coherence_record(topics, reference, "npmi", window=windows).coherence,
+        "c_v": c_v and c_v.coherence,
+        "reference": reference.name,
+        "reference_sha256": reference.sha256,
+    }
+
+
+def table(records: list[Record]) -> str:
+    """Means over seeds; alike is the rank-biased overlap of matched topics, the mean over pairs of seeds."""
+    head = ["corpus", "", "topics", *(name for name, _ in MEASURES.values()), "alike over seeds", "seeds"]
+    kinds = sorted(
+        {_kind(record) for record in records}, key=lambda kind: (kind[0], kind[2], [*SYSTEMS].index(kind[1]))
+    )
+    return markdown_table(head, [_row(kind, [one for one in records if _kind(one) == kind]) for kind in kinds])
+
+
+def _kind(record: Record) -> tuple[str, str, int]:
+    settings = record["settings"]
+    return settings["corpus"], settings["system"], settings["topics"]
+
+
+def _row(kind: tuple[str, str, int], records: list[Record]) -> list[str]:
+    found = [record["result"] for record in records]
+    values = [[one[name] for one in found if one.get(name) is not None] for name in MEASURES]
+    alike = f"{topic_stability_record([one['topics'] for one in found]).rbo:.3f}" if len(found) > 1 else ""
+    return [
+        kind[0],
+        SYSTEMS[kind[1]],
+        str(kind[2]),
+        *(
+            f"{mean(several):.{digits}f}" if several else ""
+            for several, (_, digits) in zip(values, MEASURES.values(), strict=True)
+        ),
+        alike,
+        str(len(found)),
+    ]
+
+
+EXPERIMENT = Experiment("topics", "topics as regions beside latent dimensions, LDA and BERTopic", runs, table)

@@ -1,0 +1,169 @@
+"""kill -9 while `varitext fit` runs: a loadable folder or a clean --resume to the same bytes, and nothing left behind.
+
+Two choices of the moment: at random over the whole run; and before every operation on files in turn, because the
+moments that could do harm are so short that chance hardly ever meets them.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lab.faults import corpora
+from lab.faults.commands import Outcome, refused, run
+from lab.faults.tally import Fault, Tally
+from varitext.errors import InputError
+from varitext.files import read_json, sha256_of
+from varitext.loading import load_any
+
+FILE_OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+ENDED = "ended before the kill"
+
+
+class Fit(NamedTuple):
+    """A fit to be killed, and what it gives if it is not."""
+
+    arguments: tuple[object, ...]
+    reference: dict[str, Any]
+    seconds: float
+
+
+def measure(tally: Tally, times: int, folder: Path) -> None:
+    """A quarter each: documents or answers, at a random moment or before one of the operations on files."""
+    documents = uninterrupted(folder, corpora.write_documents(folder / "documents.jsonl"), corpora.DOCUMENT_OPTIONS)
+    answers = uninterrupted(folder, corpora.write_questions(folder / "questions.jsonl"), corpora.ANSWER_OPTIONS)
+    for part, fit in (("documents", documents), ("answers", answers)):
+        tally.run(f"{part}, at a random moment", times // 4, partial(killed_at_random, fit, folder))
+        operations = count_operations(fit, folder)
+        tried = np.unique(np.linspace(0, operations - 1, min(times // 4, operations)).astype(int))
+        kill = partial(killed_at_operation, fit, folder, tried)
+        tally.run(f"{part}, before one of its {operations} operations on files", len(tried), kill)
+
+
+def uninterrupted(folder: Path, corpus: Path, options: tuple[str, ...], command: Callable[..., Outcome] = run) -> Fit:
+    arguments, out = ("fit", corpus, *options), folder / "reference" / "model"
+    outcome = command(*arguments, "--out", out)
+    if outcome.code:
+        raise Fault(f"the run that nobody disturbs fails: {outcome.err}")
+    fit = Fit(arguments, learned(out), outcome.seconds)
+    shutil.rmtree(out.parent)
+    return fit
+
+
+def learned(folder: Path) -> dict[str, Any]:
+    """All that is in a model folder, but for how long it took."""
+    config = read_json(folder / "config.json")
+    config["learned"]["fit_seconds"] = config["sha256"]["metrics.jsonl"] = config["config_sha256"] = None
+    metrics = [json.loads(line) | {"seconds": None} for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    files = {
+        path.name: sha256_of(path) for path in folder.iterdir() if path.name not in ("config.json", "metrics.jsonl")
+    }
+    return {"config": config, "metrics": metrics, "files": files}
+
+
+# The moment
+
+
+def killed_at_random(fit: Fit, folder: Path, number: int) -> str:
+    return killed_in_time(fit, folder, np.random.default_rng(number), run)
+
+
+def killed_in_time(fit: Fit, folder: Path, generator: np.random.Generator, command: Callable[..., Outcome]) -> str:
+    """Kill at a moment of the run; if it was over by then, because the machine is faster now, at an earlier one."""
+    seconds, found = fit.seconds, ENDED
+    while found == ENDED:
+        moment = seconds * generator.random()
+        found = survived(fit, folder, partial(command, kill_after=moment), command)
+        seconds = moment
+    return found
+
+
+def killed_at_operation(fit: Fit, folder: Path, tried: np.ndarray, number: int) -> str:
+    return survived(fit, folder, partial(run, first=partial(die_before, int(tried[number]), folder)))
+
+
+def die_before(operation: int, folder: Path) -> None:
+    """Let this process be killed before it does that operation on files below `folder`, counted from 0."""
+    seen = 0
+
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal seen
+        if _writes(event, arguments) and str(arguments[0]).startswith(str(folder)):
+            if seen == operation:
+                os.kill(os.getpid(), signal.SIGKILL)
+            seen += 1
+
+    sys.addaudithook(count)
+
+
+def count_operations(fit: Fit, folder: Path) -> int:
+    """How many operations on files the whole run makes: the first number at which it is not killed, by bisection."""
+    low, high = 0, 1
+    while _is_killed(fit, folder, high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _is_killed(fit, folder, middle) else (low, middle)
+    return high
+
+
+def _is_killed(fit: Fit, folder: Path, operation: int) -> bool:
+    work = _emptied(folder / "work")
+    return run(*fit.arguments, "--out", work / "model", first=partial(die_before, operation, folder)).code < 0
+
+
+def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether an audit event is an operation on files that changes the disk."""
+    if event == "open":
+        return isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+    return event in FILE_OPERATIONS
+
+
+# What is left
+
+
+def survived(fit: Fit, folder: Path, kill: Callable[..., Outcome], command: Callable[..., Outcome] = run) -> str:
+    """Fit and kill, look at what is there, resume; the outcome in words, or a `Fault`."""
+    work = _emptied(folder / "work")
+    out = work / "model"
+    if (outcome := kill(*fit.arguments, "--out", out)).code == 0:
+        found = ENDED
+    elif outcome.code > 0 and "Traceback" in outcome.err:
+        raise Fault(f"a traceback: {outcome.err[-500:]}")
+    else:
+        found = _state(out)
+    resumed = command(*fit.arguments, "--out", out, "--resume")
+    if resumed.code and "nothing to resume" not in refused(resumed):
+        raise Fault(f"{found}, and --resume is refused: {resumed.err}")
+    if learned(out) != fit.reference:
+        raise Fault(f"{found}, and other bytes after --resume")
+    if left := [path.name for path in work.iterdir() if path != out]:
+        raise Fault(f"{found}, and left behind: {left}")
+    return found
+
+
+def _state(out: Path) -> str:
+    """What a killed run left, in words."""
+    if not out.exists() or not any(path for path in out.iterdir() if not path.name.startswith(".")):
+        return "nothing kept yet, fitted anew to the same bytes"
+    try:
+        load_any(out)
+    except InputError as error:
+        if "holds an unfinished run" not in str(error):
+            raise Fault(f"a folder that cannot be loaded: {error}") from None
+        return "a checkpoint, resumed to the same bytes"
+    unfinished = (out / "checkpoint.safetensors").exists()
+    return "a loadable model with its checkpoint, resumed to the same bytes" if unfinished else "a loadable whole model"
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder

@@ -1,0 +1,64 @@
+"""Two fits into one folder at once, and a clock that goes backwards."""
+
+import os
+import random
+import shutil
+import time
+from functools import partial
+from pathlib import Path
+
+from lab.faults import corpora
+from lab.faults.commands import run
+from lab.faults.kills import Fit, learned, uninterrupted
+from lab.faults.tally import Fault, Tally
+from varitext.loading import load_any
+
+
+def measure(tally: Tally, times: int, folder: Path) -> None:
+    corpus = corpora.write_documents(folder / "documents.jsonl")
+    fit = uninterrupted(folder, corpus, corpora.DOCUMENT_OPTIONS)
+    tally.run("two fits into one folder", times, partial(raced, fit, folder))
+    tally.run("a clock that goes backwards", times, partial(fitted_back_in_time, fit, folder))
+
+
+def raced(fit: Fit, folder: Path, number: int) -> str:
+    """The second starts within the time of the first, with another seed: one model is there at the end, and whole."""
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    arguments = (*fit.arguments, "--out", work / "model")
+    rival = os.fork()
+    if rival == 0:
+        outcome = run(*arguments, "--seed", 1)
+        os._exit(outcome.code if outcome.code >= 0 else 99)
+    time.sleep(random.Random(number).uniform(0, fit.seconds))
+    first = run(*arguments)
+    second = os.waitstatus_to_exitcode(os.waitpid(rival, 0)[1])
+    if sorted((first.code, second)) != [0, 2]:
+        raise Fault(f"exit codes {first.code} and {second}: {first.err[-300:]}")
+    if left := [path.name for path in work.iterdir() if path.name != "model"]:
+        raise Fault(f"left behind: {left}")
+    if load_any(work / "model").seed != (0 if first.code == 0 else 1):
+        raise Fault("the model is not that of the fit that was said to be done")
+    return "one is done, the other refused in one line"
+
+
+def fitted_back_in_time(fit: Fit, folder: Path, number: int) -> str:
+    """`time.time` falls by an hour at every call; what is learned must not depend on it."""
+    work = folder / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    outcome = run(*fit.arguments, "--out", work / "model", first=partial(turn_back, number))
+    if outcome.code or learned(work / "model") != fit.reference:
+        raise Fault(f"code {outcome.code}, {outcome.err[-300:]}")
+    return "the same bytes"
+
+
+def turn_back(number: int) -> None:
+    now = [time.time() + 86_400 * number]
+
+    def earlier() -> float:
+        now[0] -= 3600
+        return now[0]
+
+    time.time = earlier
+    time.time_ns = lambda: int(earlier() * 1e9)

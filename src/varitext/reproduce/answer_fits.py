@@ -1,0 +1,97 @@
+"""The answer rankers that experiments fit, all in the same way: which questions, which settings, what is recorded."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.answers.ranking import AnswerEvaluation
+from varitext.answers.settings import AnswerSettings
+from varitext.corpora import load_questions
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.models.answers import ANSWER_MODELS
+from varitext.paper import ANSWER_SYSTEMS
+from varitext.reproduce.engine import Plan, rounded
+
+SEEDS = 10
+OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are what it compares with
+TABLES_START = "pytorch"  # of these, in all tables but one: what was measured before another start became the default
+WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
+VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
+SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults of all
+    model: {"initialization": TABLES_START} for model in OWN_MODELS
+}
+
+
+class Data(NamedTuple):
+    """How a corpus of questions is used."""
+
+    train: str  # the part
+    protocol: str  # of the questions that count
+    longest_answer: int | None = None  # of training, where dev and test have none that are longer
+
+
+DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean", longest_answer=40)}
+
+
+def titles() -> dict[str, str]:
+    """Every ranker that needs no extra, as tables call it: those of the paper in its order, then the others."""
+    in_order = dict.fromkeys((*ANSWER_SYSTEMS, *ANSWER_MODELS))
+    return {model: ANSWER_MODELS[model].title for model in in_order if not ANSWER_MODELS[model].extra}
+
+
+def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
+    return load_questions(corpus, DATA[corpus].train if part == "train" else part, data_dir=plan.data_dir)
+
+
+def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
+    """A ranker with the default settings but for those given, which may be of the recipe, too; chosen on dev questions.
+
+    `plan.quick` has it train for one epoch.
+    """
+    chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
+    chosen = SETTINGS.get(model, {}) | chosen
+    if plan.quick:
+        chosen["epochs"] = 1
+    ranker = AnswerRanker(**vars(AnswerSettings.from_flat({"model": model} | chosen)))
+    return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
+
+
+def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanker:
+    """The network alone, without counts and position; from `plan.models` if it is there already."""
+    folder = model_folder(corpus, model, seed, plan)
+    if folder and (folder / "config.json").exists():
+        fitted: AnswerRanker = AnswerRanker.load(folder).set_params(threads=plan.threads)
+        return fitted.combined(False, False)
+    ranker = fit_ranker(corpus, model, seed, plan)
+    if folder:
+        ranker.save(folder)
+    return ranker
+
+
+def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
+    if plan.models is None:
+        return None
+    return plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
+
+
+def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:
+    """An evaluation as short JSON; values per question serve paired tests."""
+    found = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
+    if per_question:
+        found["average_precision"] = rounded(evaluation.ranking.average_precision)
+        found["reciprocal_rank"] = rounded(evaluation.ranking.reciprocal_rank)
+    return found
+
+
+def _short(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def latent_of(ranker: AnswerRanker) -> dict[str, float]:
+    """Is the latent alive? Of the round that was kept."""
+    best = next(record for record in ranker.fitted_.history if record["dev_map"] == ranker.fitted_.dev_map)
+    names = ("epoch", "dev_map", "dev_kl", "active_units", "posterior_prior_gap", "dev_map_shuffled_h")
+    return {name: _short(best[name]) for name in names}
+
+
+_KEPT = ("map", "mrr", "log_loss", "brier", "ece", "protocol", "n_questions", "n_pairs", "corpus_sha256")

@@ -1,0 +1,109 @@
+"""Figure 4: where LSTM + Att and NASM look in the same right answers of WikiQA, and how peaked that is over all.
+
+Beside the paper's NASM stands the one with an h for all candidates of a question.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from varitext.answers.ranking import RankedCandidate
+from varitext.corpora.question_answers import subset
+from varitext.report.answers.attention import word_heats
+from varitext.report.answers.attention_figure import draw_words, width_of_words
+from varitext.report.drawing.canvas import canvas, drawing_style
+from varitext.report.drawing.saving import svg_text
+from varitext.report.escaping import printable
+from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+
+CORPUS = "wikiqa"
+SEEDS = {"lstm_attention": 10, "nasm": 10, "nasm_question": 3}
+SHOWN = 5  # answers in the figure: the first right ones of the test part that are short enough
+MAX_LENGTH_SHOWN = 16
+LEFT = 165.0  # pixels: where words begin
+LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for model, seeds in SEEDS.items():
+        for seed in plan.seeds_or(seeds):
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+
+
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    ranker = fitted_ranker(CORPUS, model, seed, plan)
+    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    peaks: list[tuple[float, ...]] = []
+    shown: list[dict[str, Any]] = []
+    for question in test.questions:
+        ranking = ranker.rank(question.text, [one.text for one in question.candidates])
+        for one in sorted(ranking.candidates, key=lambda one: one.place):  # the same for all models
+            label = bool(question.candidates[one.place].label)
+            peaks.append((label, *_peakedness(one)))
+            if label and 4 <= len(one.words) <= MAX_LENGTH_SHOWN and len(shown) < SHOWN:
+                shown.append(_example(question.text, one))
+    values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
+    right = np.array([bool(peak[0]) for peak in peaks if len(peak) == 3])
+    names = ("highest_weight", "relative_entropy")
+    found = {name: rounded([values[right, i].mean(), values[~right, i].mean()], 5) for i, name in enumerate(names)}
+    return found | ({"shown": shown} if seed == 0 else {})
+
+
+def _peakedness(one: RankedCandidate) -> tuple[float, ...]:
+    """The highest weight, and the entropy over that of equal weights; of answers with words to choose from."""
+    weights = np.array(one.attention_mean)
+    if len(weights) < 2:
+        return ()
+    entropy = -(weights * np.log(np.maximum(weights, 1e-12))).sum()
+    return float(weights.max()), float(entropy / np.log(len(weights)))
+
+
+def _example(question: str, one: RankedCandidate) -> dict[str, Any]:
+    weights = {"mean": rounded(one.attention_mean), "std": rounded(one.attention_std)}
+    return {"question": question, "words": list(one.words), "probability": round(one.probability, 4)} | weights
+
+
+def table(records: list[Record]) -> str:
+    head = ["", "highest weight, right answers", "wrong answers", "entropy / entropy of equal weights, right answers"]
+    rows = []
+    for model in SEEDS:
+        found = [record["result"] for record in records if record["settings"]["model"] == model]
+        if found:
+            names = ("highest_weight", "relative_entropy")
+            figures = [value for name in names for value in np.mean([one[name] for one in found], 0)]
+            rows.append([titles()[model], *(f"{value:.3f}" for value in figures), str(len(found))])
+    return markdown_table([*head, "wrong answers", "seeds"], rows)
+
+
+def figure(records: list[Record]) -> str:
+    """Words on a ground that darkens with attention; under NASM's, a bar as long as its spread over samples."""
+    examples = {
+        model: record["result"]["shown"]
+        for model in SEEDS
+        for record in records
+        if record["settings"] == {"model": model, "seed": 0}
+    }
+    number = min(map(len, examples.values()), default=0)
+    heats = {
+        model: [word_heats(one["words"], one["mean"], one["std"]) for one in found[:number]]
+        for model, found in examples.items()
+    }
+    width = max((width_of_words(words) for found in heats.values() for words in found), default=0.0)
+    height = QUESTION + LINE * len(examples)
+    with drawing_style():
+        drawing, axes = canvas(LEFT + width + 10, 20 + number * height, "Attention of LSTM + Att and NASM")
+        for place in range(number):
+            top = 25 + place * height
+            question = next(iter(examples.values()))[place]["question"]
+            axes.text(10, top, printable(question), fontsize=14, fontweight="bold")
+            for row, model in enumerate(examples):
+                line = top + 14 + row * LINE
+                axes.text(10, line + 17, titles()[model], fontsize=11)
+                draw_words(axes, heats[model][place], LEFT, line)
+    return svg_text(drawing)
+
+
+EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)

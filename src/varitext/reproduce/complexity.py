@@ -1,0 +1,98 @@
+"""What the latent costs: time and parameters of NASM over LSTM + Att (paper, section 6), side by side in one run."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from varitext.answers.fitting import new_trainer, training_threads
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import learn_from
+from varitext.corpora.question_answers import subset
+from varitext.models.answers.network import AnswerNetwork
+from varitext.reproduce.answer_fits import DATA, OWN_MODELS, load_part, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.runtime.threads import running_on
+
+CORPUS = "wikiqa"
+ROUNDS = 7
+SAMPLES = 20
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    yield Run({}, lambda: measure(plan))
+
+
+def measure(plan: Plan) -> dict[str, Any]:
+    steps = {model: Steps(model, plan) for model in OWN_MODELS}
+    kinds = ("update", "predict")
+    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
+    for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
+        for model, one in steps.items():
+            with training_threads(one.settings):
+                seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
+            with running_on(plan.threads):
+                seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
+    medians = {
+        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in OWN_MODELS
+    }
+    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in OWN_MODELS}
+
+
+class Steps:
+    """The work of one model on the same batches: an update, and a prediction."""
+
+    def __init__(self, model: str, plan: Plan):
+        train = subset(load_part(CORPUS, "train", plan), DATA[CORPUS].protocol)
+        self.settings = AnswerSettings(model, threads=plan.threads)
+        self.trainer = new_trainer(self.settings, learn_from(self.settings, train, train))
+        assert isinstance(self.trainer.model, AnswerNetwork)
+        self.network, self.task = self.trainer.model, self.trainer.task
+        self.batches = list(self.task.batches(0))[:6]
+        self.n_pairs = sum(map(len, self.batches))
+        learned = (name for name in self.network.named_parameters() if not name[0].startswith("word_vectors"))
+        self.n_parameters = sum(parameter.numel() for _, parameter in learned)
+
+    def update(self) -> None:
+        self.network.train()
+        optimizer = self.trainer.optimizers[0]
+        for batch in self.batches:
+            torch.autograd.backward(self.task.loss(self.network, batch, 1.0).loss)
+            optimizer.step(self.trainer.settings.learning_rate)
+            optimizer.zero_grad()
+
+    @torch.no_grad()
+    def predict(self) -> None:
+        self.network.eval()
+        for batch in self.batches:
+            encoding = self.network.encode(batch)
+            self.network.logits(self.network.prior_samples(encoding, SAMPLES), encoding)
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def table(records: list[Record]) -> str:
+    found = records[0]["result"]
+    twin = found["lstm_attention"]
+    head = ["", "parameters besides word vectors", "update, relative", f"prediction with {SAMPLES} samples, relative"]
+    head += ["pairs per second, update"]
+    rows = [
+        [
+            name,
+            f"{found[model]['parameters']:,}",
+            *(f"{found[model][kind] / twin[kind]:.2f}" for kind in ("update", "predict")),
+            f"{1 / found[model]['update']:,.0f}",
+        ]
+        for model, name in titles().items()
+        if model in OWN_MODELS
+    ]
+    return markdown_table(head, rows)
+
+
+EXPERIMENT = Experiment("complexity", "what NASM costs over LSTM + Att", runs, table)

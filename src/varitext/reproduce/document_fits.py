@@ -1,0 +1,116 @@
+"""The document models that experiments fit, all in the same way: which documents, which settings, what is shared."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from varitext.corpora import CORPORA, load_documents
+from varitext.corpora.documents import Documents
+from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
+from varitext.models.documents import DOCUMENT_MODELS
+from varitext.reproduce.engine import Plan
+
+NEWSGROUPS = "20newsgroups-nvdm"
+ARTICLES = "20newsgroups"
+RCV1 = "rcv1"
+FIRST = ("lda", "rsm", "docnade", "sbn", "fdarn")  # as in the paper's table
+QUICK_DOCUMENTS = {"train": 1000, "test": 200}
+QUICK_EPOCHS = 2
+QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too
+
+
+class Setting(NamedTuple):
+    """What tells one fit of a corpus from another, but for its seed."""
+
+    model: str
+    latent_dim: int = 50
+    preset: str = "recommended"
+
+    @property
+    def name(self) -> str:
+        preset = "" if self.preset == "recommended" else f", preset {self.preset}"
+        return f"{titles()[self.model]}, K = {self.latent_dim}{preset}"
+
+
+def titles() -> dict[str, str]:
+    """Every document model that there is, as tables call it: those of the paper in its order, then the others."""
+    return {model: DOCUMENT_MODELS[model].title for model in dict.fromkeys((*FIRST, *DOCUMENT_MODELS))}
+
+
+def is_here(corpus: str, plan: Plan) -> bool:
+    """Whether its files are on this machine; looks nowhere else."""
+    return bool(CORPORA[corpus].locate(plan.data_dir))
+
+
+def load_part(corpus: str, part: str, plan: Plan) -> Documents:
+    return _loaded(corpus, part, plan.data_dir, QUICK_DOCUMENTS[part] if plan.quick else None)
+
+
+@cache  # a dozen fits in one process read the same documents
+def _loaded(corpus: str, part: str, data_dir: Path | None, most: int | None) -> Documents:
+    documents = load_documents(corpus, part, data_dir)
+    return documents if most is None else some_of(documents, most)
+
+
+def some_of(documents: Documents, most: int) -> Documents:
+    """At most `most` of them, drawn at random, always the same ones."""
+    rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
+    counts = None if documents.counts is None else documents.counts[rows]
+    texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
+    return dataclasses.replace(documents, counts=counts, texts=texts, labels=labels)
+
+
+def coherence_reference(plan: Plan) -> Documents:
+    """What says which words belong together: the raw articles if they are here, else the training counts."""
+    if is_here(ARTICLES, plan):
+        return load_part(ARTICLES, "train", plan)
+    return load_part(NEWSGROUPS, "train", plan)
+
+
+def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> DocumentModel:
+    """With the preset's settings; from `plan.models` if it is there already. `plan.quick` has it train shortly."""
+    folder = model_folder(corpus, setting, seed, plan)
+    if folder and (folder / "config.json").exists():
+        fitted: DocumentModel = DocumentModel.load(folder).set_params(threads=plan.threads)
+        return fitted
+    epochs = QUICK_EPOCHS if plan.quick else None
+    model = DocumentModel(
+        setting.model, setting.latent_dim, preset=setting.preset, epochs=epochs, threads=plan.threads, seed=seed
+    )
+    model.fit(load_part(corpus, "train", plan))
+    if folder:
+        model.save(folder)
+    return model
+
+
+def model_folder(corpus: str, setting: Setting, seed: int, plan: Plan) -> Path | None:
+    if plan.models is None:
+        return None
+    name = "-".join(map(str, (corpus, *setting, seed)))
+    return plan.models / (f"{name}-quick" if plan.quick else name)
+
+
+def samples_of(plan: Plan) -> int:
+    return QUICK_SAMPLES if plan.quick else PREDICTION_SAMPLES
+
+
+def hashes(corpus: str, plan: Plan) -> dict[str, str]:
+    """Of the files that a run has read, part by part."""
+    return {f"{part}_sha256": load_part(corpus, part, plan).sha256 for part in ("train", "test")}
+
+
+def short(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as short JSON, at any depth."""
+    return {name: _short(value) for name, value in values.items()}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return short(value)
+    if isinstance(value, (list, tuple)):
+        return [_short(one) for one in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value

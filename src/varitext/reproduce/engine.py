@@ -1,0 +1,159 @@
+"""The engine of every experiment: a grid of runs, one record per run in `results/NAME.jsonl`, and a table of them.
+
+A run that has a record is not repeated, so hours of work can be interrupted, and two processes can share an experiment
+by its seeds: the file is read again, under a lock, before each record is added.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from varitext.errors import InputError
+from varitext.files import read_text, write_text
+from varitext.reproduce.provenance import provenance
+
+Record = dict[str, Any]  # a line of the file: settings, result, and the conditions of the measurement
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options of `varitext reproduce`."""
+
+    quick: bool = False  # one seed and little training: shows that everything runs
+    seeds: tuple[int, ...] | None = None  # None for the experiment's own
+    data_dir: Path | None = None
+    models: Path | None = None  # where fitted models are kept, for experiments that share them
+    threads: int | None = None
+    rerun: Callable[[Record], bool] = lambda record: False  # whether to repeat a run that has this record
+
+    def seeds_or(self, number: int) -> tuple[int, ...]:
+        return self.seeds or ((0,) if self.quick else tuple(range(number)))
+
+
+@dataclass(frozen=True)
+class Run:
+    settings: Mapping[str, object]  # JSON: what distinguishes it from the other runs of its experiment
+    measure: Callable[[], dict[str, Any]]
+    missing: str | None = None  # what this machine lacks for it and how to get that; the run is skipped
+
+    @property
+    def name(self) -> str:
+        return name_of(self.settings)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure."""
+
+    name: str  # as typed
+    about: str  # one line
+    runs: Callable[[Plan], Iterator[Run]]
+    table: Callable[[list[Record]], str]  # Markdown
+    figure: Callable[[list[Record]], str] | None = None  # SVG
+    page: Callable[[list[Record]], str] | None = None  # a self-contained HTML page
+
+    def file(self, results: Path, quick: bool = False) -> Path:
+        return results / f"{self.name}{'-quick' if quick else ''}.jsonl"
+
+
+def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[str], None]) -> str:
+    """Measure every run that has no record yet; return the table of all records."""
+    path, missing = experiment.file(results, plan.quick), set()
+    for run in experiment.runs(plan):
+        found = _read(path).get(run.name)
+        if found is not None and not plan.rerun(found):
+            log(f"{experiment.name}: {run.name} is already measured")
+            continue
+        if run.missing:
+            missing.add(run.missing)
+            continue
+        log(f"{experiment.name}: {run.name}")
+        started = time.monotonic()
+        result = run.measure()
+        add_record(path, _record(experiment, run, result, time.monotonic() - started))
+    for reason in sorted(missing):
+        log(f"{experiment.name}: {reason}")
+    records = read_records(experiment, results, plan.quick)
+    for draw, ending in ((experiment.figure, ".svg"), (experiment.page, ".html")):
+        if draw:
+            write_text(path.with_suffix(ending), draw(records))
+            log(f"{experiment.name}: drawn in {path.with_suffix(ending)}")
+    return experiment.table(records)
+
+
+def read_records(experiment: Experiment, results: Path, quick: bool = False) -> list[Record]:
+    """All records of an experiment, sorted by the names of their runs."""
+    found = _read(experiment.file(results, quick))
+    if not found:
+        raise InputError(
+            f"{experiment.file(results, quick)} has no results: run `varitext reproduce {experiment.name}`"
+        )
+    return list(found.values())
+
+
+def add_record(path: Path, record: Record) -> None:
+    """Write the whole file again with this record, in the place of an earlier one with the same settings."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(path.parent):
+        found = _read(path) | {name_of(record["settings"]): record}
+        write_text(path, "".join(json.dumps(found[name]) + "\n" for name in sorted(found)))
+
+
+def name_of(settings: Mapping[str, object]) -> str:
+    return "-".join(str(value) for value in settings.values()).replace(" ", "_").replace("/", "_") or "all"
+
+
+def _read(path: Path) -> dict[str, Record]:
+    """The records of a file by the names of their runs; none if there is no file."""
+    if not path.exists():
+        return {}
+    try:
+        records = [json.loads(line) for line in read_text(path).splitlines()]
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not valid JSON lines ({error}): restore the file or remove it") from None
+    return {name_of(record["settings"]): record for record in records}
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait for other processes that write to the folder; without effect on systems that cannot lock one."""
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: float) -> Record:
+    return {
+        "experiment": experiment.name,
+        "settings": run.settings,
+        "result": result,
+        "seconds": round(seconds, 1),
+        "threads": torch.get_num_threads(),
+        **provenance(),
+    }
+
+
+def rounded(values: Any, digits: int = 4) -> list[float]:
+    """Numbers as short JSON."""
+    return [round(float(value), digits) for value in values]
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,0 +1,76 @@
+"""Figure 5: Hinton diagrams of the log standard deviations of p(h | q), by the word a question starts with (WikiQA)."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from varitext.corpora.question_answers import subset
+from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_figures, prior_log_std, rows_by_group
+from varitext.report.drawing.saving import svg_text
+from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+
+CORPUS = "wikiqa"
+SEEDS = {"nasm": 10, "nasm_question": 3}
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for model, seeds in SEEDS.items():
+        for seed in plan.seeds_or(seeds):
+            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+
+
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    ranker = fitted_ranker(CORPUS, model, seed, plan)
+    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    log_std = prior_log_std(ranker, test)
+    rows_of = rows_by_group(question.text for question in test.questions)
+    found = {group: _summary(log_std[rows]) for group, rows in rows_of.items()}
+    if seed == 0:
+        for group, rows in rows_of.items():
+            found[group]["log_std"] = [rounded(row, 3) for row in log_std[rows[:PER_GROUP]]]
+    return found
+
+
+def _summary(log_std: np.ndarray) -> dict[str, Any]:
+    return {
+        "mean": round(float(log_std.mean()), 5),
+        "positive": round(float((log_std > 0).mean()), 5),
+        "spread_over_questions": round(float(log_std.std(0).mean()), 5),
+        "n": len(log_std),
+    }
+
+
+def table(records: list[Record]) -> str:
+    head = ["questions that start with", "number", "mean log std", "share above 0", "spread over questions", "seeds"]
+    rows = []
+    for model in SEEDS:
+        for group in GROUPS:
+            found = [one["result"][group] for one in _of(model, records) if group in one["result"]]
+            if found:
+                names = ("mean", "positive", "spread_over_questions")
+                figures = [f"{np.mean([one[name] for one in found]):.4f}" for name in names]
+                rows.append([titles()[model], group, str(found[0]["n"]), *figures, str(len(found))])
+    return markdown_table(["", *head], rows)
+
+
+def _of(model: str, records: list[Record]) -> list[Record]:
+    return [one for one in records if one["settings"]["model"] == model]
+
+
+def figure(records: list[Record]) -> str:
+    shown = {titles()[model]: _shown(_of(model, records)) for model in SEEDS}
+    return svg_text(hinton_figures({title: values for title, values in shown.items() if values}))
+
+
+def _shown(records: list[Record]) -> dict[str, np.ndarray]:
+    """Of seed 0."""
+    found: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
+    return {group: np.array(found[group]["log_std"]) for group in GROUPS if "log_std" in found.get(group, {})}
+
+
+EXPERIMENT = Experiment(
+    "hinton", "log standard deviations of p(h | q) by question word (Figure 5)", runs, table, figure
+)

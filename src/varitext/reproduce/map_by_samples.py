@@ -1,0 +1,46 @@
+"""Figure 3: how much NASM's MAP moves with the number of samples, on WikiQA, ten models."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from varitext.corpora.question_answers import subset
+from varitext.evaluation.ranking import ranking_record
+from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+
+CORPUS = "wikiqa"
+SAMPLES = (1, 2, 5, 10, 20, 50)
+DRAWS = 10  # independent predictions of one model with each number of samples
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for seed in plan.seeds_or(SEEDS):
+        yield Run({"model": "nasm", "seed": seed}, partial(measure, seed, plan))
+
+
+def measure(seed: int, plan: Plan) -> dict[str, Any]:
+    ranker, test = fitted_ranker(CORPUS, "nasm", seed, plan), load_part(CORPUS, "test", plan)
+    test = subset(test, DATA[CORPUS].protocol)
+    sampled = ranker.sample_proba(test, DRAWS * max(SAMPLES))  # [samples, pairs]
+    by_number = {}
+    for samples in SAMPLES:
+        draws = sampled[: DRAWS * samples].reshape(DRAWS, samples, -1).mean(1)  # [draws, pairs]
+        records = [ranking_record(one, test.labels, test.groups, DATA[CORPUS].protocol) for one in draws]
+        by_number[str(samples)] = rounded((record.map for record in records), 6)
+    return {"map": by_number, "corpus_sha256": test.sha256}
+
+
+def table(records: list[Record]) -> str:
+    head = ["samples", "MAP", "std over draws of h", "std over models, one draw each"]
+    rows = []
+    for samples in SAMPLES:
+        found = np.array([record["result"]["map"][str(samples)] for record in records])  # [models, draws]
+        spread = found.std(1, ddof=1).mean()
+        rows.append([str(samples), f"{found.mean():.4f}", f"{spread:.5f}", f"{found.std(0).mean():.4f}"])
+    return markdown_table(head, rows)
+
+
+EXPERIMENT = Experiment("map-by-samples", "how NASM's MAP moves with the number of samples (Figure 3)", runs, table)

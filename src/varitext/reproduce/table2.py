@@ -1,0 +1,116 @@
+"""Table 2: five topics of NVDM beside the paper's five, and how coherent and different all topics are.
+
+A topic of ours stands beside the paper's topic whose ten words have the largest mean weight on it, standardised over
+the vocabulary; one to one. Both ends of an axis are topics, since h may be negative.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from varitext.documents.model import DocumentModel
+from varitext.evaluation import coherence_record, diversity_record
+from varitext.reproduce.document_fits import NEWSGROUPS, Setting, coherence_reference, fitted_model, hashes, short
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+
+WORDS = 10
+PAPER = {
+    "Space": "orbit lunar solar shuttle moon launch fuel nasa satellite japanese",
+    "Religion": "muslims worship belief genocide jews islam christianity atheists muslim religious",
+    "Encryption": "rsa cryptography crypto keys pgp license secure key escrow trust",
+    "Sport": "goals pts teams league team players nhl stats min buf",
+    "Policy": "bush resources charles austin bill resolution mr misc piece marc",
+}
+SETTINGS = (
+    Setting("nvdm"),
+    Setting("nvdm", 50, "paper-network"),
+    Setting("lda"),
+)  # LDA: its topics beside
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for setting in SETTINGS:
+        for seed in plan.seeds_or(1):
+            settings = {**setting._asdict(), "seed": seed}
+            yield Run(settings, partial(measure, setting, seed, plan))
+
+
+def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
+    model = fitted_model(NEWSGROUPS, setting, seed, plan)
+    topics = model.latent_dimensions(WORDS)
+    reference = coherence_reference(plan)
+    windows = "document" if reference.texts is None else None  # counts have no order of words
+    npmi = coherence_record(topics, reference, "npmi", window=windows)
+    c_v = coherence_record(topics, reference, "c_v") if reference.texts is not None else None
+    diversity = diversity_record(topics)
+    found = {
+        "matched": matched_topics(model, {name: words.split() for name, words in PAPER.items()}),
+        "topics": [list(topic.words) for topic in topics],
+        "npmi": npmi.coherence,
+        "npmi_window": npmi.window,
+        "c_v": c_v and c_v.coherence,
+        "unique_words": diversity.unique_words,
+        "inverted_rbo": diversity.inverted_rbo,
+        "reference": reference.name,
+        "reference_sha256": reference.sha256,
+    }
+    return short(found) | hashes(NEWSGROUPS, plan)
+
+
+def matched_topics(model: DocumentModel, wanted: dict[str, list[str]]) -> dict[str, dict[str, Any]]:
+    """For each list of words, the end of an axis on which they stand out most; none for a list of unknown words."""
+    vectors = model.word_vectors_
+    weights = (vectors - vectors.mean(0)) / np.maximum(vectors.std(0), 1e-12)
+    weights = np.hstack([weights, -weights])  # [V, 2 K]   both ends
+    places = {
+        name: [model.fitted_.vocabulary.index[w] for w in words if w in model.fitted_.vocabulary.index]
+        for name, words in wanted.items()
+    }
+    names = [name for name, rows in places.items() if rows]
+    if not names:
+        return {}
+    scores = np.stack([weights[places[name]].mean(0) for name in names])  # [topics, 2 K]
+    by_number = {topic.number: topic for topic in model.latent_dimensions(WORDS)}
+    found = {}
+    for row, column in zip(*linear_sum_assignment(scores, maximize=True), strict=True):
+        topic = by_number[column % vectors.shape[1]]
+        words = topic.words if column < vectors.shape[1] else topic.opposite_words
+        found[names[row]] = {"words": list(words), "mean_weight": float(scores[row, column])}
+    return found
+
+
+def table(records: list[Record]) -> str:
+    parts = [_topics(record) for record in records if record["settings"]["model"] == "nvdm"]
+    return "\n\n".join([*parts, _figures(records)])
+
+
+def _topics(record: Record) -> str:
+    matched = record["result"]["matched"]
+    head = ["", *(f"*{name}*" for name in PAPER)]
+    rows = [["paper", *PAPER.values()]]
+    rows.append(["ours", *(" ".join(matched[name]["words"]) if name in matched else "" for name in PAPER)])
+    weights = (f"{matched[name]['mean_weight']:.1f}" if name in matched else "" for name in PAPER)
+    rows.append(["weight of the paper's words", *weights])
+    return f"{_name(record)}\n\n{markdown_table(head, rows)}"
+
+
+def _figures(records: list[Record]) -> str:
+    rows = []
+    for record in records:
+        found = record["result"]
+        c_v = "" if found["c_v"] is None else f"{found['c_v']:.3f}"
+        figures = [f"{found['npmi']:.3f}", c_v, f"{found['unique_words']:.3f}", f"{found['inverted_rbo']:.3f}"]
+        rows.append([_name(record), *figures, str(len(found["topics"]))])
+    head = ["", "NPMI", "C_V", "unique words", "inverted RBO", "topics"]
+    return "Coherence and diversity of all topics, ten words each\n\n" + markdown_table(head, rows)
+
+
+def _name(record: Record) -> str:
+    setting = Setting(*(record["settings"][name] for name in Setting._fields))
+    return f"{setting.name}, seed {record['settings']['seed']}"
+
+
+EXPERIMENT = Experiment("table2", "topics of NVDM beside the paper's, coherence and diversity (Table 2)", runs, table)

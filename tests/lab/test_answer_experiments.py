@@ -1,0 +1,46 @@
+"""Answer experiments beyond the paper on a small corpus."""
+
+from lab.experiments import initialization, minilm, recipes
+from varitext.models.answers.pretrained import NEEDED
+from varitext.reproduce.engine import Plan
+
+
+def test_initialization_by_hand():
+    names = [run.name for run in initialization.runs(Plan(seeds=(0,)))]
+    assert len(names) == len(set(names)) == 3 * 3 + 2  # three starts of three models, and two more changes of NASM
+
+    def record(model, change, seed, value):
+        result = {"alone": value, "counts": value + 0.1, "counts_position": value + 0.2, "dev_map": value + 0.05}
+        return {"settings": {"model": model, "change": change, "seed": seed}, "result": result | {"dev_kl": 0.0}}
+
+    pytorch, forget_bias, _ = initialization.SHARED_CHANGES
+    records = [record("nasm", forget_bias, seed, 0.6 + seed / 10) for seed in (0, 1)]
+    rows = initialization.table([*records, record("lstm", pytorch, 0, 0.5)]).splitlines()[2:]
+    assert rows == [
+        "| LSTM | PyTorch's | 0.5000 | 0.6000 | 0.7000 | 0.5500 | 1 |",
+        "| NASM | forget bias | 0.6500 | 0.7500 | 0.8500 | 0.7000 | 2 |",
+    ]
+
+
+def test_minilm_by_hand(monkeypatch):
+    """Its runs, with and without the package, and its rows; a fit of it is tested with the model."""
+    names = [run.name for run in minilm.runs(Plan(seeds=(0, 1, 2, 3, 4)))]
+    assert len(names) == len(set(names)) == 5 + 1 + 2
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+    assert {run.missing for run in minilm.runs(Plan())} == {NEEDED}
+
+    def record(row, seed, value):
+        result = {"dev_map": value, "map": value + 0.1, "mrr": value + 0.2, "ece": 0.03, "fit_cpu_seconds": 9.6}
+        return {"settings": {"row": row, "seed": seed}, "result": result}
+
+    rows = minilm.table([record("tuned", 0, 0.5), record("frozen", 0, 0.4), record("frozen", 1, 0.6)])
+    assert rows.splitlines()[2:] == [
+        "| frozen | 2 | 0.5000 ± 0.1000 | 0.6000 ± 0.1000 | 0.7000 ± 0.1000 | 0.030 | 10 |",
+        "| tuned | 1 | 0.5000 | 0.6000 | 0.7000 | 0.030 | 10 |",
+    ]
+
+
+def test_recipes_rank_every_question_unseen(small):
+    found = recipes.measure("as recommended", 0, Plan(quick=True, threads=1))
+    assert set(found) == {"alone", "counts", "counts_position", "dev_map", "dev_kl"}
+    assert found["counts_position"] > 0.95  # the right answer stands first

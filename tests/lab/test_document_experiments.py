@@ -1,0 +1,44 @@
+"""Document experiments beyond the paper on small corpora."""
+
+import numpy as np
+import pytest
+from synthetic import topic_documents
+
+from lab.experiments import experiment_named, generality, topics
+from lab.experiments.generality_corpora import MadeCorpus
+from varitext.reproduce.engine import Plan, reproduce
+
+
+def test_corpora_of_many_sizes_from_texts_to_table(monkeypatch, tmp_path):
+    """Documents that training has word for word are left out of those that are held out, and counted."""
+    pytest.importorskip("tomotopy", reason="needs the extra lda")
+    words = np.array([a + b for a in "bcdfghklmnprst" for b in ("at", "en", "ig", "ox", "up")])
+    rows = topic_documents(100, words=len(words)).toarray().astype(int)
+    texts = [" ".join(np.repeat(words, row)) for row in rows]
+    made = MadeCorpus(lambda data_dir: texts + texts[:50], 60, "anything")
+    monkeypatch.setattr(generality, "MADE_CORPORA", {"small": made})
+    monkeypatch.setattr(generality, "is_here", lambda corpus, plan: corpus == "anything")
+    table = reproduce(experiment_named("generality"), Plan(quick=True, threads=1), tmp_path, lambda _: None)
+    found = generality.measure("small", "nvdm", Plan(quick=True, threads=1))
+    assert found["documents"] == 120 and found["words"] <= 60
+    assert found["repeated"] > 0 and found["repeated"] + found["test_documents"] == 30
+    assert "nan" not in table and f"| {found['repeated']} |" in table
+    train, test, _ = made.split(None)
+    assert not {tuple(row) for row in train.toarray()} & {tuple(row) for row in test.toarray()}
+
+
+def test_topics_are_measured_on_counts_and_on_articles(monkeypatch):
+    records = [
+        {
+            "settings": {"corpus": corpus, "system": "regions", "topics": number, "seed": seed},
+            "result": {"topics": [["a", "b"], ["c", "d"]], "npmi": 0.1 * (1 + seed), "c_v": None, "unique_words": 1.0},
+        }
+        for corpus, number in (("20newsgroups-nvdm", 50), ("20newsgroups", 20))
+        for seed in (0, 1)
+    ]
+    *_, articles, counts = topics.table(records).splitlines()
+    assert articles.split(" | ")[:4] == ["| 20newsgroups", "NVDM, regions", "20", "0.150"]
+    assert counts.split(" | ")[:3] == ["| 20newsgroups-nvdm", "NVDM, regions", "50"]
+    for here, numbers in ((True, {50, 20}), (False, {50})):
+        monkeypatch.setattr(topics, "is_here", lambda corpus, plan, here=here: here)
+        assert {run.settings["topics"] for run in topics.runs(Plan(quick=True))} == numbers

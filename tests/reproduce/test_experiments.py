@@ -1,0 +1,188 @@
+"""Experiments: runs that are done once, tables made of their files, each experiment of answers on a small corpus."""
+
+import json
+import re
+from unittest.mock import ANY
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
+from varitext.errors import InputError
+from varitext.reproduce import (
+    EXPERIMENTS,
+    answer_fits,
+    experiment_named,
+    overfitting,
+    table4,
+)
+from varitext.reproduce.engine import Experiment, Plan, Run, markdown_table, read_records, reproduce
+
+KINDS = {"who": ("king", "author"), "where": ("city", "river"), "when": ("year", "month"), "how": ("slowly", "fast")}
+KINDS |= {"what": ("thing", "tool")}
+
+
+def questions(number: int, seed: int) -> QuestionAnswers:
+    generator = np.random.default_rng(seed)
+    made = []
+    for place in range(number):
+        asked = list(KINDS)[place % len(KINDS)]
+        kinds = [asked, *generator.choice([kind for kind in KINDS if kind != asked], 3)]
+        answers = tuple(
+            Candidate(
+                f"{place}-{i}",
+                ("it", "was", "the", str(generator.choice(KINDS[kind]))),
+                "it was the king",
+                int(i == 0),
+                i,
+            )
+            for i, kind in enumerate(kinds)
+        )
+        made.append(Question(str(place), (asked, "was", "it"), f"{asked} was it", answers))
+    return QuestionAnswers("small", "train", (), tuple(made))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The experiments' corpora, replaced by small ones; everything else is real."""
+    parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
+    replaced = lambda corpus, part, plan: parts[part]  # noqa: E731
+    for name in (*EXPERIMENTS.values(), "ranker_measures"):
+        module = __import__(f"varitext.reproduce.{name}", fromlist=["load_part"])
+        if hasattr(module, "load_part"):
+            monkeypatch.setattr(module, "load_part", replaced)
+    monkeypatch.setattr(answer_fits, "load_part", replaced)
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+
+
+def counting_experiment(measured: list[int]) -> Experiment:
+    def runs(plan):
+        for seed in plan.seeds_or(3):
+            yield Run({"seed": seed}, lambda seed=seed: measured.append(seed) or {"value": seed * 10})
+
+    return Experiment("counting", "counts", runs, lambda records: str([one["result"]["value"] for one in records]))
+
+
+def test_what_is_measured_is_not_measured_again(tmp_path):
+    measured, said = [], []
+    experiment = counting_experiment(measured)
+    assert reproduce(experiment, Plan(seeds=(1,)), tmp_path, said.append) == "[10]"
+    assert reproduce(experiment, Plan(), tmp_path, said.append) == "[0, 10, 20]"
+    assert measured == [1, 0, 2]
+    assert said == ["counting: 1", "counting: 0", "counting: 1 is there already", "counting: 2"]
+    record = json.loads((tmp_path / "counting" / "1.json").read_text())
+    assert record["settings"] == {"seed": 1} and record["seconds"] >= 0 and record["versions"]["torch"]
+
+
+def test_quick_results_do_not_mix_with_real_ones(tmp_path):
+    experiment = counting_experiment([])
+    reproduce(experiment, Plan(quick=True), tmp_path, lambda _: None)
+    assert [path.name for path in tmp_path.iterdir()] == ["counting-quick"]
+    with pytest.raises(InputError, match="has no results"):
+        read_records(experiment, tmp_path)
+
+
+def test_a_run_that_fails_leaves_nothing(tmp_path):
+    def runs(plan):
+        yield Run({"seed": 0}, lambda: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        reproduce(Experiment("failing", "", runs, str), Plan(), tmp_path, lambda _: None)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_every_experiment_says_what_it_is():
+    for name in EXPERIMENTS:
+        experiment = experiment_named(name)
+        assert experiment.name == name and experiment.about
+    with pytest.raises(InputError, match="no experiment is called 'tabel4'"):
+        experiment_named("tabel4")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "table4",
+        "map-by-samples",
+        "question-types",
+        "complexity",
+        "attention",
+        "hinton",
+        "overfitting",
+    ],
+)
+def test_experiments_run_from_fit_to_table(name, small, tmp_path):
+    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+    table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    assert len(rows) > 3 and "nan" not in table
+    if experiment_named(name).figure:
+        drawn = ElementTree.parse(tmp_path / f"{name}-quick" / f"{name}.svg").getroot()
+        assert len(list(drawn.iter())) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
+    assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
+
+
+def test_overfitting_is_measured_to_the_last_epoch(small, monkeypatch):
+    """Not the quick way, which leaves out what makes it long: patience is a setting of the recipe."""
+    monkeypatch.setattr(overfitting, "EPOCHS", 8)
+    found = overfitting.measure("lstm_attention", 0, Plan(threads=1))
+    assert [len(values) for values in found.values()] == [9] * 3  # before training, and after each epoch
+
+
+def test_tables_of_the_paper_start_as_they_did(small):
+    assert answer_fits.fit_ranker("wikiqa", "lstm", 0, Plan(quick=True, threads=1)).fitted_.architecture == {
+        "vocabulary_size": ANY, "embedding_dim": 50, "hidden_dim": 50, "layers": 3, "dropout": 0.4,
+        "fixed_words": 0, "initialization": "pytorch",
+    }  # fmt: skip
+
+
+def test_experiments_share_fitted_models(small, tmp_path):
+    plan = Plan(quick=True, models=tmp_path, threads=1)
+    first = answer_fits.fitted_ranker("wikiqa", "nasm", 0, plan)
+    config = (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes()
+    again = answer_fits.fitted_ranker("wikiqa", "nasm", 0, plan)
+    assert np.array_equal(first.predict_proba(questions(9, 3)), again.predict_proba(questions(9, 3)))
+    assert (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes() == config
+
+
+def test_what_is_there_is_measured_once_more_if_asked(tmp_path):
+    measured, said = [], []
+    experiment = counting_experiment(measured)
+    for again in (False, True):
+        reproduce(experiment, Plan(seeds=(1,), again=lambda path, again=again: again), tmp_path, said.append)
+    assert measured == [1, 1] and said[-1] == "counting: 1: nothing moved"
+
+
+def test_table4_by_hand():
+    def record(seed, model, value):
+        evaluation = {"map": value, "mrr": value + 0.1, "log_loss": 0.3, "ece": 0.1}
+        evaluation |= {"average_precision": [value - 0.1, value, value + 0.1], "protocol": "answerable"}
+        result = {"rows": {model: evaluation | {"n_questions": 3}}, "fit_seconds": 10.0 * seed}
+        return {"settings": {"corpus": "wikiqa", "model": model, "seed": seed}, "result": result}
+
+    records = [
+        record(seed, name, value + seed / 10) for seed in (1, 0) for name, value in (("NASM", 0.6), ("LSTM + Att", 0.5))
+    ]
+    table = table4.table(records)
+    nasm = next(line for line in table.splitlines() if line.startswith("| NASM |"))
+    assert [float(one) for one in re.findall(r"[\d.]+", nasm)] == [
+        0.6705,
+        0.6914,
+        0.65,
+        0.05,
+        0.75,
+        0.05,
+        0.3,
+        0.1,
+        5,
+        2,
+    ]
+    assert table.startswith("wikiqa, protocol `answerable`: 3 test questions")
+    (compared,) = table4.comparisons(records)
+    assert compared["difference"] == pytest.approx(0.1)
+    assert compared["p_value"] == 0.25  # three questions, all the same way: 2 of 8 signs
+
+
+def test_markdown_table():
+    assert markdown_table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
