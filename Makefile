@@ -54,29 +54,19 @@ lint: style
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# BERTopic: what it needs beside our packages, in a folder that only its own process sees (src/varitext/runtime/child.py)
-peers: build/peers/.done
+# BERTopic with its dependencies, in a folder that only its own process sees: VARITEXT_PEERS names it
+export VARITEXT_PEERS ?= $(abspath build/peers)
+peers: $(VARITEXT_PEERS)/.done
+	@echo "export VARITEXT_PEERS=$(VARITEXT_PEERS)"
 
-build/peers/.done: .venv/.all constraints.txt
-	$(PIP) --target build/peers --no-deps bertopic hdbscan llvmlite numba pynndescent umap-learn
+$(VARITEXT_PEERS)/.done: .venv/.all constraints.txt
+	$(PIP) --target $(VARITEXT_PEERS) --no-deps bertopic hdbscan llvmlite numba pynndescent umap-learn
 	touch $@
 
-# all figures of the pages of results: about an hour, and a day for the tables of the paper with all their seeds
+# every figure on the pages of results: about an hour, and a day for the paper's tables with all their seeds
 benchmark: setup peers
-	$(BIN)/python benchmarks/plain_bound.py --json results/plain_bound.json
-	$(BIN)/python benchmarks/document_choices.py --json results/document_choices.json
-	$(BIN)/python benchmarks/peer_settings.py --json results/peer_settings.json
-	$(BIN)/python benchmarks/nvdm.py --json results/nvdm.json
-	$(BIN)/python benchmarks/hot_paths.py --json results/hot_paths.json
-	$(BIN)/python benchmarks/counting.py --json > results/counting.json
-	$(BIN)/python benchmarks/coherence.py --json results/coherence.json
-	$(BIN)/python benchmarks/nasm.py --json results/nasm.json
-	$(BIN)/python benchmarks/default_ranker.py --json results/default_ranker.json
-	$(BIN)/varitext benchmark
-	$(BIN)/varitext benchmark --growth
-	$(BIN)/python benchmarks/scaling_estimate.py --json results/scaling_estimate.json
-	$(BIN)/varitext reproduce all
-	$(BIN)/python docs/make/tables.py
+	$(BIN)/python -m lab all
+	$(BIN)/python -m lab pages
 
 clean:
 	rm -rf .venv build *.egg-info src/*.egg-info

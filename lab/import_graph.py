@@ -1,57 +1,52 @@
-"""Which modules of the package a module needs, read from the source: nothing is imported."""
+"""Which modules of varitext and of lab a module needs, read from the source: nothing is imported."""
 
 import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-PACKAGE = "varitext"
-SOURCE = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"varitext": ROOT / "src", "lab": ROOT}  # each package, and the folder it is imported from
 
 
 @cache
 def module_files() -> dict[str, Path]:
-    """Every module by its name, and its file as seen from the package's folder."""
-    found = (path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
-    return {_module_of(path): path for path in sorted(found)}
+    """Every module by its name, and its file."""
+    found = ((path, base) for name, base in PACKAGES.items() for path in sorted((base / name).rglob("*.py")))
+    return {_module_of(path.relative_to(base)): path for path, base in found}
 
 
 def _module_of(path: Path) -> str:
-    parts = path.with_suffix("").parts
-    return ".".join((PACKAGE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
 @cache
 def imports_of(module: str) -> frozenset[str]:
-    return imports_in(SOURCE / module_files()[module])
-
-
-def imports_in(path: Path) -> frozenset[str]:
-    """The modules of the package that a file names in its imports, wherever these stand."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The modules that a module names in its imports, wherever these are."""
+    tree = ast.parse(module_files()[module].read_text(encoding="utf-8"))
     return frozenset(name for node in ast.walk(tree) for name in _named(node))
 
 
 def _named(node: ast.AST) -> Iterator[str]:
-    """A name of a package that is no module of its own is the package's."""
+    """A name that is not a module belongs to its package."""
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE)
-    elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
+        yield from (alias.name for alias in node.names if alias.name.split(".")[0] in PACKAGES)
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
         inner = [f"{node.module}.{alias.name}" for alias in node.names]
         yield from (name if name in module_files() else str(node.module) for name in inner)
 
 
-def strings_in(path: Path) -> frozenset[str]:
-    """All strings that a file has in its code."""
-    found = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+def strings_in(module: str) -> frozenset[str]:
+    """All strings in a module's code."""
+    found = ast.walk(ast.parse(module_files()[module].read_text(encoding="utf-8")))
     return frozenset(node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def needed_by(modules: Iterable[str]) -> set[str]:
-    """All that these modules import, and what that imports; the package itself imports nothing until it is asked."""
+    """Everything that these modules import, directly or not; the packages themselves import lazily, so not theirs."""
     found: set[str] = set()
-    new = {other for module in modules for other in imports_of(module)} - {PACKAGE}
+    new = {other for module in modules for other in imports_of(module)} - set(PACKAGES)
     while new:
         found |= new
-        new = {other for module in new for other in imports_of(module)} - found - {PACKAGE}
+        new = {other for module in new for other in imports_of(module)} - found - set(PACKAGES)
     return found

@@ -157,12 +157,12 @@ def test_neighbour_accuracy_by_hand():
 def test_maps_are_files_that_open(small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     reproduce(experiment_named("tsne"), plan, tmp_path, lambda _: None)
-    drawn = ElementTree.parse(tmp_path / "tsne-quick" / "tsne.svg").getroot()
+    drawn = ElementTree.parse(tmp_path / "tsne-quick.svg").getroot()
     paths = drawn.findall(".//{http://www.w3.org/2000/svg}path")
     dots = [path.get("d") for path in paths if "stroke-linecap: round" in path.get("style", "")]
     assert len(dots) == 2 * 4  # models, labels
     assert sum(path.count("M") for path in dots) == 2 * len(PARTS["test"])
-    page = (tmp_path / "tsne-quick" / "tsne.html").read_text()
+    page = (tmp_path / "tsne-quick.html").read_text()
     assert page.count("topic 3") >= 2 and 'src="http' not in page
 
 

@@ -1,5 +1,6 @@
 """Experiments: runs that are done once, tables made of their files, each experiment of answers on a small corpus."""
 
+import importlib
 import json
 import re
 from unittest.mock import ANY
@@ -48,8 +49,8 @@ def small(monkeypatch):
     """The experiments' corpora, replaced by small ones; everything else is real."""
     parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
     replaced = lambda corpus, part, plan: parts[part]  # noqa: E731
-    for name in (*EXPERIMENTS.values(), "ranker_measures"):
-        module = __import__(f"varitext.reproduce.{name}", fromlist=["load_part"])
+    for name in EXPERIMENTS.values():
+        module = importlib.import_module(name)
         if hasattr(module, "load_part"):
             monkeypatch.setattr(module, "load_part", replaced)
     monkeypatch.setattr(answer_fits, "load_part", replaced)
@@ -70,15 +71,15 @@ def test_what_is_measured_is_not_measured_again(tmp_path):
     assert reproduce(experiment, Plan(seeds=(1,)), tmp_path, said.append) == "[10]"
     assert reproduce(experiment, Plan(), tmp_path, said.append) == "[0, 10, 20]"
     assert measured == [1, 0, 2]
-    assert said == ["counting: 1", "counting: 0", "counting: 1 is there already", "counting: 2"]
-    record = json.loads((tmp_path / "counting" / "1.json").read_text())
+    assert said == ["counting: 1", "counting: 0", "counting: 1 is already measured", "counting: 2"]
+    record = json.loads((tmp_path / "counting.jsonl").read_text().splitlines()[1])
     assert record["settings"] == {"seed": 1} and record["seconds"] >= 0 and record["versions"]["torch"]
 
 
 def test_quick_results_do_not_mix_with_real_ones(tmp_path):
     experiment = counting_experiment([])
     reproduce(experiment, Plan(quick=True), tmp_path, lambda _: None)
-    assert [path.name for path in tmp_path.iterdir()] == ["counting-quick"]
+    assert [path.name for path in tmp_path.iterdir()] == ["counting-quick.jsonl"]
     with pytest.raises(InputError, match="has no results"):
         read_records(experiment, tmp_path)
 
@@ -89,14 +90,14 @@ def test_a_run_that_fails_leaves_nothing(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         reproduce(Experiment("failing", "", runs, str), Plan(), tmp_path, lambda _: None)
-    assert not list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_every_experiment_says_what_it_is():
     for name in EXPERIMENTS:
         experiment = experiment_named(name)
         assert experiment.name == name and experiment.about
-    with pytest.raises(InputError, match="no experiment is called 'tabel4'"):
+    with pytest.raises(InputError, match="Unknown experiment 'tabel4'"):
         experiment_named("tabel4")
 
 
@@ -118,8 +119,8 @@ def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 3 and "nan" not in table
     if experiment_named(name).figure:
-        drawn = ElementTree.parse(tmp_path / f"{name}-quick" / f"{name}.svg").getroot()
-        assert len(list(drawn.iter())) > 20 and "nan" not in (tmp_path / f"{name}-quick" / f"{name}.svg").read_text()
+        drawn = ElementTree.parse(tmp_path / f"{name}-quick.svg").getroot()
+        assert len(list(drawn.iter())) > 20 and "nan" not in (tmp_path / f"{name}-quick.svg").read_text()
     assert len({row.count("|") for row in table.split("\n\n")[-1].splitlines()}) == 1
 
 
@@ -146,12 +147,24 @@ def test_experiments_share_fitted_models(small, tmp_path):
     assert (tmp_path / "wikiqa-nasm-0-quick" / "config.json").read_bytes() == config
 
 
-def test_what_is_there_is_measured_once_more_if_asked(tmp_path):
-    measured, said = [], []
+def test_a_run_is_repeated_if_asked(tmp_path):
+    measured = []
     experiment = counting_experiment(measured)
-    for again in (False, True):
-        reproduce(experiment, Plan(seeds=(1,), again=lambda path, again=again: again), tmp_path, said.append)
-    assert measured == [1, 1] and said[-1] == "counting: 1: nothing moved"
+    for rerun in (False, True):
+        reproduce(experiment, Plan(seeds=(1,), rerun=lambda record, rerun=rerun: rerun), tmp_path, lambda _: None)
+    assert measured == [1, 1] and len(read_records(experiment, tmp_path)) == 1
+
+
+def test_two_processes_share_an_experiment(tmp_path):
+    """A record that another process wrote during a run is kept."""
+    experiment = counting_experiment([])
+
+    def meanwhile():
+        reproduce(experiment, Plan(seeds=(1,)), tmp_path, lambda _: None)
+        return {"value": 0}
+
+    slow = Experiment("counting", "counts", lambda plan: iter([Run({"seed": 0}, meanwhile)]), experiment.table)
+    assert reproduce(slow, Plan(), tmp_path, lambda _: None) == "[0, 10]"
 
 
 def test_table4_by_hand():
