@@ -28,7 +28,7 @@ from varitext.latent import FullGaussian
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.nvdm_dcm import NVDMDCM, Encoding
 from varitext.reproduce.provenance import provenance
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 LATENT_DIM, SAMPLES = 50, 20
 

@@ -29,7 +29,7 @@ from varitext.documents.task import DocumentTask
 from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM
 from varitext.reproduce.provenance import provenance
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 from varitext.training.trainer import Trainer
 
 THREADS, SEED = 2, 0

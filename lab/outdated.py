@@ -5,12 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lab.import_graph import PACKAGE, SOURCE, imports_in, module_files, needed_by, strings_in
+from lab.import_graph import PACKAGE, imports_in, module_files, needed_by, strings_in
 from varitext.files import read_json
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.reproduce import EXPERIMENTS
-from varitext.reproduce.provenance import changed_since
+from varitext.reproduce.provenance import SOURCE, changed_since
 
 SCRIPTS = SOURCE.parents[1] / "benchmarks"  # results/NAME.json is what NAME.py there measured
 # for results of something else: the rooms that decide what is measured; reports, commands and the service only show it

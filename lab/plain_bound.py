@@ -30,7 +30,7 @@ from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.reproduce.provenance import provenance
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 LATENT_DIM, SEED = 50, 0
 REFINEMENT_STEPS = 4  # as the preset `recommended` has

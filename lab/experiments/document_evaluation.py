@@ -21,7 +21,7 @@ from varitext.reproduce.document_fits import (
     titles,
 )
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 

@@ -18,7 +18,7 @@ from lab.child import in_child, is_available
 from lab.experiments.topic_systems import BERTOPIC, Task
 from varitext.errors import InputError
 from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
-from varitext.evaluation.clustering import clustering_record
+from varitext.evaluation.topic_quality import clustering_record
 from varitext.reproduce.document_fits import (
     ARTICLES,
     NEWSGROUPS,
@@ -29,7 +29,7 @@ from varitext.reproduce.document_fits import (
     short,
 )
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 SEEDS = 3
 SYSTEMS = {

@@ -14,7 +14,7 @@ from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
 from varitext.documents.completion import completion_log_likelihoods
-from varitext.evaluation.completion import split_words
+from varitext.evaluation.perplexity import split_words
 from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM

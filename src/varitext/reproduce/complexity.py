@@ -14,7 +14,7 @@ from varitext.corpora.question_answers import subset
 from varitext.models.answers.network import AnswerNetwork
 from varitext.reproduce.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
-from varitext.runtime.threads import running_on
+from varitext.runtime.devices import running_on
 
 CORPUS = "wikiqa"
 ROUNDS = 7

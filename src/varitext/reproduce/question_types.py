@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from varitext.evaluation.question_words import ranking_by_question_word
+from varitext.evaluation.ranking import ranking_by_question_word
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 
