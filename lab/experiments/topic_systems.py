@@ -19,6 +19,7 @@ from varitext.documents.model import DocumentModel
 from varitext.files import atomic_file
 from varitext.reproduce.document_fits import Setting, fitted_model, load_part, model_folder
 from varitext.reproduce.engine import Plan
+from varitext.runtime.devices import running_on
 from varitext.runtime.memory import watched
 from varitext.text import count_texts
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
+from varitext.evaluation.latent_dimensions import alignment_record
 from varitext.reproduce.document_fits import NEWSGROUPS, QUICK_EPOCHS, hashes, load_part, samples_of, short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 

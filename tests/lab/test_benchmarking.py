@@ -27,6 +27,7 @@ from lab.benchmark.systems.varitext_default import VaritextDefault
 from lab.benchmark.tables import comparison, targets
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
+from varitext.runtime.devices import running_on
 from varitext.runtime.memory import watched
 
 SMALL = Setting(latent_dim=3, threads=1, quick=True)

@@ -15,6 +15,7 @@ import numpy as np
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.significance import paired_randomisation_test
+from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION
 from varitext.paper import ANSWER_SCALE, ANSWERS
 from varitext.reproduce.answer_fits import (
     DATA,
