@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from varitext.corpora import load
-from varitext.corpora.count_files import parse_feat
+from varitext.corpora.counts import parse_feat
 
 CORPUS, HELD_OUT = "20newsgroups-nvdm", 0.09
 

@@ -30,9 +30,8 @@ from torch import Tensor
 
 from varitext.batches.counts import CountBatch
 from varitext.corpora import load
-from varitext.corpora.count_files import numbered_words
-from varitext.corpora.shard_folder import finish_folder
-from varitext.corpora.shard_writing import chunk_of, write_shards
+from varitext.corpora.counts import numbered_words
+from varitext.corpora.shards import chunk_of, finish_folder, write_shards
 from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import atomic_folder, read_json, write_json

@@ -17,8 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from varitext.answers.joint_picture import JointPicture
 from varitext.corpora import load_questions
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.ranking import ranking_record
 from varitext.files import write_json
 from varitext.models.answers.likeness import Likeness

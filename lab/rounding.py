@@ -22,8 +22,7 @@ import typer
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.columns import TOLERANCE
 from varitext.files import write_json
 from varitext.reproduce.provenance import provenance

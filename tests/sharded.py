@@ -6,7 +6,7 @@ import scipy.sparse
 
 from varitext.corpora import Documents, load_documents
 from varitext.corpora.prepare import prepare
-from varitext.corpora.shard_writing import ShardSizes
+from varitext.corpora.shards import ShardSizes
 from varitext.text import Vocabulary, VocabularyRules
 
 SMALL = {"latent_dim": 4, "epochs": 3, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}

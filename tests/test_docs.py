@@ -20,7 +20,7 @@ import typer
 from typer.testing import CliRunner
 
 from varitext.cli import app
-from varitext.corpora.protocols import PROTOCOLS
+from varitext.corpora.question_answers import PROTOCOLS
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.nvdm import NVDM

@@ -19,7 +19,7 @@ from varitext import DocumentModel, InputError
 from varitext.cli import ray_work
 from varitext.corpora import load
 from varitext.corpora.prepare import prepare
-from varitext.corpora.shard_writing import ShardSizes
+from varitext.corpora.shards import ShardSizes
 from varitext.store import checkpoints
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'varitext[ray]'")

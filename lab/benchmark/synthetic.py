@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from varitext.corpora.count_files import numbered_words
-from varitext.corpora.shard_folder import finish_folder
-from varitext.corpora.shard_writing import chunk_of, write_shards
+from varitext.corpora.counts import numbered_words
+from varitext.corpora.shards import chunk_of, finish_folder, write_shards
 
 TOPICS, TOPICS_OF_A_DOCUMENT, LENGTH, BLOCK = 50, 3, 100, 5000
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from varitext.corpora import load_documents, load_questions
-from varitext.corpora.newsgroups_articles import fetch_articles, read_articles
+from varitext.corpora.newsgroups import fetch_articles, read_articles
 from varitext.corpora.repeats import without_repeats
 from varitext.text import VocabularyRules, count_texts
 

@@ -14,8 +14,7 @@ from varitext.answers.prediction import Prediction
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, answer_evaluation
 from varitext.answers.ranking_posterior import ranking_posterior
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.errors import InputError
 from varitext.evaluation.calibration import expected_calibration_error, no_answer_calibration, top_answers
 from varitext.reproduce.engine import rounded

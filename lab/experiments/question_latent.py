@@ -12,7 +12,7 @@ import numpy as np
 
 from lab.experiments.question_latents import Labelled, Latents, Part, Scaling, exchanged
 from varitext.answers.task import ACTIVE
-from varitext.corpora.arranged import canonical_order
+from varitext.corpora.question_answers import canonical_order
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
 from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test

@@ -17,8 +17,7 @@ from varitext.answers.second_stage import cross_fitted
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import learn_from
 from varitext.answers.training_run import TrainingRun
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.question_answers import QuestionAnswers, subset
+from varitext.corpora.question_answers import QuestionAnswers, canonical_order, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 from varitext.reproduce.answer_fits import TABLES_START, load_part

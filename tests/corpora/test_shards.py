@@ -24,15 +24,13 @@ from varitext.batches.counts import CountBatches
 from varitext.corpora import load
 from varitext.corpora.documents import Documents
 from varitext.corpora.prepare import prepare
-from varitext.corpora.shard_folder import ShardFolder
-from varitext.corpora.shard_writing import ShardSizes
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
+from varitext.corpora.shards import ShardFolder, ShardSizes
 from varitext.documents.perplexity import perplexity_of
 from varitext.evaluation.perplexity import merge_records
 from varitext.files import sha256_of
 from varitext.text import Vocabulary, VocabularyRules, count_texts
-from varitext.text.bounded_ids import BoundedIds
-from varitext.text.counting import count, words_of_token_lists
+from varitext.text.counting import BoundedIds, count, words_of_token_lists
 
 COUNTS = topic_documents()
 TEXTS = ["a rocket to the moon, a rocket", "", "naïve Ærø 東京 東京", "... 12 34", "the moon", "e\u0301te\u0301 moon"]
@@ -361,7 +359,7 @@ import os, sys
 from pathlib import Path
 import torch
 from varitext.corpora.prepare import prepare
-from varitext.corpora.shard_writing import ShardSizes
+from varitext.corpora.shards import ShardSizes
 from varitext.corpora import load
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.documents import regions

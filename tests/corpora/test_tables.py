@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from varitext import InputError, corpora
-from varitext.corpora.date_bins import bins_of, suitable_bins
+from varitext.corpora.dates import bins_of, suitable_bins
 from varitext.corpora.streams import stream_files
 
 TEXTS = ("a rocket; to the moon", "the goal, of the season", "bread | from the oven")

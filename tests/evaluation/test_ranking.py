@@ -11,7 +11,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from varitext.corpora.protocols import PROTOCOLS
+from varitext.corpora.question_answers import PROTOCOLS
 from varitext.errors import InputError
 from varitext.evaluation.ranking import (
     compare_rankings,

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens, counting, tokenise
-from varitext.text.ascii_text import plain_occurrences
-from varitext.text.counting import GrowingIds
+from varitext.text.counting import GrowingIds, plain_occurrences
 from varitext.text.tokens import unicode_runs
 
 EVERY_WORD = VocabularyRules(size=10**9, minimum_documents=1, maximum_document_share=1.0, stop_words="none")

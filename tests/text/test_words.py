@@ -5,9 +5,8 @@ import sys
 import pytest
 
 from varitext import DocumentModel, InputError
-from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, tokenise
-from varitext.text.segmenting import language_without_spaces
-from varitext.text.settling import settled
+from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, tokenise, tokens
+from varitext.text.tokens import language_without_spaces, resolve_segmenter
 
 EVERY_WORD = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 
@@ -26,7 +25,7 @@ LANGUAGES = [
 @pytest.mark.parametrize(("language", "segmenter", "text", "words", "stop_words"), LANGUAGES)
 def test_text_in_seven_languages(language, segmenter, text, words, stop_words):
     assert language_without_spaces([text]) == segmenter
-    rules = settled(TokenRules(segmenter="auto"), [text])
+    rules = resolve_segmenter(TokenRules(segmenter="auto"), [text])
     assert rules.segmenter == (segmenter or "none")
     found = set(tokenise(text, rules))
     assert words <= found and stop_words <= found
@@ -39,10 +38,10 @@ def test_text_in_seven_languages(language, segmenter, text, words, stop_words):
 def test_a_loud_warning_where_clauses_would_be_words(monkeypatch):
     chinese = [LANGUAGES[4][2]] * 3
     with pytest.warns(UserWarning, match=r"looks Chinese.*whole clauses.*--segmenter chinese"):
-        assert settled(TokenRules(), chinese).segmenter == "none"
+        assert resolve_segmenter(TokenRules(), chinese).segmenter == "none"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.warns(UserWarning, match=r"looks Chinese.*varitext\[segment\]"):
-        assert settled(TokenRules(segmenter="auto"), chinese).segmenter == "none"
+        assert resolve_segmenter(TokenRules(segmenter="auto"), chinese).segmenter == "none"
 
 
 def test_a_model_of_chinese_keeps_its_segmenter_and_names_what_is_missing(tmp_path, monkeypatch):
@@ -52,9 +51,7 @@ def test_a_model_of_chinese_keeps_its_segmenter_and_names_what_is_missing(tmp_pa
     model.save(tmp_path / "m")
     again = DocumentModel.load(tmp_path / "m")
     assert again.count(texts[:1]).nnz == model.count(texts[:1]).nnz > 3
-    from varitext.text import segmenting
-
-    segmenting._cutter.cache_clear()
+    tokens._cutter.cache_clear()
     monkeypatch.setitem(sys.modules, "rjieba", None)
     with pytest.raises(InputError, match=r"Chinese text into words needs rjieba: pip install 'varitext\[segment\]'"):
         again.count(texts[:1])

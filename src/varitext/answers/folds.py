@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from varitext.answers.training_run import TrainingRun
-from varitext.corpora.arranged import choose_questions
-from varitext.corpora.question_answers import QuestionAnswers, check_both_labels
+from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, choose_questions
 from varitext.errors import InputError
 from varitext.runtime.randomness import stream
 

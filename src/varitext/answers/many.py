@@ -7,8 +7,7 @@ import numpy as np
 from varitext.answers.prediction import Prediction
 from varitext.answers.ranking import Ranking, ranked, ranking_of
 from varitext.answers.ranking_posterior import RankingPosterior
-from varitext.corpora.arranged import CanonicalOrder
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers
 from varitext.evaluation.posterior_ranks import RankIntervals
 
 

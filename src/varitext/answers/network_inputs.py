@@ -3,7 +3,7 @@
 import numpy as np
 
 from varitext.batches.pairs import PairInputs, PairWordFeatures
-from varitext.batches.pieces import PairPieces
+from varitext.batches.tokens import PairPieces
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.features.word_features import word_features

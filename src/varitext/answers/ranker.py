@@ -22,9 +22,8 @@ from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerR
 from varitext.answers.training_data import training_data
 from varitext.answers.training_run import TrainingRun
 from varitext.answers.untrained import ranks_untrained, untrained
-from varitext.corpora.arranged import CanonicalOrder, canonical_order
-from varitext.corpora.question_answers import QuestionAnswers
-from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
+from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
+from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.vocabulary import VectorSource

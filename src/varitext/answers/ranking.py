@@ -8,9 +8,7 @@ from scipy.stats import rankdata
 
 from varitext.answers.prediction import Prediction
 from varitext.answers.ranking_posterior import RankingPosterior
-from varitext.corpora.arranged import CanonicalOrder
-from varitext.corpora.protocols import protocol_named
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, protocol_named
 from varitext.evaluation.calibration import (
     CalibrationRecord,
     NoAnswerCalibration,

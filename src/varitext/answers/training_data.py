@@ -8,9 +8,14 @@ import numpy as np
 from varitext.answers.derived_settings import most_wrong_answers, questions_to_learn
 from varitext.answers.folds import hold_out
 from varitext.answers.settings import AnswerSettings
-from varitext.corpora.arranged import canonical_order, choose_questions
-from varitext.corpora.protocols import protocol_named
-from varitext.corpora.question_answers import QuestionAnswers, check_both_labels, subset
+from varitext.corpora.question_answers import (
+    QuestionAnswers,
+    canonical_order,
+    check_both_labels,
+    choose_questions,
+    protocol_named,
+    subset,
+)
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap

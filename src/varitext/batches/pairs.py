@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from varitext.batches.pieces import PairPieces, PieceBatch
-from varitext.batches.tokens import TokenBatch
+from varitext.batches.tokens import PairPieces, PieceBatch, TokenBatch
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.text import Vocabulary

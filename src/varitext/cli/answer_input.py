@@ -57,7 +57,7 @@ def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | st
 
 def read_candidates(file: str, text_column: str | None) -> list[str]:
     """One candidate a line, empty ones passed over, or one a row."""
-    from varitext.corpora.columns import Columns
+    from varitext.corpora.documents import Columns
     from varitext.corpora.encodings import decode
     from varitext.corpora.sources import read_bytes
     from varitext.corpora.text_files import PARSERS, suffix_of

@@ -24,7 +24,7 @@ def binned_values(documents: "Documents", column: str | None, bins: str | None) 
     Without a column these are the dates that the documents came with; without `bins`, those that suit how far they
     reach.
     """
-    from varitext.corpora.date_bins import binned, bins_of
+    from varitext.corpora.dates import binned, bins_of
 
     if column is None:
         return bins_of(documents.dates or (), bins)

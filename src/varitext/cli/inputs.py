@@ -42,8 +42,7 @@ def documents_for(
     That is its test part if none is asked for; of files that are not divided it is all documents: those it was fitted
     on, which every command then says.
     """
-    from varitext.corpora import parts
-    from varitext.corpora.fitted_corpus import load_again
+    from varitext.corpora import load_again, parts
 
     if corpus is not None:
         return load_documents(corpus, part, data_dir, text_column)
@@ -73,7 +72,7 @@ def training_documents(
 
 def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) -> str:
     """The corpus that the model was fitted on, if it is here: its name, or the path where it is."""
-    from varitext.corpora.fitted_corpus import place_of
+    from varitext.corpora import place_of
 
     if not model.fitted_.corpus:
         raise InputError(f"the model does not say which corpus it was fitted on: name {things}, {hint}")

@@ -5,17 +5,16 @@
 """
 
 import difflib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
-from varitext.corpora.columns import Columns
 from varitext.corpora.counts import check_counts
-from varitext.corpora.documents import Documents
+from varitext.corpora.documents import Columns, Documents
+from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import QuestionAnswers, subset
-from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
-from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, content_sha256
-from varitext.corpora.spec import CorpusSpec
+from varitext.corpora.sources import CorpusSpec, LocalFile, SourceFile, combined_sha256, content_sha256
 from varitext.errors import InputError
 
 __all__ = [
@@ -42,7 +41,7 @@ __all__ = [
 ]
 
 _SPECS = (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC, wikiqa.SPEC, qasent.SPEC)
-CORPORA: dict[str, CorpusSpec] = {spec.name: spec for spec in _SPECS}
+CORPORA: dict[str, CorpusSpec[Documents] | CorpusSpec[QuestionAnswers]] = {spec.name: spec for spec in _SPECS}
 _PROTOCOLS = {wikiqa.NAME: wikiqa.PROTOCOL, qasent.NAME: qasent.PROTOCOL}
 
 
@@ -156,6 +155,39 @@ def fetch(name: str, data_dir: str | Path | None = None) -> CorpusStatus:
     if spec is None:
         raise _unknown(name)
     return _status(spec, spec.fetch(_folder(data_dir)))
+
+
+def place_of(corpus: Mapping[str, str]) -> str | None:
+    """Its name, if it is a known one, or a path at which there is something; None if it is not here."""
+    if corpus["name"] in CORPORA:
+        return corpus["name"]
+    for path in (corpus.get("path"), corpus["name"]):
+        if path and Path(path).exists():
+            return path
+    return None
+
+
+def load_again(
+    corpus: Mapping[str, str], part: str, data_dir: str | Path | None, text_column: str | None = None
+) -> Documents:
+    """A part of it, read as for the fit. If it is the part that was learned from, it must still be the same."""
+    place, name = place_of(corpus), corpus["name"]
+    if place is None:
+        raise InputError(f"{name}, which the model was fitted on, is not here")
+    columns = Columns.recorded(corpus)
+    columns = replace(columns, text_column=text_column or columns.text_column)
+    documents = load_as(place, part, data_dir, columns)
+    if not isinstance(documents, Documents):
+        raise InputError(f"{name} is a corpus of questions and answers, not of documents")
+    if documents.part == corpus["part"] and documents.sha256 != corpus["sha256"]:
+        raise InputError(f"{name} is not what the model was fitted on: the file has changed since; name it to go on")
+    return replace(documents, name=name)
+
+
+def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool:
+    """Whether a model learned from these very documents."""
+    fitted_on = corpus or {}
+    return (fitted_on.get("sha256"), fitted_on.get("part")) == (documents.sha256, documents.part)
 
 
 def _status(spec: CorpusSpec, found: list[LocalFile]) -> CorpusStatus:

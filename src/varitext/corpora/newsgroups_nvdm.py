@@ -11,20 +11,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from varitext.corpora.count_files import parse_feat
-from varitext.corpora.counts import check_counts
+from varitext.corpora.counts import check_counts, parse_feat
 from varitext.corpora.documents import Documents
-from varitext.corpora.newsgroups_articles import (
-    GROUPS,
-    PARTS,
-    Article,
-    fetch_articles,
-    locate_articles,
-    read_articles,
-)
+from varitext.corpora.newsgroups import GROUPS, PARTS, Article, fetch_articles, locate_articles, read_articles
 from varitext.corpora.sharded_counts import in_memory
-from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable, find_all, not_found, read_checked
-from varitext.corpora.spec import CorpusSpec
+from varitext.corpora.sources import (
+    CorpusSpec,
+    KnownFile,
+    LocalFile,
+    SourceFile,
+    Unavailable,
+    find_all,
+    not_found,
+    read_checked,
+)
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
 

@@ -9,12 +9,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from varitext.corpora.columns import ANY_COLUMNS, Columns, Texts
-from varitext.corpora.count_files import numbered_words, parse_feat, read_npz, vocabulary_beside
-from varitext.corpora.documents import Documents
+from varitext.corpora.counts import numbered_words, parse_feat, read_npz, vocabulary_beside
+from varitext.corpora.documents import ANY_COLUMNS, Columns, Documents, Texts
 from varitext.corpora.encodings import decode
-from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
+from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
 from varitext.corpora.text_files import PARSERS, parse_unnamed, suffix_of
 from varitext.errors import InputError

@@ -1,27 +1,80 @@
-"""The user's own questions: a table with question, answer and label a row, or a folder of train, dev and test.
+"""Questions from users' files: a table with one question, answer and label per row, or a folder of train, dev and test.
 
-Tables are .jsonl, .csv, .tsv and .parquet files, and pandas' DataFrames. Rows of the same question belong together,
-wherever they stand: by `question_id` if there is one, else by the question's text. `candidate_id` and `position`, the
-sentence's place in its document from 0, may be given too. `QuestionColumns` has other names for the columns.
+Tables are .jsonl, .csv, .tsv and .parquet files, and pandas DataFrames. Rows of one question need not be adjacent: they
+share a `question_id` if there is one, and the question's text otherwise. `candidate_id` and `position`, the sentence's
+index in its document (from 0), are optional. `QuestionColumns` gives columns other names.
 """
 
 import csv
 import io
 import itertools
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from varitext.corpora.columns import is_missing
+from varitext.corpora.documents import is_missing
 from varitext.corpora.encodings import decode
 from varitext.corpora.parquet_files import parquet_rows
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words
-from varitext.corpora.question_columns import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.sources import read_bytes, source_file
 from varitext.corpora.text_files import separator_of, suffix_of
 from varitext.errors import InputError
+
+_LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # as JSON, csv and pandas write them
+
+
+@dataclass(frozen=True)
+class QuestionColumns:
+    """None: it has its usual name, `question`, `answer`, `label`, `question_id`; the last two need not be there."""
+
+    question_column: str | None = None
+    answer_column: str | None = None
+    label_column: str | None = None
+    id_column: str | None = None  # of the question; rows of one question share it
+    min_relevance: float | None = None  # labels are grades, and those of this grade or higher are right
+
+    @property
+    def question(self) -> str:
+        return self.question_column or "question"
+
+    @property
+    def answer(self) -> str:
+        return self.answer_column or "answer"
+
+    @property
+    def label(self) -> str:
+        return self.label_column or "label"
+
+    @property
+    def question_id(self) -> str:
+        return self.id_column or "question_id"
+
+    def as_dict(self) -> dict[str, str | float]:
+        """What was said, for the model folder."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def recorded(cls, corpus: Mapping[str, Any]) -> "QuestionColumns":
+        """Those that a model folder has recorded of its corpus."""
+        return cls(**{name: corpus.get(name) for name in asdict(cls())})
+
+    def is_right(self, value: object) -> int | None:
+        """1 for a label that says right, 0 for one that says wrong, None for what is neither."""
+        if self.min_relevance is None:
+            return _LABELS.get(str(value).strip().lower())
+        try:
+            grade = float(str(value))
+        except ValueError:
+            return None
+        return None if math.isnan(grade) else int(grade >= self.min_relevance)
+
+
+USUAL_COLUMNS = QuestionColumns()
+
 
 PARTS = ("train", "dev", "test")
 WHOLE = "all"  # the part of a file that is not divided

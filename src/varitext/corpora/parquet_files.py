@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from varitext.corpora.columns import choose_column
+from varitext.corpora.documents import choose_column
 from varitext.errors import InputError
 
 ROWS = 1000  # at a time

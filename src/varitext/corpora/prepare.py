@@ -1,7 +1,7 @@
 """From corpora of any size to shards on disk, in one pass over the data and in memory that does not grow with it.
 
-Texts: words are numbered as they come (`text/bounded_ids.py`), and drafts of the shards are written with those numbers,
-until the last document has been read and the vocabulary is chosen. Counts have their columns from the start.
+Words of texts are numbered as they come (`BoundedIds`), and drafts of the shards are written with those numbers until
+the last document has been read and the vocabulary is chosen. Counts have their columns from the start.
 """
 
 import os
@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from varitext.corpora import CORPORA, load_documents
-from varitext.corpora.count_files import MAX_VOCABULARY, numbered_words
+from varitext.corpora.counts import MAX_VOCABULARY, numbered_words
 from varitext.corpora.documents import Documents
-from varitext.corpora.shard_folder import ShardFolder, ShardRecord, finish_folder
-from varitext.corpora.shard_writing import (
+from varitext.corpora.shards import (
     DEFAULT_SIZES,
+    ShardFolder,
+    ShardRecord,
     ShardSizes,
     chunk_of,
     finish_drafts,
+    finish_folder,
     write_drafts,
     write_shards,
 )
@@ -28,8 +30,7 @@ from varitext.corpora.streams import Stream, stream_documents, stream_files
 from varitext.errors import InputError
 from varitext.files import atomic_folder, refuse_to_overwrite
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
-from varitext.text.bounded_ids import BoundedIds
-from varitext.text.counting import ChunkCounts, FindWords, KnownIds, count_chunks, words_of_texts
+from varitext.text.counting import BoundedIds, ChunkCounts, FindWords, KnownIds, count_chunks, words_of_texts
 from varitext.text.tokens import DEFAULT_TOKEN_RULES
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, choose_words
 

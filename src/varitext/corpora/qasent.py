@@ -13,8 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
-from varitext.corpora.sources import KnownFile, LocalFile, find, folders, read_bytes, read_checked, source_file
-from varitext.corpora.spec import CorpusSpec
+from varitext.corpora.sources import (
+    CorpusSpec,
+    KnownFile,
+    LocalFile,
+    find,
+    folders,
+    read_bytes,
+    read_checked,
+    source_file,
+)
 from varitext.errors import InputError
 
 NAME = "qasent"

@@ -1,6 +1,6 @@
-"""The record in which every corpus of questions with candidate answers arrives, and the protocols that choose of them.
+"""Questions with candidate answers: the record, evaluation protocols, tokenisation, and the order in which models read.
 
-Words keep their case, as the corpora give them; who wants them in lower case makes them so.
+Words keep their case, as the corpora give them.
 """
 
 import itertools
@@ -14,9 +14,51 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varitext.corpora.protocols import protocol_named
 from varitext.corpora.sources import SourceFile, combined_sha256
 from varitext.errors import InputError
+
+
+class Protocol(NamedTuple):
+    """Which questions count, and the factor on their values."""
+
+    questions: str  # in words
+    needs_right: bool
+    needs_wrong: bool
+    scale: float = 1.0
+
+    def counts(self, n_right: np.ndarray, n_candidates: np.ndarray) -> np.ndarray:
+        """Whether each question counts, from its numbers of right answers and of candidates."""
+        enough_right = (n_right > 0) | (not self.needs_right)
+        return enough_right & ((n_right < n_candidates) | (not self.needs_wrong))
+
+
+PROTOCOLS = {
+    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", needs_right=True, needs_wrong=False),
+    "both": Protocol(
+        "questions with a right and a wrong answer (WikiQA test: 237; QASent test: 68, called clean)",
+        needs_right=True,
+        needs_wrong=True,
+    ),
+    "all": Protocol(
+        "every question, 0 for one without a right answer, as trec_eval does (WikiQA test: 633; QASent raw test: 95)",
+        needs_right=False,
+        needs_wrong=False,
+    ),
+    # The early QASent script took 72 test questions, of which no system could get 4 right; so does the paper, it seems
+    "paper-qasent": Protocol(
+        "as `both`, times 68/72: 4 of 72 questions always count as wrong",
+        needs_right=True,
+        needs_wrong=True,
+        scale=68 / 72,
+    ),
+}
+PROTOCOLS |= {"clean": PROTOCOLS["both"], "raw": PROTOCOLS["all"]}  # as they are called for QASent
+
+
+def protocol_named(name: str) -> Protocol:
+    if name not in PROTOCOLS:
+        raise InputError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
+    return PROTOCOLS[name]
 
 
 class Candidate(NamedTuple):
@@ -192,3 +234,52 @@ def sentence_words(text: str) -> tuple[str, ...]:
         if any(map(text.__contains__, needed)):
             text = pattern.sub(replacement, text)
     return split_words(text)
+
+
+MAX_SENTENCE_LENGTH = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
+
+
+class CanonicalOrder(NamedTuple):
+    """A corpus in the order of its words, which no file decides, with overlong sentences cut."""
+
+    question_answers: QuestionAnswers
+    place: np.ndarray  # [P] where each pair stands in the corpus as it was given
+
+    def restore_order(self, values: np.ndarray) -> np.ndarray:
+        """Values of the arranged pairs, [..., P], in the order of the corpus as it was given."""
+        back = np.empty_like(values)
+        back[..., self.place] = values
+        return back
+
+
+def canonical_order(question_answers: QuestionAnswers) -> CanonicalOrder:
+    given, pair = [], 0
+    for question in question_answers.questions:
+        short = [one._replace(words=one.words[:MAX_SENTENCE_LENGTH]) for one in question.candidates]
+        numbered = list(zip(short, range(pair, pair + len(short)), strict=True))
+        pair += len(numbered)
+        numbered.sort(key=lambda one: (one[0].words, one[0].position or 0, one[0].id, one[0].label))
+        given.append((question._replace(words=question.words[:MAX_SENTENCE_LENGTH]), numbered))
+    given.sort(key=lambda one: (one[0].words, one[0].id))
+    _warn_of_cuts(question_answers)
+    questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
+    place = np.array([number for _, numbered in given for _, number in numbered], np.int64)
+    return CanonicalOrder(replace(question_answers, questions=questions), place)
+
+
+def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> QuestionAnswers:
+    """The questions for which `chosen` is true."""
+    return replace(question_answers, questions=tuple(itertools.compress(question_answers.questions, chosen)))
+
+
+def _warn_of_cuts(question_answers: QuestionAnswers) -> None:
+    questions = question_answers.questions
+    sentences = [words for one in questions for words in (one.words, *(other.words for other in one.candidates))]
+    lengths = [len(words) for words in sentences if len(words) > MAX_SENTENCE_LENGTH]
+    if lengths:
+        many = "sentences are" if len(lengths) > 1 else "sentence is"
+        warnings.warn(
+            f"{len(lengths)} {many} longer than {MAX_SENTENCE_LENGTH} words (the longest: {max(lengths):,}); "
+            "only the beginning is read",
+            stacklevel=4,
+        )

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from varitext.corpora.documents import Documents
-from varitext.corpora.sources import LocalFile, SourceFile, find, folders, open_content
-from varitext.corpora.spec import CorpusSpec
+from varitext.corpora.sources import CorpusSpec, LocalFile, SourceFile, find, folders, open_content
 from varitext.errors import InputError
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 

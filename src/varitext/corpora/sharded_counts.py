@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from varitext.corpora.shard_folder import ShardArrays, ShardFolder
+from varitext.corpora.shards import ShardArrays, ShardFolder
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 

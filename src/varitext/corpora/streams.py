@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 from scipy.sparse import csr_matrix
 
-from varitext.corpora.columns import DEFAULT_COLUMN, Columns
-from varitext.corpora.count_files import parse_feat, vocabulary_beside
-from varitext.corpora.documents import Documents
+from varitext.corpora.counts import parse_feat, vocabulary_beside
+from varitext.corpora.documents import DEFAULT_COLUMN, Columns, Documents
 from varitext.corpora.encodings import decode, text_lines
 from varitext.corpora.own_files import folder_or_file, load_whole
 from varitext.corpora.parquet_files import parquet_batches
-from varitext.corpora.shard_folder import is_shard_folder
 from varitext.corpora.sharded_counts import blocks_of
+from varitext.corpora.shards import is_shard_folder
 from varitext.corpora.sources import SourceFile, open_content, read_bytes
 from varitext.corpora.text_files import csv_texts, jsonl_rows, suffix_of
 from varitext.errors import InputError

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from varitext.corpora.columns import (
+from varitext.corpora.documents import (
     DEFAULT_COLUMN,
     Columns,
     Texts,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from varitext.corpora import downloads
+from varitext.corpora import sources
 from varitext.corpora.question_answers import (
     Candidate,
     Pair,
@@ -23,6 +23,7 @@ from varitext.corpora.question_answers import (
     split_words,
 )
 from varitext.corpora.sources import (
+    CorpusSpec,
     KnownFile,
     LocalFile,
     SourceFile,
@@ -35,7 +36,6 @@ from varitext.corpora.sources import (
     source_file,
     store,
 )
-from varitext.corpora.spec import CorpusSpec
 
 NAME = "wikiqa"
 PARTS = ("train", "dev", "test")
@@ -90,7 +90,7 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
 def _download_archive() -> bytes:
     """The official zip. No SHA-256 of it is published; what counts is that of each file inside."""
     try:
-        with downloads.open_soon(ADDRESS) as response:
+        with sources.open_soon(ADDRESS) as response:
             content = response.read(ARCHIVE_LARGEST + 1)
     except (OSError, http.client.HTTPException) as error:
         raise Unavailable(f"{ADDRESS} did not answer ({error})") from None

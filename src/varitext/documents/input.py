@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora.count_files import numbered_words
-from varitext.corpora.counts import check_counts
+from varitext.corpora.counts import check_counts, numbered_words
 from varitext.corpora.document_input import (
     DocumentInput,
     count_known_words,
@@ -23,7 +22,7 @@ from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules
-from varitext.text.settling import settled
+from varitext.text.tokens import resolve_segmenter
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
 """scikit-learn's checks of counts without words: the second argument says whether any number of columns will do."""
@@ -87,7 +86,7 @@ def _token_rules(settings: DocumentSettings, content: Any) -> TokenRules:
     """Those that were set; the segmenter that texts need, if it is left to them."""
     rules = settings.token_rules or TokenRules(segmenter="auto")
     if kind_of(content) == "texts" and settings.tokeniser is None:
-        return settled(rules, (text for text in content if isinstance(text, str)))
+        return resolve_segmenter(rules, (text for text in content if isinstance(text, str)))
     return replace(rules, segmenter="none") if rules.segmenter == "auto" else rules
 
 

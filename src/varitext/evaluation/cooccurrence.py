@@ -16,11 +16,12 @@ from varitext.corpora.document_input import DocumentInput, kind_of, unwrap
 from varitext.errors import InputError
 from varitext.evaluation.topic_quality import TopicWords
 from varitext.text import TokenRules, Vocabulary
-from varitext.text.ascii_text import Occurrences, WordIds
 from varitext.text.counting import (
     CHUNK_SIZE,
     FindWords,
     KnownIds,
+    Occurrences,
+    WordIds,
     in_chunks,
     words_of_texts,
     words_of_token_lists,

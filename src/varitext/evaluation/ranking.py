@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from varitext.corpora.protocols import protocol_named
+from varitext.corpora.question_answers import protocol_named
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, merge_ties, numbers, question_index, same_length
 from varitext.evaluation.significance import PairedTest, bootstrap_interval, paired_randomisation_test

@@ -13,13 +13,21 @@ from typing import Any
 import numpy as np
 
 from varitext.corpora.prepare import Corpora, CountedTexts, TextCounter
-from varitext.corpora.shard_writing import ShardSizes
+from varitext.corpora.shards import ShardSizes
 from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.ray.cluster import LOCAL, connected
 from varitext.ray.pieces import Piece, cut
-from varitext.text.bounded_ids import BoundedIds
-from varitext.text.counting import TRANSFER_SIZE, ChunkCounts, FindWords, KnownIds, count_alone, in_chunks, with_ids
+from varitext.text.counting import (
+    TRANSFER_SIZE,
+    BoundedIds,
+    ChunkCounts,
+    FindWords,
+    KnownIds,
+    count_alone,
+    in_chunks,
+    with_ids,
+)
 
 Row = dict[str, Any]  # what passes between workers: bytes and text, which Arrow takes as they are
 

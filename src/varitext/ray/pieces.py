@@ -15,8 +15,8 @@ from scipy.sparse import csr_matrix
 from varitext.corpora import CORPORA, Documents
 from varitext.corpora.own_files import folder_or_file
 from varitext.corpora.parquet_files import parquet_batches, parquet_row_groups
-from varitext.corpora.shard_folder import ShardFolder, is_shard_folder
 from varitext.corpora.sharded_counts import ShardedCounts
+from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile
 from varitext.corpora.streams import stream_files
 from varitext.corpora.text_files import suffix_of

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
-from varitext.corpora import Documents, QuestionAnswers, default_protocol
-from varitext.corpora.fitted_corpus import is_fitted_on
+from varitext.corpora import Documents, QuestionAnswers, default_protocol, is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord

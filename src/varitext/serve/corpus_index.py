@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora.date_bins import bins_of
+from varitext.corpora.dates import bins_of
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel
 from varitext.documents.posterior import BLOCK
@@ -129,8 +129,7 @@ class CorpusIndex:
 
 def is_here(corpus: dict[str, str], data_dir: Path | None) -> bool:
     """Whether the corpus can be read without any network."""
-    from varitext.corpora import CORPORA
-    from varitext.corpora.fitted_corpus import place_of
+    from varitext.corpora import CORPORA, place_of
 
     if spec := CORPORA.get(corpus["name"]):
         return bool(spec.locate(data_dir))
@@ -139,7 +138,7 @@ def is_here(corpus: dict[str, str], data_dir: Path | None) -> bool:
 
 def load_training_documents(corpus: dict[str, str], data_dir: Path | None) -> "Documents":
     """Those very documents: a model folder could name any file, and only one with the same fingerprint is shown."""
-    from varitext.corpora.fitted_corpus import load_again
+    from varitext.corpora import load_again
 
     return load_again(corpus, corpus["part"], data_dir)
 

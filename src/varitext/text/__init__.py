@@ -16,8 +16,7 @@ from varitext.text.counting import (
     words_of_texts,
     words_of_token_lists,
 )
-from varitext.text.phrases import choose_phrases, phrases_among
-from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, tokenise
+from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, choose_phrases, phrases_among, tokenise
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
 
 __all__ = [

@@ -1,27 +1,42 @@
-"""Counting words: documents in chunks, each counted by itself, on as many cores as asked.
+"""Count words, chunk by chunk, on any number of cores.
 
-The counts of the chunks are put together in the order of the documents, so the result does not depend on who counted
-what.
+The counts of the chunks are concatenated in the order of the documents, so the result does not depend on how many
+processes counted them.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, repeat
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from varitext.text.ascii_text import Occurrences, WordIds, plain_occurrences
-from varitext.text.phrases import join_phrases
-from varitext.text.tokens import TokenRules, is_plain, simplify, tokenise, tokenise_simple
+from varitext.errors import InputError
+from varitext.text.tokens import TokenRules, ascii_letters, is_plain, join_phrases, simplify, tokenise, tokenise_simple
+from varitext.text.vocabulary import WordStatistics
 
 CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
 TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
 DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk too
-
+PACKED_LETTERS = 8
+_SPACE = ord(" ")
+_FIRST_LETTERS = np.array([(1 << 8 * letters) - 1 for letters in range(PACKED_LETTERS + 1)], dtype="<u8")
+MAX_TABLE = 1 << 20  # words; about 200 MB
+MAX_ID = (1 << 31) - 1
 Document = TypeVar("Document", bound=Sized)
+
+
+class WordIds(Protocol):
+    def of(self, words: list[str]) -> np.ndarray: ...
+
+
+class Occurrences(NamedTuple):
+    """One entry for every token: the document it stands in, and the id of the word."""
+
+    documents: np.ndarray
+    word_ids: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -32,6 +47,9 @@ class ChunkCounts:
     word_ids: np.ndarray  # sorted within each document
     counts: np.ndarray
     words: list[str] | None = None  # what the ids mean, when they are the chunk's own
+
+
+FindWords = Callable[[list[Any], WordIds], Occurrences]  # of documents of one kind: texts, or lists of words
 
 
 class GrowingIds(defaultdict[str, int]):
@@ -49,40 +67,10 @@ class KnownIds(dict[str, int]):
     """The ids of a vocabulary that is already decided; -1 for any other word."""
 
     def of(self, words: list[str]) -> np.ndarray:
-        return np.fromiter(map(self.get, words, repeat(-1)), np.int64, len(words))
+        return np.fromiter(map(self.get, words, itertools.repeat(-1)), np.int64, len(words))
 
 
-FindWords = Callable[[list[Any], WordIds], Occurrences]  # of documents of one kind: texts, or lists of words
-
-
-def words_of_texts(rules: TokenRules, phrases: frozenset[str] = frozenset()) -> FindWords:
-    if rules.longest_ngram > 1 or phrases:
-        return partial(_runs_of_texts, rules, phrases)
-    return partial(_words_of_texts, rules)  # a partial and not a closure, so that it can go to another process
-
-
-def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
-    texts = [simplify(text, rules) for text in texts]
-    plain = np.array([is_plain(text, rules) for text in texts])
-    plain_places, other_places = np.flatnonzero(plain), np.flatnonzero(~plain)
-    plain_words = plain_occurrences([texts[place] for place in plain_places], rules, ids)
-    other_words = words_of_token_lists([tokenise_simple(texts[place], rules) for place in other_places], ids)
-    documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
-    return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
-
-
-def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:
-    """n-grams and phrases are made of lists of words."""
-    token_lists = [tokenise(text, rules) for text in texts]
-    if phrases:
-        token_lists = [join_phrases(words, phrases) for words in token_lists]
-    return words_of_token_lists(token_lists, ids)
-
-
-def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurrences:
-    lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
-    documents = np.repeat(np.arange(len(token_lists)), lengths)
-    return Occurrences(documents, ids.of(list(chain.from_iterable(token_lists))))
+# Chunks
 
 
 def count_chunks(
@@ -140,3 +128,149 @@ def with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
     if counted.words is None:
         return counted
     return replace(counted, word_ids=ids.of(counted.words).astype(np.int32)[counted.word_ids], words=None)
+
+
+# Words of documents
+
+
+def words_of_texts(rules: TokenRules, phrases: frozenset[str] = frozenset()) -> FindWords:
+    if rules.longest_ngram > 1 or phrases:
+        return partial(_runs_of_texts, rules, phrases)
+    return partial(_words_of_texts, rules)  # a partial and not a closure, so that it can go to another process
+
+
+def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
+    texts = [simplify(text, rules) for text in texts]
+    plain = np.array([is_plain(text, rules) for text in texts])
+    plain_places, other_places = np.flatnonzero(plain), np.flatnonzero(~plain)
+    plain_words = plain_occurrences([texts[place] for place in plain_places], rules, ids)
+    other_words = words_of_token_lists([tokenise_simple(texts[place], rules) for place in other_places], ids)
+    documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
+    return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
+
+
+def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:
+    """n-grams and phrases are made of lists of words."""
+    token_lists = [tokenise(text, rules) for text in texts]
+    if phrases:
+        token_lists = [join_phrases(words, phrases) for words in token_lists]
+    return words_of_token_lists(token_lists, ids)
+
+
+def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurrences:
+    lengths = np.fromiter(map(len, token_lists), np.int64, len(token_lists))
+    documents = np.repeat(np.arange(len(token_lists)), lengths)
+    return Occurrences(documents, ids.of(list(itertools.chain.from_iterable(token_lists))))
+
+
+# ASCII text, in numpy for many documents at once, with the same result as `tokenise`. Most words have at most eight
+# letters, and eight letters are one 64-bit integer, so finding the distinct words of a chunk means sorting integers.
+# Only those, and the long words, are looked up in a dictionary.
+
+
+def plain_occurrences(texts: list[str], rules: TokenRules, ids: WordIds) -> Occurrences:
+    """The tokens of `texts`, which are ASCII, or of which only ASCII letters count."""
+    encoded = [ascii_letters(text, rules) for text in texts]
+    # A space between any two, and room to read eight letters from the start of the last word.
+    letters = b" ".join([b"", *encoded, b" " * PACKED_LETTERS])
+    starts, lengths = _runs(letters, rules)
+    first_of_text = np.cumsum([1, *(len(text) + 1 for text in encoded)])
+    tokens_in_text = np.diff(np.searchsorted(starts, first_of_text))
+    documents = np.repeat(np.arange(len(texts)), tokens_in_text)
+    return Occurrences(documents, _word_ids(letters, starts, lengths, ids))
+
+
+def _runs(letters: bytes, rules: TokenRules) -> tuple[np.ndarray, np.ndarray]:
+    """Where the words start that are neither too short nor too long, and how long they are."""
+    is_letter = np.frombuffer(letters, np.uint8) != _SPACE
+    edges = np.flatnonzero(is_letter[1:] != is_letter[:-1]) + 1
+    starts, lengths = edges[::2], edges[1::2] - edges[::2]
+    allowed = (lengths >= rules.minimum_length) & (lengths <= rules.maximum_length)
+    return starts[allowed], lengths[allowed]
+
+
+def _word_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
+    is_short = lengths <= PACKED_LETTERS
+    long_starts = starts[~is_short]
+    word_ids = np.empty(len(starts), np.int64)
+    word_ids[is_short] = _short_ids(letters, starts[is_short], lengths[is_short], ids)
+    word_ids[~is_short] = ids.of(_cut(letters, long_starts, long_starts + lengths[~is_short]))
+    return word_ids
+
+
+def _short_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
+    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # from every place
+    packed = eight_letters[starts] & _FIRST_LETTERS[lengths]
+    distinct, places = np.unique(packed, return_inverse=True)
+    distinct_words = distinct.view(f"S{PACKED_LETTERS}").astype(f"U{PACKED_LETTERS}").tolist()
+    return ids.of(distinct_words)[places]
+
+
+def _cut(letters: bytes, starts: np.ndarray, ends: np.ndarray) -> list[str]:
+    text = letters.decode("ascii")
+    return list(map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())))
+
+
+class BoundedIds(defaultdict[str, int]):
+    """Word ids for a corpus of any size: a table that drops its rarest words when it grows too large.
+
+    A word's id is a number that no other word ever has; ids ascend in the order of the table. Zipf's law makes dropping
+    safe: most words of a large corpus occur once or twice, and none of those can be among the most frequent. When the
+    table is full, the rarer half goes, with all words that are as rare as the most frequent of them: t occurrences so
+    far. A word that returns starts again with a new id, so a drop costs a word at most t of its count. For every word,
+
+        count - (t_1 + t_2 + ...)  <=  count in the table  <=  count
+
+    and a word that occurs more than t_1 + t_2 + ... times is in the table at the end.
+    """
+
+    def __init__(self, largest: int = MAX_TABLE) -> None:
+        super().__init__(itertools.count().__next__)
+        self.largest = largest
+        self.undercount = 0  # t_1 + t_2 + ...: what any word's count may lack
+        self.drops = 0
+        self._old = np.zeros(0, np.int64)  # ids of the words that survived the last drop; those after it follow on
+        self._first_new = 0
+        self._tokens = np.zeros(0, np.int64)  # [table]
+        self._documents = np.zeros(0, np.int64)  # [table]
+
+    def of(self, words: list[str]) -> np.ndarray:
+        return np.fromiter(map(self.__getitem__, words), np.int64, len(words))
+
+    def add(self, chunk: ChunkCounts) -> None:
+        """Remember how frequent the words of these documents are; then make room, if there is none."""
+        grown = len(self) - len(self._tokens)
+        self._tokens, self._documents = (np.pad(array, (0, grown)) for array in (self._tokens, self._documents))
+        places = self._places(chunk.word_ids.astype(np.int64))
+        np.add.at(self._tokens, places, chunk.counts.astype(np.int64))
+        np.add.at(self._documents, places, 1)
+        while len(self) > self.largest:
+            self._drop()
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids in the order of the table."""
+        return np.concatenate([self._old, np.arange(self._first_new, self._next_id())])
+
+    def statistics(self) -> WordStatistics:
+        return WordStatistics(list(self), self._documents, self._tokens)
+
+    def _next_id(self) -> int:
+        return self._first_new + len(self) - len(self._old)
+
+    def _places(self, ids: np.ndarray) -> np.ndarray:
+        is_new = ids >= self._first_new
+        return np.where(is_new, ids - self._first_new + len(self._old), np.searchsorted(self._old, ids))
+
+    def _drop(self) -> None:
+        threshold = int(np.partition(self._tokens, len(self) // 2)[len(self) // 2])
+        kept = self._tokens > threshold
+        words, ids, following = list(itertools.compress(self, kept)), self.ids[kept], self._next_id()
+        if following > MAX_ID - 2 * self.largest:
+            raise InputError("the corpus has more than two thousand million different words: is it text?")
+        self.clear()
+        self.update(zip(words, ids.tolist(), strict=True))
+        self._old, self._first_new = ids, following
+        self._tokens, self._documents = self._tokens[kept], self._documents[kept]
+        self.undercount += threshold
+        self.drops += 1

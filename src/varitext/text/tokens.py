@@ -1,30 +1,64 @@
-"""What a word is: the rules that cut text into tokens, and how they are applied."""
+"""From texts to words: the rules that split text into tokens, word segmentation, n-grams and phrases, and stems."""
 
 import html
+import importlib.util
+import math
 import re
 import unicodedata
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from varitext.errors import InputError
 from varitext.records import check_at_least, check_choice, check_types, record_from_dict
-from varitext.text.phrases import ngrams
-from varitext.text.segmenting import RUNS, SEGMENTERS, segment
 
 ALPHABETS = ("unicode", "ascii")
+SEGMENTER_PACKAGES = {"chinese": "rjieba", "japanese": "janome", "thai": "pythainlp"}  # the extra `segment`
+SEGMENTERS = ("none", "auto", *SEGMENTER_PACKAGES)
+SPACE = " "  # between the words of an n-gram or phrase
 
 
 @dataclass(frozen=True)
 class TokenRules:
-    """How text becomes words.
+    """How text is split into words.
 
-    A word is a run of letters; digits, punctuation and underscores end it. `alphabet="unicode"` knows the letters of
-    every script, with the combining marks that follow them; `"ascii"` knows a to z only, as in the paper. Runs shorter
-    than `minimum_length` or longer than `maximum_length` (encoded attachments, mostly) are no words.
+    A word is a run of letters; digits, punctuation and underscores end it. Change a rule by making a new record, for
+    example ``DocumentModel(token_rules=TokenRules(strip_html=True))``.
 
-    `strip_html` and `strip_urls` leave out tags and addresses. A `segmenter` (chinese, japanese, thai) cuts scripts
-    that have no spaces between words; `auto` lets a fit choose the one that its texts need. From `shortest_ngram` to
-    `longest_ngram` words in a row are counted, or, with `phrases`, the pairs that belong together as one word.
+    Parameters
+    ----------
+    lowercase : bool, default=True
+        Convert words to lower case.
+    alphabet : {"unicode", "ascii"}, default="unicode"
+        "unicode" accepts letters of every script with their combining marks, "ascii" only a to z, as in the paper.
+    minimum_length : int, default=2
+        Shortest word, in letters.
+    maximum_length : int, default=40
+        Longest word, in letters. Longer runs are mostly encoded attachments.
+    strip_html : bool, default=False
+        Remove HTML tags and comments, and decode entities.
+    strip_urls : bool, default=False
+        Remove web addresses.
+    segmenter : {"none", "auto", "chinese", "japanese", "thai"}, default="none"
+        Word segmenter for scripts without spaces between words. "auto" lets a fit choose by its texts.
+    shortest_ngram : int, default=1
+        Shortest n-gram to count, in words.
+    longest_ngram : int, default=1
+        Longest n-gram to count, in words.
+    phrases : bool, default=False
+        Count pairs of words that belong together, such as "new york", as one word. Excludes n-grams.
+
+    Examples
+    --------
+    >>> from varitext import TokenRules
+    >>> from varitext.text import tokenise
+    >>> tokenise("A <b>Rocket</b> to the moon!", TokenRules(strip_html=True))
+    ['rocket', 'to', 'the', 'moon']
     """
 
     lowercase: bool = True
@@ -50,10 +84,22 @@ class TokenRules:
             raise InputError("phrases and n-grams exclude each other: phrases are the pairs that belong together")
 
     def as_dict(self) -> dict[str, Any]:
+        """The rules as a plain dictionary."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TokenRules":
+        """The rules from a dictionary that `as_dict` made.
+
+        Parameters
+        ----------
+        values : dict
+            Rules by name; those not given have their defaults.
+
+        Returns
+        -------
+        TokenRules
+        """
         return record_from_dict(cls, values)
 
 
@@ -76,10 +122,10 @@ class _LettersAndMarks(dict[int, str]):
 
 _LETTERS_AND_MARKS = _LettersAndMarks()
 _SYMBOLS = re.compile(r"[^\w\x00-\x7f]+")  # beyond ASCII: not letters and numerals, so marks and all the rest
-# A word starts at a letter, and takes in what it can of letters, marks and, for the moment, numerals such as a half.
-# A stray mark, such as the one that colours an emoji, starts no word.
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|</?[a-z!][^<>]*>", re.IGNORECASE | re.DOTALL)
 _ADDRESSES = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+", re.IGNORECASE)
+# A word starts at a letter and takes in letters, marks and, for the moment, numerals such as a half. A stray mark, such
+# as the one that colours an emoji, does not start a word.
 _RUN = re.compile(r"[^\W\d_][a-zA-Z\x80-\U0010ffff]*")
 
 
@@ -143,3 +189,143 @@ def ascii_letters(text: str, rules: TokenRules) -> bytes:
     if rules.lowercase and not text.isascii():
         text = text.lower()  # here, because it can make ASCII letters of others: the Kelvin sign becomes k
     return text.encode("ascii", "replace").translate(_ASCII_TABLES[rules.lowercase])
+
+
+# Segmentation of scripts without spaces between words
+
+HAN = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+THAI = "\u0e00-\u0e7f"
+RUNS = {
+    "chinese": re.compile(f"[{HAN}]+"),
+    "japanese": re.compile(f"[{HAN}{KANA}]+"),
+    "thai": re.compile(f"[{THAI}]+"),
+}
+_KANA = re.compile(f"[{KANA}]")
+INSTALL = "pip install 'varitext[segment]'"
+SAMPLE_DOCUMENTS, SAMPLE_CHARACTERS = 200, 1000  # from which the script is detected
+MIN_SHARE = 0.2  # of all letters, for a script to be the script of a text
+KANA_SHARE = 0.1  # Japanese has far more, Chinese none
+
+
+def segment(text: str, language: str) -> str:
+    """The text with spaces between the words of that language's script; the rest stays as it is."""
+    return RUNS[language].sub(lambda run: f" {' '.join(_cutter(language)(run[0]))} ", text)
+
+
+@cache
+def _cutter(language: str) -> Callable[[str], Iterable[str]]:
+    try:
+        match language:
+            case "chinese":
+                import rjieba
+
+                return rjieba.cut
+            case "japanese":
+                from janome.tokenizer import Tokenizer
+
+                tokenizer = Tokenizer(wakati=True)
+                return lambda run: tokenizer.tokenize(run)
+        from pythainlp.tokenize import word_tokenize
+
+        return lambda run: word_tokenize(run, keep_whitespace=False)
+    except ImportError:
+        raise InputError(
+            f"cutting {language.title()} text into words needs {SEGMENTER_PACKAGES[language]}: {INSTALL}"
+        ) from None
+
+
+def language_without_spaces(texts: Iterable[str]) -> str | None:
+    """chinese, japanese or thai, if the first documents are mostly in its script."""
+    sample = " ".join(text[:SAMPLE_CHARACTERS] for text in islice(texts, SAMPLE_DOCUMENTS))
+    letters = sum(character.isalpha() for character in sample) or 1
+    of_script = {language: sum(map(len, run.findall(sample))) for language, run in RUNS.items()}
+    if of_script["thai"] >= MIN_SHARE * letters:
+        return "thai"
+    if of_script["japanese"] < MIN_SHARE * letters:
+        return None
+    return "japanese" if len(_KANA.findall(sample)) >= KANA_SHARE * of_script["japanese"] else "chinese"
+
+
+def resolve_segmenter(rules: TokenRules, texts: Iterable[str]) -> TokenRules:
+    """The rules with `auto` decided, by what the first texts look like and what is installed."""
+    needed = language_without_spaces(texts)
+    is_installed = needed is not None and importlib.util.find_spec(SEGMENTER_PACKAGES[needed]) is not None
+    segmenter = rules.segmenter
+    if segmenter == "auto":
+        segmenter = needed if needed and is_installed else "none"
+    if needed and segmenter == "none":
+        remedy = f"TokenRules(segmenter={needed!r}), --segmenter {needed}" if is_installed else INSTALL
+        warnings.warn(
+            f"the text looks {needed.title()}, which has no spaces between words: whole clauses are taken for words; "
+            f"to cut it into words: {remedy}",
+            UserWarning,
+            stacklevel=5,
+        )
+    return replace(rules, segmenter=segmenter)
+
+
+# N-grams and phrases
+
+MIN_PAIRS = 5
+MIN_NPMI = 0.5
+
+
+def ngrams(words: Sequence[str], shortest: int, longest: int) -> list[str]:
+    """All runs of `shortest` to `longest` words."""
+    lengths = range(shortest, longest + 1)
+    return [SPACE.join(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1)]
+
+
+def join_phrases(words: Sequence[str], phrases: Set[str]) -> list[str]:
+    """The words with those that make a phrase as one, from left to right."""
+    joined: list[str] = []
+    place = 0
+    while place < len(words):
+        pair = SPACE.join(words[place : place + 2])
+        is_phrase = pair in phrases and place + 1 < len(words)
+        joined.append(pair if is_phrase else words[place])
+        place += 2 if is_phrase else 1
+    return joined
+
+
+def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str]) -> frozenset[str]:
+    """Of words and pairs with their counts, the pairs of high normalised PMI (Bouma 2009) without a stop word.
+
+    log (p(a b) / (p(a) p(b))) / -log p(a b): 1 if the two only ever stand together, 0 if they do so by chance.
+    """
+    number = dict(zip(terms, tokens.tolist(), strict=True))
+    words = sum(count for term, count in number.items() if SPACE not in term)
+    pairs = ((term, count) for term, count in number.items() if SPACE in term and count >= MIN_PAIRS)
+    chosen = set()
+    for pair, count in pairs:
+        first, second = pair.split(SPACE)
+        if stop_words.isdisjoint((first, second)):
+            pmi = math.log(count * words / (number[first] * number[second]))
+            if pmi / max(-math.log(count / words), 1e-9) >= MIN_NPMI:
+                chosen.add(pair)
+    return frozenset(chosen)
+
+
+def phrases_among(words: Iterable[str]) -> frozenset[str]:
+    """The phrases that a vocabulary has."""
+    return frozenset(word for word in words if SPACE in word)
+
+
+# Stems
+
+ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ied", "y"), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+SHORTEST_STEM = 3  # letters
+
+
+def stem(word: str) -> str:
+    """Of a word in lower case; what has no letters stays as it is."""
+    if word.endswith(("ss", "us", "is")) or not word.isalpha():
+        return word
+    for ending, instead in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            word = word[: len(word) - len(ending)] + instead
+            break
+    if len(word) > SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]  # planned, plan
+    return word.removesuffix("e") if len(word) > SHORTEST_STEM else word  # making, make

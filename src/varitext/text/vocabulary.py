@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from varitext.errors import InputError
 from varitext.files import read_text, write_text
 from varitext.records import check_at_least, check_types, record_from_dict
-from varitext.text.phrases import SPACE
 from varitext.text.stop_words import check_languages, stop_words_of
+from varitext.text.tokens import SPACE
 
 if TYPE_CHECKING:
     import numpy as np

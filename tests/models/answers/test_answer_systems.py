@@ -34,7 +34,7 @@ from varitext.models.answers.scorer import AnswerScorer, chosen
 from varitext.models.answers.vocabulary import learn_words
 from varitext.models.answers.word_alignment import GROUPS, WordAlignment
 from varitext.text import Vocabulary
-from varitext.text.stems import stem
+from varitext.text.tokens import stem
 
 FILLERS = ["the", "of", "a", "was", "and", "near", "old"]
 KINDS = {"who": "king queen author actor", "where": "city river island lake", "when": "1914 1945 month day"}

@@ -12,7 +12,7 @@ from made_up_questions import WORDS as KNOWN_WORDS
 from made_up_questions import made_up
 
 from varitext.batches.pairs import PairBatch, PairBatches, PairInputs, padded
-from varitext.batches.pieces import PairPieces
+from varitext.batches.tokens import PairPieces
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.layers.alignment import Words
 from varitext.layers.transformer import Encoder

@@ -16,7 +16,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.untrained import JOINT
 from varitext.batches.pairs import PairBatches, PairInputs
-from varitext.batches.pieces import PairPieces, PieceBatch
+from varitext.batches.tokens import PairPieces, PieceBatch
 from varitext.errors import InputError
 from varitext.layers.dense import FasterLinear
 from varitext.layers.transformer import Encoder

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
-from varitext.batches.pieces import PieceBatch
+from varitext.batches.tokens import PieceBatch
 from varitext.layers.dense import FasterLinear
 from varitext.layers.words import Dropout, Sentences
 from varitext.models.answers.columns import PairColumns

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
 
-from varitext.batches.pieces import PairPieces
+from varitext.batches.tokens import PairPieces
 from varitext.errors import InputError
 from varitext.layers.transformer import Encoder
 

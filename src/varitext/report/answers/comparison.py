@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext import paper
-from varitext.corpora.protocols import protocol_named
+from varitext.corpora.question_answers import protocol_named
 from varitext.evaluation.ranking import RankingRecord
 from varitext.paper import MapMrr
 from varitext.report.answers.evaluated import EvaluatedAnswers, baselines

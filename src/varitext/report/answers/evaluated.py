@@ -8,9 +8,7 @@ import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, question_ids
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.protocols import protocol_named
-from varitext.corpora.question_answers import Question, QuestionAnswers, subset
+from varitext.corpora.question_answers import Question, QuestionAnswers, canonical_order, protocol_named, subset
 from varitext.evaluation.calibration import TopAnswers, top_answers
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 

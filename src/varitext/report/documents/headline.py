@@ -1,8 +1,8 @@
 """The numbers at the top of a report on documents: how good the model is on these, and where it comes from."""
 
 from varitext import paper
+from varitext.corpora import is_fitted_on
 from varitext.corpora.documents import Documents
-from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.default_model import BURSTS, PLAIN
 from varitext.documents.model import DocumentModel
 from varitext.evaluation.perplexity import PerplexityRecord

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from varitext.corpora import is_fitted_on
 from varitext.corpora.documents import Documents
-from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicInfo
 from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS

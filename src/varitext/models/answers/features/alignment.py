@@ -13,7 +13,7 @@ import numpy as np
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.overlap import STOP_WORDS, Overlap
 from varitext.models.answers.features.word_table import WordTable
-from varitext.text.stems import stem
+from varitext.text.tokens import stem
 
 NO_WORD = -1
 

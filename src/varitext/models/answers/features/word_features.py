@@ -20,7 +20,7 @@ import numpy as np
 from varitext.batches.pairs import PairWordFeatures
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.overlap import STOP_WORDS, Overlap
-from varitext.text.stems import stem
+from varitext.text.tokens import stem
 
 WORD_FEATURES = ("same_word", "same_stem", "idf", "same_idf", "stop_word", "number", "capital", "punctuation")
 
