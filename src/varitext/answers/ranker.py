@@ -37,7 +37,7 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
     """Ranks candidate sentences for a question, with scikit-learn's manners.
 
     It learns from the `questions` that have a right answer, or from "all" of them; these protocols are those of
-    `corpora/protocols.py`. Training candidates of more than `longest_answer` words are left out: where those to rank
+    `corpora.PROTOCOLS`. Training candidates of more than `longest_answer` words are left out: where those to rank
     are short, they are of another kind.
 
     The vocabulary is that of the training part, words that stand there twice, or once and have a vector, and up to
