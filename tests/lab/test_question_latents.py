@@ -12,7 +12,7 @@ from scipy.special import logit, softmax
 from lab.experiments.question_latent import table
 from lab.experiments.question_latents import Labelled, Part, Scaling, exchanged
 from varitext import AnswerRanker
-from varitext.corpora.arranged import canonical_order
+from varitext.corpora.question_answers import canonical_order
 
 QUESTION_OF = torch.tensor([0, 0, 1, 1, 1])
 LOGITS = torch.tensor([[0.5, -1.0, 2.0, -2.0, 0.0], [-0.5, 1.5, 0.3, -1.0, -3.0]]).double()
