@@ -26,13 +26,17 @@ from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import ColumnValues, write_document_report
-from varitext.report.documents.examples import choose_examples, posterior_spread
-from varitext.report.documents.headline import document_tiles, in_the_paper
-from varitext.report.documents.map import MAX_GROUPS, OTHERS, colour_groups, topic_groups
-from varitext.report.documents.sample import choose_documents
-from varitext.report.drawing.charts import Axis
-from varitext.report.drawing.training_curves import DOCUMENT_CURVES, training_curves
-from varitext.report.escaping import for_plotly, for_script, one_line
+from varitext.report.charts import DOCUMENT_CURVES, Axis, for_plotly, for_script, one_line, training_curves
+from varitext.report.document_charts import (
+    MAX_GROUPS,
+    OTHERS,
+    choose_documents,
+    choose_examples,
+    colour_groups,
+    posterior_spread,
+    topic_groups,
+)
+from varitext.report.documents import document_tiles, in_the_paper
 from varitext.text.vocabulary import Vocabulary
 
 
@@ -124,10 +128,13 @@ def test_few_documents_are_enough(model, tmp_path, number):
 def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model):
     documents = dataclasses.replace(corpus(12, model.fitted_.vocabulary.words), name="20newsgroups-nvdm")
 
+    def sized(name, latent_dim=50):
+        stand_in = DocumentModel(name, latent_dim=latent_dim)
+        stand_in.fitted_ = replace(model.fitted_, model=name, corpus=None)
+        return stand_in
+
     def published(name, documents, latent_dim=50):
-        of_that_size = DocumentModel(latent_dim=latent_dim)
-        of_that_size.fitted_ = replace(of_that_size.fitted_, model=name)
-        return [(tile.value, tile.note) for tile in in_the_paper(of_that_size, documents)]
+        return [(tile.value, tile.note) for tile in in_the_paper(sized(name, latent_dim), documents)]
 
     assert published("nvdm", documents) == [("836", "the same model, the same size and documents")]
     assert published("nvdm_dcm", documents) == [("836", "NVDM with a multinomial, the same size and documents")]
@@ -135,11 +142,8 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_gsm", documents)
     assert not published("nvdm", dataclasses.replace(documents, part="train"))
     assert not published("nvdm", dataclasses.replace(documents, name="mine"))
-    like_the_papers = DocumentModel(latent_dim=50)
-    like_the_papers.fitted_ = replace(like_the_papers.fitted_, model="nvdm")
     record = model.perplexity_record(documents, samples=2)
-    like_the_papers.fitted_ = replace(like_the_papers.fitted_, corpus=None)
-    tiles = document_tiles(like_the_papers, record, documents)
+    tiles = document_tiles(sized("nvdm"), record, documents)
     assert "836" in [tile.value for tile in tiles if tile.name == "the paper"]
     assert "the paper" not in [tile.name for tile in document_tiles(model, record, documents)]
 
@@ -199,14 +203,14 @@ def test_an_error_leaves_the_old_file(model, tmp_path):
 def test_a_picture_that_fails_leaves_no_file(model, tmp_path, monkeypatch):
     documents = counts_of(12)
     record = model.perplexity_record(documents, samples=1)
-    monkeypatch.setattr("varitext.report.documents.page.latent_units", lambda topics: 1 / 0)
+    monkeypatch.setattr(DocumentModel, "similar_words", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_document_report(model, documents, tmp_path / "new" / "report.html", record=record, corpus_name="toy")
     assert not list(tmp_path.rglob("*.html"))
 
 
 def test_without_the_extra_one_line_says_what_to_install(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("varitext.report.extra.find_spec", lambda name: None)
+    monkeypatch.setattr("varitext.report.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'varitext\[report\]'"):
         write_document_report(model, counts_of(12), tmp_path / "report.html", record=None, corpus_name="toy")
 
@@ -254,13 +258,6 @@ def test_dimensions_whose_interval_covers_zero_are_left_out(model):
         changed = dataclasses.replace(sample, mean=np.tile(mean, (20, 1)), std=np.tile(std, (20, 1)))
         chart = posterior_spread(example, changed, dimensions, Axis())
         assert (None if chart is None else chart.values.tolist()) == shown
-
-
-def test_a_model_of_an_earlier_version_gets_topics_for_the_report_alone(model, tmp_path):
-    earlier = copy.copy(model)
-    earlier.fitted_ = replace(earlier.fitted_, regions=None)
-    page = write_small(earlier, counts_of(40), tmp_path / "report.html")
-    assert "A topic is a region" in page.text and earlier.fitted_.regions is None
 
 
 def test_topics_have_the_colours_of_the_map_the_most_frequent_first(model):

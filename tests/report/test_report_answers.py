@@ -22,20 +22,26 @@ from varitext.corpora.question_answers import Candidate, Question, QuestionAnswe
 from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.report import write_answer_report
-from varitext.report.answers.attention import FIRST_ANSWERS, attention_heat
-from varitext.report.answers.calibration import (
+from varitext.report.answers import (
+    FIRST_ANSWERS,
+    EvaluatedAnswers,
+    attention_heat,
+    baselines,
     calibration_charts,
+    compared,
+    comparison,
+    evaluate_answers,
+    is_best,
+    paper_rows,
     reliability_of_best,
     reliability_of_right,
+    results_by_word,
     risk_curve,
     wilson_interval,
 )
-from varitext.report.answers.comparison import compared, comparison, paper_rows
-from varitext.report.answers.evaluated import EvaluatedAnswers, baselines, evaluate_answers, is_best
-from varitext.report.answers.hinton import first_log_std, prior_log_std
-from varitext.report.answers.question_words import results_by_word
-from varitext.report.drawing.interactive import plotly_figure
-from varitext.report.drawing.training_curves import answer_measures, training_curves
+from varitext.report.attention import first_log_std, prior_log_std
+from varitext.report.charts import answer_measures, training_curves
+from varitext.report.page import plotly_figure
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
 
@@ -124,7 +130,7 @@ def test_baselines_are_measured_on_the_same_questions(evaluated):
     assert all(one.n_questions == evaluated.evaluation.ranking.n_questions for one in found.values())
 
 
-def test_without_positions_there_is_no_floor_by_place(ranker, test_part):
+def test_without_positions_there_is_no_baseline_by_place(ranker, test_part):
     without = tuple(
         question._replace(candidates=tuple(one._replace(position=None) for one in question.candidates))
         for question in test_part.questions

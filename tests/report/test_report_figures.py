@@ -23,13 +23,11 @@ from varitext.documents.model import DocumentModel
 from varitext.documents.task import ACTIVE
 from varitext.errors import InputError
 from varitext.report import ColumnValues, save_answer_figures, save_document_figures
-from varitext.report.answers.figures import ANSWER_FIGURES
-from varitext.report.documents.breakdown import breakdown
-from varitext.report.documents.figures import DOCUMENT_FIGURES
-from varitext.report.drawing.canvas import canvas, drawing_style, shortened, text_width
-from varitext.report.drawing.charts import Axis, Bars, Curve, Group, Intervals, Map
-from varitext.report.drawing.saving import save_figure, svg_text
-from varitext.report.drawing.static import chart_figure
+from varitext.report.answers import ANSWER_FIGURES
+from varitext.report.charts import Axis, Bars, Curve, Group, Intervals, Map
+from varitext.report.document_charts import breakdown
+from varitext.report.documents import DOCUMENT_FIGURES
+from varitext.report.drawing import canvas, chart_figure, drawing_style, save_figure, shortened, svg_text, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
@@ -177,7 +175,7 @@ def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
 
 @pytest.mark.parametrize("package", ["matplotlib", "plotly", "jinja2"])
 def test_without_a_package_one_line_says_what_to_install(package, model, tmp_path, monkeypatch):
-    monkeypatch.setattr("varitext.report.extra.find_spec", lambda name: None if name == package else name)
+    monkeypatch.setattr("varitext.report.find_spec", lambda name: None if name == package else name)
     documents = test_report.corpus(12, model.fitted_.vocabulary.words)
     with pytest.raises(InputError, match=rf"needs {package}: pip install 'varitext\[report\]'"):
         save_document_figures(model, documents, tmp_path)

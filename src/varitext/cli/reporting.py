@@ -73,7 +73,7 @@ def report(
     """
     from varitext.documents.model import DocumentModel
     from varitext.files import check_can_write
-    from varitext.report import write_answer_report, write_corpus_report
+    from varitext.report import write_answer_report, write_document_report
 
     if out.suffix not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an .html file")
@@ -82,7 +82,7 @@ def report(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        write_corpus_report(model, documents, out, folder=folder, columns=_columns(documents, by, over_time, bins))
+        write_document_report(model, documents, out, folder=folder, columns=_columns(documents, by, over_time, bins))
     else:
         refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
@@ -127,7 +127,7 @@ def figures(
     """
     from varitext.documents.model import DocumentModel
     from varitext.files import check_can_write
-    from varitext.report import check_figure_names, save_answer_figures, save_corpus_figures
+    from varitext.report import check_figure_names, save_answer_figures, save_document_figures
 
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: figures go to a folder")
@@ -137,8 +137,8 @@ def figures(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        paths = save_corpus_figures(
-            model, documents, out, names, file_format.value, _columns(documents, by, over_time, bins)
+        paths = save_document_figures(
+            model, documents, out, names, file_format.value, columns=_columns(documents, by, over_time, bins)
         )
     else:
         refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")

@@ -1,13 +1,11 @@
-"""Reports: what a model learned, as one HTML file that opens without a network, and its figures as files.
+"""Reports: what a model learned, as one HTML file that opens offline, and its figures as files.
 
-`documents/page.py` and `answers/page.py` collect what a report has, and `templates/` say how it reads. A chart is a
-plain record (`drawing/charts.py`) that plotly draws for the page and matplotlib for files. `documents/figures.py` and
-`answers/figures.py` name the figures that can be saved. The libraries are the extra `report`: what uses them is
-imported only when it is asked for.
+`documents.py` and `answers.py` collect what a report shows, `templates/` lay it out. A chart is a plain record
+(`charts.py`) that `page.py` draws with plotly and `drawing.py` with matplotlib. These libraries are the extra `report`.
 """
 
-import copy
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +15,29 @@ from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_text
-from varitext.report.answers.evaluated import evaluate_answers
-from varitext.report.documents.breakdown import Breakdown, ColumnValues, breakdown
-from varitext.report.documents.sample import choose_documents
-from varitext.report.extra import check_drawing_packages
+from varitext.report.charts import ColumnValues
 
 __all__ = [
     "ColumnValues",
     "check_drawing_packages",
     "check_figure_names",
     "save_answer_figures",
-    "save_corpus_figures",
     "save_document_figures",
     "write_answer_report",
-    "write_corpus_report",
     "write_document_report",
 ]
+
+PACKAGES = ("jinja2", "matplotlib", "openTSNE", "plotly")
+
+
+def check_drawing_packages() -> None:
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
+        raise InputError(f"A report needs {' and '.join(missing)}: pip install 'varitext[report]'")
+
+
+check_drawing_packages()  # before a module of this package imports one of them
+
 
 # Documents
 
@@ -42,51 +47,52 @@ def write_document_report(
     documents: Any,
     path: Path,
     *,
-    record: PerplexityRecord,
-    corpus_name: str,
+    record: PerplexityRecord | None = None,
+    corpus_name: str | None = None,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     folder: Path | None = None,
     columns: Sequence[ColumnValues] = (),
 ) -> None:
-    """Write the report of a fitted model on `documents`, whole or not at all.
+    """Write the report of a fitted document model as one HTML file.
 
-    `documents` is whatever `DocumentModel.posterior` takes, and `record` what `perplexity_record` says of them.
-    `labels` colour a map; `titles` name the documents in it; topics are broken down by `columns`. The report names the
-    files of the model's `folder`.
+    The file is written completely or not at all.
+
+    Parameters
+    ----------
+    model : DocumentModel
+        A fitted model.
+    documents : Documents, sequence of str or sparse matrix
+        The documents to show: whatever `DocumentModel.posterior` takes.
+    path : Path
+        The file. An existing file is replaced.
+    record : PerplexityRecord, optional
+        The model's perplexity on the documents (default: `model.perplexity_record(documents)`).
+    corpus_name : str, optional
+        The heading of the report (default: the name of the corpus, or "documents").
+    labels : sequence of str, optional
+        One label per document, to colour a second map (default: the labels of the corpus, if it has any).
+    titles : sequence of str, optional
+        One text per document, shown on the map (default: the texts of the corpus, if it has any).
+    folder : Path, optional
+        The model folder. If given, the report lists the SHA-256 of its files.
+    columns : sequence of ColumnValues, optional
+        Columns by which the report breaks down the topics.
+
+    Examples
+    --------
+    >>> from varitext.report import write_document_report  # doctest: +SKIP
+    >>> write_document_report(model, documents, "report.html")  # doctest: +SKIP
     """
     path = _checked(path)
-    from varitext.report.documents.page import document_page
+    from varitext.report.document_charts import choose_documents
+    from varitext.report.documents import document_page
 
-    model = _with_topics(model, documents)
-    sample = choose_documents(model, documents, labels, titles)
     source = documents if isinstance(documents, Documents) else None
-    found = _breakdowns(model, documents, columns)
-    write_text(path, document_page(model, sample, record, corpus_name, source, folder, found))
-
-
-def write_corpus_report(
-    model: DocumentModel,
-    documents: Documents,
-    path: Path,
-    record: PerplexityRecord | None = None,
-    folder: Path | None = None,
-    columns: Sequence[ColumnValues] = (),
-) -> None:
-    """The same for a corpus record, which brings its name, labels and texts."""
-    _checked(path)
-    fitted_on = is_fitted_on(model.fitted_.corpus, documents)
-    write_document_report(
-        model,
-        documents,
-        path,
-        record=record or model.perplexity_record(documents),
-        corpus_name=f"{documents.name} ({'fitted on these' if fitted_on else documents.part})",
-        labels=documents.labels,
-        titles=documents.texts,
-        folder=folder,
-        columns=columns,
-    )
+    sample = choose_documents(model, documents, *_columns_of(source, labels, titles))
+    record = record or model.perplexity_record(documents)
+    name = corpus_name or _corpus_name(model, source)
+    write_text(path, document_page(model, sample, record, name, source, folder, _breakdowns(model, documents, columns)))
 
 
 def save_document_figures(
@@ -100,38 +106,64 @@ def save_document_figures(
     titles: Sequence[str] | None = None,
     columns: Sequence[ColumnValues] = (),
 ) -> list[Path]:
-    """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
-    check_figure_names(model, names, file_format)
-    from varitext.report.documents.figures import DOCUMENT_FIGURES, EvaluatedDocuments
-    from varitext.report.drawing.saving import save_figures
+    """Save figures of the report of a document model as files.
 
-    model = _with_topics(model, documents)
-    sample = choose_documents(model, documents, labels, titles)
+    Parameters
+    ----------
+    model : DocumentModel
+        A fitted model.
+    documents : Documents, sequence of str or sparse matrix
+        The documents to show: whatever `DocumentModel.posterior` takes.
+    folder : Path
+        The folder for the files `NAME.svg` or `NAME.png`. Existing files are replaced.
+    names : sequence of str, default=()
+        Which figures: map, labels, topics, by-class, over-time, posteriors, training, dimensions (default: all).
+    file_format : {"svg", "png"}, default="svg"
+        The format of the files.
+    labels, titles, columns
+        As for `write_document_report`.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Examples
+    --------
+    >>> from varitext.report import save_document_figures  # doctest: +SKIP
+    >>> save_document_figures(model, documents, "figures", ["map", "topics"])  # doctest: +SKIP
+    """
+    check_figure_names(model, names, file_format)
+    from varitext.report.document_charts import choose_documents
+    from varitext.report.documents import DOCUMENT_FIGURES, EvaluatedDocuments
+    from varitext.report.drawing import save_figures
+
+    source = documents if isinstance(documents, Documents) else None
+    sample = choose_documents(model, documents, *_columns_of(source, labels, titles))
     evaluated = EvaluatedDocuments(model, sample, _breakdowns(model, documents, columns))
     return save_figures(DOCUMENT_FIGURES, evaluated, Path(folder), names, file_format)
 
 
-def save_corpus_figures(
-    model: DocumentModel,
-    documents: Documents,
-    folder: Path,
-    names: Sequence[str] = (),
-    file_format: str = "svg",
-    columns: Sequence[ColumnValues] = (),
-) -> list[Path]:
-    """The same for a corpus record, which brings its labels and texts."""
-    brought = {"labels": documents.labels, "titles": documents.texts}
-    return save_document_figures(model, documents, folder, names, file_format, columns=columns, **brought)
+def _columns_of(
+    source: Documents | None, labels: Sequence[str] | None, titles: Sequence[str] | None
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Labels and titles: those given, or those of the corpus."""
+    if source is None:
+        return labels, titles
+    return source.labels if labels is None else labels, source.texts if titles is None else titles
 
 
-def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnValues]) -> list[Breakdown]:
+def _corpus_name(model: DocumentModel, source: Documents | None) -> str:
+    if source is None:
+        return "documents"
+    return f"{source.name} ({'training documents' if is_fitted_on(model.fitted_.corpus, source) else source.part})"
+
+
+def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnValues]) -> list[Any]:
+    from varitext.report.document_charts import breakdown
+
     found = (breakdown(model, documents, column) for column in columns)
     return [one for one in found if one is not None]
-
-
-def _with_topics(model: DocumentModel, documents: Any) -> DocumentModel:
-    """A model of an earlier version has none yet: they are found in the documents shown, and not kept."""
-    return model if model.fitted_.regions is not None else copy.copy(model).refit_topics(documents)
 
 
 # Answers
@@ -144,12 +176,30 @@ def write_answer_report(
     protocol: str | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Write the report of a fitted ranker on these questions, whole or not at all.
+    """Write the report of a fitted answer ranker as one HTML file.
 
-    `protocol` says which questions count; without one it is the corpus's own, as for `varitext evaluate`.
+    The file is written completely or not at all.
+
+    Parameters
+    ----------
+    ranker : AnswerRanker
+        A fitted ranker.
+    question_answers : QuestionAnswers
+        Labelled questions to evaluate it on.
+    path : Path
+        The file. An existing file is replaced.
+    protocol : str, optional
+        Which questions count (default: the protocol of the corpus, as in `varitext evaluate`).
+    folder : Path, optional
+        The model folder. If given, the report lists the SHA-256 of its files.
+
+    Examples
+    --------
+    >>> from varitext.report import write_answer_report  # doctest: +SKIP
+    >>> write_answer_report(ranker, questions, "report.html")  # doctest: +SKIP
     """
     path = _checked(path)
-    from varitext.report.answers.page import answer_page
+    from varitext.report.answers import answer_page, evaluate_answers
 
     evaluated = evaluate_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
     write_text(path, answer_page(evaluated, question_answers, folder))
@@ -163,10 +213,37 @@ def save_answer_figures(
     file_format: str = "svg",
     protocol: str | None = None,
 ) -> list[Path]:
-    """Save the figures named, or all, as `folder/NAME.svg` or `.png`; gives the files."""
+    """Save figures of the report of an answer ranker as files.
+
+    Parameters
+    ----------
+    ranker : AnswerRanker
+        A fitted ranker.
+    question_answers : QuestionAnswers
+        Labelled questions to evaluate it on.
+    folder : Path
+        The folder for the files `NAME.svg` or `NAME.png`. Existing files are replaced.
+    names : sequence of str, default=()
+        Which figures: comparison, calibration, risk-coverage, question-words, attention, hinton, training
+        (default: all that the model has).
+    file_format : {"svg", "png"}, default="svg"
+        The format of the files.
+    protocol : str, optional
+        Which questions count (default: the protocol of the corpus).
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Examples
+    --------
+    >>> from varitext.report import save_answer_figures  # doctest: +SKIP
+    >>> save_answer_figures(ranker, questions, "figures", ["calibration"])  # doctest: +SKIP
+    """
     check_figure_names(ranker, names, file_format)
-    from varitext.report.answers.figures import ANSWER_FIGURES
-    from varitext.report.drawing.saving import save_figures
+    from varitext.report.answers import ANSWER_FIGURES, evaluate_answers
+    from varitext.report.drawing import save_figures
 
     evaluated = evaluate_answers(ranker, question_answers, protocol or default_protocol(question_answers.name))
     return save_figures(ANSWER_FIGURES, evaluated, Path(folder), names, file_format)
@@ -176,11 +253,11 @@ def save_answer_figures(
 
 
 def check_figure_names(model: DocumentModel | AnswerRanker, names: Sequence[str], file_format: str) -> None:
-    """Whether the model has these figures, before documents or questions are looked for."""
+    """Raise an InputError if the model has no figure of one of these names. Needs no documents or questions."""
     check_drawing_packages()
-    from varitext.report.answers.figures import ANSWER_FIGURES
-    from varitext.report.documents.figures import DOCUMENT_FIGURES
-    from varitext.report.drawing.saving import check_figures
+    from varitext.report.answers import ANSWER_FIGURES
+    from varitext.report.documents import DOCUMENT_FIGURES
+    from varitext.report.drawing import check_figures
 
     check_figures(names, [*(DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES)], file_format)
 
@@ -189,5 +266,5 @@ def _checked(path: Path) -> Path:
     check_drawing_packages()
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder: the report is one file, such as {path / 'report.html'}")
+        raise InputError(f"{path} is a folder. The report is one file: {path / 'report.html'}, for example.")
     return path

@@ -28,7 +28,7 @@ from varitext.models.documents.information import (
     proportion_information,
 )
 from varitext.models.documents.recipe import DocumentObjective, Recipe
-from varitext.report.documents.headline import document_tiles
+from varitext.report.documents import document_tiles
 from varitext.training.settings import TrainingSettings
 
 COUNTS = topic_documents(120)

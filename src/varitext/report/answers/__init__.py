@@ -1,1 +1,0 @@
-"""The report of a model of answers."""

@@ -1,0 +1,205 @@
+"""Where an answer model looks, and how wide p(h | q) is: attention on words, and Hinton diagrams (paper, Figure 5)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.answers.ranking import RankedCandidate
+from varitext.batches.pairs import PairBatches
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.evaluation.attention import strength
+from varitext.evaluation.ranking import question_words
+from varitext.models.answers.network import AnswerNetwork
+from varitext.report.charts import INK, MIDDLE_INK, printable
+from varitext.report.drawing import Axes, Figure, canvas, drawing_style, rectangles, shortened, text_width
+
+# Attention
+
+
+class WordHeat(NamedTuple):
+    word: str
+    mean: float  # attention weight, over samples of h
+    std: float
+    heat: float  # how far the mean is above equal weights: 0 where it is not, 1 at eight times as much
+    spread: float  # the standard deviation as a share of the mean, at most 1
+
+
+class AnswerHeat(NamedTuple):
+    candidate: RankedCandidate
+    right: bool
+    with_spread: bool = True  # over samples of h: only where h carries something
+
+    @property
+    def about(self) -> str:
+        one, (low, high) = self.candidate, self.candidate.rank_interval
+        held = f"{low}" if low == high else f"{low} to {high}"
+        ranks = f"rank {one.rank} ({held} with {one.rank_interval_probability:.0%})"
+        return (
+            f"{'right' if self.right else 'wrong'} · {ranks} · "
+            f"probability {one.probability:.2f} · of being best {one.probability_best:.2f}"
+        )
+
+    @property
+    def words(self) -> list[WordHeat]:
+        mean, std = self.candidate.attention_mean or (), self.candidate.attention_std or ()
+        return word_heats(self.candidate.words, mean, std if self.with_spread else (0.0,) * len(std))
+
+
+class QuestionHeat(NamedTuple):
+    question: str
+    answers: tuple[AnswerHeat, ...]
+
+
+def word_heats(words: Sequence[str], mean: Sequence[float], std: Sequence[float]) -> list[WordHeat]:
+    return [
+        WordHeat(word, weight, spread, heat, min(1.0, spread / max(weight, 1e-9)))
+        for word, weight, spread, heat in zip(words, mean, std, strength(mean), strict=True)
+    ]
+
+
+# Attention as a figure
+
+HEAT_COLOUR, SPREAD_COLOUR = "#1f6feb", "#d29922"
+SIZE = 12
+WORD_GAP, PADDING = 3.0, 4.0  # pixels between two words, and around each
+LINE = 36.0  # from one row of words to the next
+WIDTH, MARGIN = 900.0, 24.0
+
+
+def heat_figure(heats: Sequence[QuestionHeat]) -> Figure:
+    """The questions with their answers; the height is known once the words are laid out."""
+    height = 46.0
+    for heat in heats:
+        height += 26 + sum(30 + LINE * len(_rows(answer.words, WIDTH - 2 * MARGIN)) for answer in heat.answers)
+    with drawing_style():
+        figure, axes = canvas(WIDTH, height, "Attention on the words of answers")
+        top = 54.0
+        reading = "The darker a word, the more attention above equal weights; the bar below is its spread over samples"
+        axes.text(MARGIN, 24, reading, color=MIDDLE_INK)
+        for heat in heats:
+            question = shortened(printable(heat.question), 15, 0.9 * WIDTH)  # bold type is wider
+            axes.text(MARGIN, top, question, fontsize=14, fontweight="bold")
+            for answer in heat.answers:
+                axes.text(MARGIN, top + 24, answer.about, fontsize=11, color=MIDDLE_INK)
+                for row in _rows(answer.words, WIDTH - 2 * MARGIN):
+                    draw_words(axes, row, MARGIN, top + 32)
+                    top += LINE
+                top += 30
+            top += 26
+    return figure
+
+
+def draw_words(axes: Axes, words: Sequence[WordHeat], left: float, top: float) -> None:
+    """One row of words."""
+    bars = []
+    for one in words:
+        width = _width(one)
+        rectangles(axes, [(left, top, width, 24)], HEAT_COLOUR, 0.75 * one.heat)
+        axes.text(left + PADDING, top + 17, printable(one.word), fontsize=SIZE, color=INK)
+        if one.spread > 0:
+            bars.append((left, top + 26, width * one.spread, 4.0))
+        left += width + WORD_GAP
+    rectangles(axes, bars, SPREAD_COLOUR)
+
+
+def width_of_words(words: Sequence[WordHeat]) -> float:
+    """Pixels that a row of words takes, gaps included."""
+    return sum(_width(one) + WORD_GAP for one in words)
+
+
+def _width(one: WordHeat) -> float:
+    return text_width(printable(one.word), SIZE) + 2 * PADDING
+
+
+def _rows(words: Sequence[WordHeat], width: float) -> list[list[WordHeat]]:
+    """As many rows as the words need."""
+    rows: list[list[WordHeat]] = [[]]
+    for one in words:
+        if rows[-1] and width_of_words([*rows[-1], one]) > width:
+            rows.append([])
+        rows[-1].append(one)
+    return rows
+
+
+# Hinton diagrams
+
+GROUPS = ("how", "what", "who", "when", "where")
+PER_GROUP = 10  # questions of each, as in the paper: 50 distributions
+CELL, GAP, LEFT = 9, 22, 60  # pixels: of a dimension, between two words, where squares begin
+HEADING = 36  # pixels from the top, where models have names
+LARGEST = 0.9  # of a cell: the ground shows between two squares
+GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
+
+
+def prior_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> np.ndarray:
+    """The log standard deviations of p(h | q), [questions, K], in the order of the corpus."""
+    network = ranker.fitted_.network
+    assert isinstance(network, AnswerNetwork)  # a scorer has no latent
+    batches = PairBatches(question_answers, ranker.fitted_.vocabulary, 512).in_order()
+    return np.concatenate([network.prior_by_question(network.encode(batch)).log_std.cpu().numpy() for batch in batches])
+
+
+def rows_by_group(questions: Iterable[str]) -> dict[str, np.ndarray]:
+    """Which questions start with each of the words; words that none starts with are left out."""
+    words = question_words(questions, leading=True)
+    rows = {group: np.flatnonzero(words == group) for group in GROUPS}
+    return {group: found for group, found in rows.items() if len(found)}
+
+
+def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> dict[str, np.ndarray]:
+    """Of the first `PER_GROUP` questions that start with each word."""
+    log_std = prior_log_std(ranker, question_answers)
+    rows = rows_by_group(question.text for question in question_answers.questions)
+    return {group: log_std[chosen[:PER_GROUP]] for group, chosen in rows.items()}
+
+
+def hinton_figure(values: Mapping[str, np.ndarray]) -> Figure:
+    """A square per question and dimension: as large as its log std is far from zero; white above zero, black below.
+
+    `values` are [questions, K] for each word.
+    """
+    return hinton_figures({"": values})
+
+
+def hinton_figures(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """The same for several models beside each other, on one scale, each under its name."""
+    arrays = [array for values in models.values() for array in values.values()]
+    largest = max((float(np.abs(array).max()) for array in arrays), default=1.0)
+    first = HEADING if any(models) else 10
+    tallest = max((sum(len(array) * CELL + GAP for array in values.values()) for values in models.values()), default=0)
+    widths = [max((array.shape[1] * CELL for array in values.values()), default=CELL) for values in models.values()]
+    width = LEFT + sum(max(one, text_width(name, 13)) + 10 for one, name in zip(widths, models, strict=True))
+    with drawing_style():
+        figure, axes = canvas(width, first + tallest, "Log standard deviations of p(h | q)")
+        left = float(LEFT)
+        for (name, values), wide in zip(models.items(), widths, strict=True):
+            if name:
+                axes.text(left, HEADING - 14, name, fontsize=13)
+            _draw(axes, values, largest, left, first)
+            left += max(wide, text_width(name, 13)) + 10
+    return figure
+
+
+def _draw(axes: Axes, values: Mapping[str, np.ndarray], largest: float, left: float, top: float) -> None:
+    for group, array in values.items():
+        high = len(array) * CELL
+        if left == LEFT:
+            axes.text(8, top + high / 2, group, fontsize=13, va="center")
+        rectangles(axes, [(left, top, array.shape[1] * CELL, high)], GROUND)
+        rectangles(axes, _squares(array, largest, left, top, positive=True), ABOVE)
+        rectangles(axes, _squares(array, largest, left, top, positive=False), BELOW)
+        top += high + GAP
+
+
+def _squares(
+    array: np.ndarray, largest: float, left: float, top: float, positive: bool
+) -> list[tuple[float, float, float, float]]:
+    squares = []
+    for (row, column), value in np.ndenumerate(array):
+        if value and (value > 0) == positive:
+            side = LARGEST * CELL * float(np.sqrt(abs(value) / largest))
+            x, y = left + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
+            squares.append((x, y, side, side))
+    return squares

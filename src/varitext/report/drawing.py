@@ -1,0 +1,335 @@
+"""Figures for files, drawn by matplotlib: one style, charts as panels, SVG with real text and reproducible bytes."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any, TypeVar
+from unicodedata import east_asian_width
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
+
+from varitext.errors import InputError
+from varitext.files import atomic_file
+from varitext.report.charts import (
+    INK,
+    MIDDLE_INK,
+    Axis,
+    Bars,
+    Chart,
+    Curve,
+    Group,
+    Intervals,
+    Map,
+    printable,
+    shown_names,
+)
+
+# Canvas
+
+__all__ = ["INCH", "Axes", "Figure", "canvas", "dots", "drawing_style", "rectangles", "shortened", "text_width"]
+
+INCH = 72  # pixels of a figure: a point of type is a pixel
+SCALE = 2  # pixels of a PNG for each: sharp on today's screens
+STYLE = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the first comes with matplotlib
+    "font.size": 12,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign is a dollar sign
+    "axes.labelcolor": INK,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.spines.bottom": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.titlesize": 13,
+    "axes.titlelocation": "left",
+    "grid.color": "#e3e5e9",
+    "xtick.bottom": False,
+    "ytick.left": False,
+    "xtick.color": MIDDLE_INK,
+    "ytick.color": MIDDLE_INK,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "figure.dpi": INCH,
+    "savefig.dpi": SCALE * INCH,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "varitext",
+}
+
+
+@contextmanager
+def drawing_style() -> Iterator[None]:
+    """Around all that draws or saves: what the user has set for matplotlib does not matter, and is not touched."""
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a box stands in its place
+        yield
+
+
+def canvas(width: float, height: float, title: str) -> tuple[Figure, Axes]:
+    """A whole figure to draw on in pixels; (0, 0) is the upper left corner."""
+    figure = Figure((width / INCH, height / INCH), label=title)
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    return figure, axes
+
+
+def dots(axes: Axes, places: np.ndarray, diameter: float, colour: str, opacity: float = 1.0) -> None:
+    """Many of one look as one path, each a stroke of hardly any length with round ends: a few bytes of SVG a dot."""
+    hardly = np.array([2e-5 * np.ptp(axes.get_xlim()), 0])
+    ends = np.stack([places, places + hardly], 1).reshape(-1, 2)
+    path = Outline(ends, np.tile([Outline.MOVETO, Outline.LINETO], len(places)))
+    path.should_simplify = False
+    look = {"edgecolor": colour, "linewidth": diameter, "alpha": opacity, "capstyle": "round"}
+    axes.add_patch(PathPatch(path, facecolor="none", snap=False, clip_on=False, **look))
+
+
+def rectangles(
+    axes: Axes, boxes: Sequence[tuple[float, float, float, float]], colour: str, opacity: float = 1.0
+) -> None:
+    """Left, top, width, height each; as one path."""
+    outlines = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
+    codes = [Outline.MOVETO, *[Outline.LINETO] * 3, Outline.CLOSEPOLY]
+    if outlines:
+        path = Outline(np.concatenate(outlines), np.tile(codes, len(outlines)))
+        axes.add_patch(PathPatch(path, facecolor=colour, alpha=opacity, linewidth=0, clip_on=False))
+
+
+@cache
+def text_width(words: str, size: float) -> float:
+    """Pixels; wide characters, which matplotlib's font lacks, are as wide as their size."""
+    measured = "".join("W" if east_asian_width(one) in "WF" else one for one in words)
+    with warnings.catch_warnings(action="ignore"):  # other characters that the font lacks
+        font = FontProperties(family="DejaVu Sans", size=size)
+        return float(text_to_path.get_text_width_height_descent(measured, font, ismath=False)[0])
+
+
+def shortened(words: str, size: float, width: float) -> str:
+    """As much of the words as fits."""
+    if text_width(words, size) <= width:
+        return words
+    while words and text_width(words + "…", size) > width:
+        words = words[:-1]
+    return words.rstrip() + "…"
+
+
+# Charts
+
+PANEL_WIDTH = 520.0
+TITLE_SIZE, TITLE_HEIGHT = 16, 44
+LEGEND_SIZE, LEGEND_LINE = 12, 19.0
+GAP = 12.0
+DASHED: dict[str, Any] = {"color": MIDDLE_INK, "linewidth": 1, "linestyle": (0, (5, 4))}
+ROOM = 0.05  # of the values' range, on each side
+
+
+def chart_figure(title: str, charts: Sequence[Chart], width: float = PANEL_WIDTH, columns: int = 2) -> Figure:
+    """The charts as panels, side by side; below, what the colours of a map mean."""
+    columns = min(columns, len(charts))
+    heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
+    groups = next((chart.groups for chart in charts if isinstance(chart, Map)), ())
+    whole = columns * (width + GAP) + GAP
+    per_line = _names_per_line(groups, whole)
+    height = TITLE_HEIGHT + sum(heights) + GAP * len(heights) + LEGEND_LINE * -(-len(groups) // per_line)
+    with drawing_style():
+        figure = Figure(
+            (whole / INCH, height / INCH),
+            layout=ConstrainedLayoutEngine(w_pad=GAP / INCH, h_pad=GAP / INCH),
+            label=title,
+        )
+        grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
+        for place, chart in enumerate(charts):
+            _draw(chart, figure.add_subplot(grid[divmod(place, columns)]))
+        words = shortened(printable(title), TITLE_SIZE, whole - 4 * GAP)
+        figure.suptitle(words, x=GAP / whole, ha="left", fontsize=TITLE_SIZE, fontweight="bold")
+        if groups:
+            _legend(figure, groups, per_line)
+    return figure
+
+
+def _draw(chart: Chart, axes: Axes) -> None:
+    match chart:
+        case Intervals():
+            _draw_intervals(chart, axes)
+        case Curve():
+            _draw_curve(chart, axes)
+        case Bars():
+            _draw_bars(chart, axes)
+        case Map():
+            _draw_map(chart, axes)
+
+
+def _draw_intervals(chart: Intervals, axes: Axes) -> None:
+    rows = np.arange(len(chart.names))
+    axes.hlines(rows, chart.low, chart.high, colors=list(chart.colours), linewidth=2)
+    for row, value, colour in zip(rows, chart.values, chart.colours, strict=True):
+        axes.plot(value, row, "o", color=colour, markersize=9)
+    axes.set_yticks(rows, [printable(name) for name in chart.names])
+    axes.set_ylim(len(rows) - 0.4, -0.6)  # from the top down
+    axes.grid(visible=False, axis="y")
+    if chart.zero_line:
+        axes.axvline(0, color=MIDDLE_INK, linewidth=1)
+    _label(axes, "x", chart.axis, np.concatenate([chart.low, chart.high]))
+
+
+def _draw_curve(chart: Curve, axes: Axes) -> None:
+    low, high = chart.interval or (chart.y, chart.y)
+    if chart.shaded_until > 0:
+        axes.axvspan(0, chart.shaded_until, color=MIDDLE_INK, alpha=0.1, linewidth=0)
+    if chart.reference is not None:
+        axes.plot(*np.transpose(chart.reference), **DASHED)
+    if chart.interval is not None:
+        axes.vlines(chart.x, low, high, colors=chart.colour, linewidth=2)
+    axes.plot(chart.x, chart.y, "o-" if chart.marker else "-", color=chart.colour, markersize=chart.marker)
+    if (note := chart.note) is not None:
+        look: dict[str, Any] = {"fontsize": 12, "ha": "center", "arrowprops": {"arrowstyle": "-", "color": MIDDLE_INK}}
+        away = (34 if note.right else -34, 34 if note.above else -34)
+        axes.annotate(printable(note.text), (note.x, note.y), away, textcoords="offset points", **look)
+    _label(axes, "x", chart.axes[0], chart.x)
+    _label(axes, "y", chart.axes[1], np.concatenate([low, high]))
+
+
+def _draw_bars(chart: Bars, axes: Axes) -> None:
+    axes.bar(np.arange(1, len(chart.values) + 1), chart.values, width=0.75, color=list(chart.colours))
+    axes.grid(visible=False, axis="x")
+    axes.margins(x=0.01)
+    axes.set(xlabel=chart.axes[0].title, ylabel=chart.axes[1].title)
+
+
+def _draw_map(chart: Map, axes: Axes) -> None:
+    (left, bottom), (right, top) = chart.places.min(0), chart.places.max(0)
+    room = ROOM * max(right - left, top - bottom, 1e-9)
+    axes.set(xlim=(left - room, right + room), ylim=(bottom - room, top + room), title=printable(chart.title))
+    axes.set_aspect("equal", anchor="N")
+    axes.set_axis_off()
+    for group in chart.groups:
+        dots(axes, chart.places[group.rows], chart.dot, group.colour, 0.75)
+    look = {"facecolor": "white", "alpha": 0.72, "linewidth": 0, "boxstyle": "square,pad=0.1"}
+    for spot in chart.spots:
+        axes.text(spot.x, spot.y, printable(spot.name), fontsize=11, ha="center", va="center", bbox=look)
+
+
+def _label(axes: Axes, which: str, axis: Axis, values: np.ndarray) -> None:
+    """The axis's title, its limits, and ticks at round numbers."""
+    low, high = float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
+    if axis.from_zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    room = ROOM * (high - low) or 0.5 * abs(high) or 0.5
+    limits = axis.limits or (low if axis.from_zero and low == 0 else low - room, high + room)
+    ticks = PercentFormatter(1, decimals=0) if axis.percent else StrMethodFormatter("{x:,.6g}")
+    drawn = axes.xaxis if which == "x" else axes.yaxis
+    drawn.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    drawn.set_major_formatter(ticks)
+    if axis.names:
+        places = shown_names(axis)
+        drawn.set_ticks(places, [printable(axis.names[place]) for place in places])
+    drawn.set_label_text(printable(axis.title))
+    (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
+
+
+def _names_per_line(groups: Sequence[Group], width: float) -> int:
+    longest = max((text_width(printable(group.name), LEGEND_SIZE) for group in groups), default=0.0)
+    return max(1, int(width // (longest + 44)))
+
+
+def _legend(figure: Figure, groups: Sequence[Group], columns: int) -> None:
+    handles = [Line2D([], [], color=group.colour, marker="o", markersize=9, linestyle="") for group in groups]
+    names = [printable(group.name) for group in groups]
+    look = {"labelcolor": INK, "handletextpad": 0.2, "columnspacing": 1.5, "borderpad": 0}
+    figure.legend(handles, names, loc="outside lower left", ncols=columns, fontsize=LEGEND_SIZE, **look)
+
+
+# Files
+
+Subject = TypeVar("Subject")
+FORMATS = ("svg", "png")
+NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
+# matplotlib's own style element would reach beyond the picture in a page
+STYLE_ELEMENT = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL)
+DOTS = "stroke-linecap: round"  # see `canvas.dots`
+PLACES = re.compile(r'( (?:d|x|y|width|height|transform)=")([^"]*)')
+
+
+def svg_text(figure: Figure, paper: str = "white") -> str:
+    """The figure as one `svg` element, for a file or for a page; its label is the title."""
+    written = StringIO()
+    with drawing_style():
+        figure.savefig(written, format="svg", metadata=NO_METADATA, facecolor=paper)
+    svg = written.getvalue()
+    head, rest = svg[svg.index("<svg") :].split(">", 1)
+    head = head.replace('pt"', '"') + ' stroke-linejoin="round" stroke-linecap="butt" role="img">'
+    body = re.sub(r"<[^>]+>", lambda tag: _compact(tag[0]), STYLE_ELEMENT.sub("", rest, count=1))
+    return f"{head}\n<title>{escape(printable(str(figure.get_label())))}</title>" + re.sub(r">\s+<", ">\n<", body)
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """As SVG or PNG, by the name's ending; whole or not at all."""
+    with atomic_file(path) as temporary:
+        _write(figure, temporary)
+
+
+def check_figures(names: Sequence[str], known: Sequence[str], file_format: str) -> None:
+    """Before anything is computed."""
+    if file_format not in FORMATS:
+        raise InputError(f"figures are saved as {' or '.join(FORMATS)}, not {file_format!r}")
+    for name in names:
+        if name not in known:
+            raise InputError(f"no figure is called {name!r}; this model has {', '.join(known)}")
+
+
+def save_figures(
+    figures: Mapping[str, Callable[[Subject], Figure | None]],
+    subject: Subject,
+    folder: Path,
+    names: Sequence[str],
+    file_format: str,
+) -> list[Path]:
+    """Write the figures named, or all that there are, one file each; earlier ones are replaced once all are written."""
+    drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
+    kept = {path: figure for path, figure in drawn.items() if figure is not None}
+    if names and len(kept) < len(drawn):
+        missing = next(path for path in drawn if path not in kept)
+        raise InputError(f"this model has nothing to show in the figure {missing.stem!r}")
+    with ExitStack() as stack:  # each takes its place when all are written
+        for path, figure in kept.items():
+            _write(figure, stack.enter_context(atomic_file(path)))
+    return list(kept)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    if path.suffix == ".svg":
+        path.write_text(svg_text(figure), encoding="utf-8")
+    else:
+        with drawing_style():
+            figure.savefig(path, format="png", metadata={"Software": None})
+
+
+def _compact(tag: str) -> str:
+    """Places in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
+    if tag.startswith("<g id="):
+        return "<g/>" if tag.endswith("/>") else "<g>"  # an empty group closes itself
+    tag = PLACES.sub(_rounded, re.sub(r' transform="rotate\(-0[^"]*"', "", tag))
+    return re.sub(r"M (\S+) (\S+) L [\d. ]+", r"M\1 \2h0", tag) if DOTS in tag else tag
+
+
+def _rounded(found: re.Match[str]) -> str:
+    short = re.sub(r"\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), found[2])
+    return found[1] + " ".join(short.split())
