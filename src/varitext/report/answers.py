@@ -17,10 +17,9 @@ from varitext.corpora.protocols import protocol_named
 from varitext.corpora.question_answers import Question, QuestionAnswers, subset
 from varitext.errors import InputError
 from varitext.evaluation.calibration import ReliabilityCurve, TopAnswers, reliability_curve, risk_coverage, top_answers
-from varitext.evaluation.ranking import QUESTION_WORDS, question_words
-from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
-from varitext.evaluation.significance import Interval, bootstrap_interval
 from varitext.evaluation.columns import merge_ties
+from varitext.evaluation.ranking import QUESTION_WORDS, RankingRecord, counted_rows, question_words, ranking_record
+from varitext.evaluation.significance import Interval, bootstrap_interval
 from varitext.paper import MapMrr
 from varitext.report.attention import PER_GROUP, AnswerHeat, QuestionHeat, first_log_std, heat_figure, hinton_figure
 from varitext.report.charts import ACCENT, FAINT, WARM, Axis, Curve, Intervals, answer_measures, training_curves

@@ -12,11 +12,10 @@ from varitext.documents.model import DocumentModel
 from varitext.documents.task import ACTIVE
 from varitext.documents.topic_records import TopicInfo, TopicShare
 from varitext.errors import InputError
-from varitext.evaluation.keywords import DistinctWords
+from varitext.evaluation.keywords import DistinctWords, document_keywords
+from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
 from varitext.evaluation.map_layout import lay_out
 from varitext.evaluation.shares import NO_VALUE
-from varitext.evaluation.keywords import document_keywords
-from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
 from varitext.report.charts import (
     ACCENT,
     FAINT,
@@ -357,7 +356,9 @@ def choose_examples(
     return [_example(int(by_length[place]), sample, topics) for place in places]
 
 
-def posterior_spread(example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis) -> Intervals | None:
+def posterior_spread(
+    example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis
+) -> Intervals | None:
     """Posterior mean and standard deviation on the dimensions where the document lies farthest from the prior.
 
     A dimension's sign is arbitrary, so each row is named by the end it leans to and drawn towards the right. Dimensions
