@@ -3,8 +3,7 @@
 from typing import Any
 
 from lab.benchmark.growth import FULL, SAMPLED, Curve
-from varitext.report.drawing import INCH, Figure, drawing_style
-from varitext.report.drawing.saving import svg_text
+from varitext.report.drawing import INCH, Figure, drawing_style, svg_text
 from varitext.reproduce.engine import markdown_table
 
 AXES = {"documents": "documents", "words": "words", "latent": "latent dimensions"}

@@ -12,9 +12,7 @@ from markupsafe import Markup
 from varitext import paper
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, question_ids
-from varitext.corpora.arranged import canonical_order
-from varitext.corpora.protocols import protocol_named
-from varitext.corpora.question_answers import Question, QuestionAnswers, subset
+from varitext.corpora.question_answers import Question, QuestionAnswers, canonical_order, protocol_named, subset
 from varitext.errors import InputError
 from varitext.evaluation.calibration import ReliabilityCurve, TopAnswers, reliability_curve, risk_coverage, top_answers
 from varitext.evaluation.columns import merge_ties

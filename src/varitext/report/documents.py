@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from varitext import paper
+from varitext.corpora import is_fitted_on
 from varitext.corpora.documents import Documents
-from varitext.corpora.fitted_corpus import is_fitted_on
 from varitext.documents.default_model import BURSTS, PLAIN
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import TopicInfo

@@ -11,11 +11,9 @@ import numpy as np
 
 from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import subset
-from varitext.report.answers.attention import word_heats
-from varitext.report.answers.attention_figure import draw_words, width_of_words
-from varitext.report.drawing.canvas import canvas, drawing_style
-from varitext.report.drawing.saving import svg_text
-from varitext.report.escaping import printable
+from varitext.report.attention import draw_words, width_of_words, word_heats
+from varitext.report.charts import printable
+from varitext.report.drawing import canvas, drawing_style, svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from varitext.corpora.question_answers import subset
-from varitext.report.answers.hinton import GROUPS, PER_GROUP, hinton_figures, prior_log_std, rows_by_group
-from varitext.report.drawing.saving import svg_text
+from varitext.report.attention import GROUPS, PER_GROUP, hinton_figures, prior_log_std, rows_by_group
+from varitext.report.drawing import svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
 

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from varitext.report.drawing.charts import Group, Map
-from varitext.report.drawing.saving import svg_text
-from varitext.report.drawing.static import chart_figure
-from varitext.report.drawing.style import PALETTE
+from varitext.report.charts import PALETTE, Group, Map
+from varitext.report.drawing import chart_figure, svg_text
 from varitext.reproduce.document_fits import titles
 from varitext.reproduce.engine import Record
 
