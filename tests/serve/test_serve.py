@@ -30,9 +30,9 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 from varitext.serve.application import create_application  # noqa: E402
-from varitext.serve.batch_queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
-from varitext.serve.document_jobs import Explain, Transform  # noqa: E402
-from varitext.serve.limits import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
+from varitext.serve.documents import Explain, Transform  # noqa: E402
+from varitext.serve.guards import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
+from varitext.serve.queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
 
 TOKEN = "a-token-of-the-tests"
 ADDRESS = "http://127.0.0.1"
@@ -206,7 +206,7 @@ def test_health_metrics_and_schema(client):
 
 
 def test_no_page_names_another_server(client):
-    from varitext.serve.page_routes import FILES
+    from varitext.serve.application import FILES
 
     for address in FILES:
         response = client.get(address)
@@ -406,14 +406,14 @@ def test_the_command_refuses_in_one_line(folders):
 
 
 def test_another_host_gets_a_token():
-    from varitext.serve.running import _token_for, is_loopback
+    from varitext.serve import _token_for, is_loopback
 
     assert _token_for("127.0.0.1", None) is None and is_loopback("::1") and not is_loopback("0.0.0.0")
     assert len(_token_for("0.0.0.0", None)) >= 32 and _token_for("0.0.0.0", None) != _token_for("0.0.0.0", None)
 
 
 def test_answers_do_not_wait_for_acknowledgements():
-    from varitext.serve.running import _listen
+    from varitext.serve import _listen
 
     with _listen("127.0.0.1", 0) as listening:
         assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

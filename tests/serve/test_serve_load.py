@@ -18,7 +18,7 @@ from command_line import contents, forked
 from served import fitted_news, started, texts
 
 from varitext.cli import main
-from varitext.serve.limits import TEXTS
+from varitext.serve.guards import TEXTS
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
@@ -102,11 +102,11 @@ def test_a_killed_server_loses_nothing(news, server):
 
 def test_a_stop_is_heard_while_the_server_starts_where_ctrl_c_is_ignored(news):
     """A script's background jobs ignore Ctrl-C, and SIGTERM must not be lost with it."""
-    from varitext.serve import running
+    from varitext import serve
 
     def run() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        running._listen = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
+        serve._listen = lambda *_: os.kill(os.getpid(), signal.SIGTERM)
         main()
 
     server = forked("serve", news, "--port", 0, run=run)

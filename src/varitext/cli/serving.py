@@ -38,6 +38,6 @@ def serve(
       varitext serve models/news --port 8080
       varitext serve models/news --host 0.0.0.0 --token "$(openssl rand -hex 24)"
     """
-    from varitext.serve.running import run_service
+    from varitext.serve import run_service
 
     run_service(folders, host, port, token, threads, data_dir)

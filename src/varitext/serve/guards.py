@@ -1,4 +1,4 @@
-"""What every request passes before it is looked at, and the headers that every answer gets."""
+"""What every request passes before it is handled: host, token, size. Also limits, refusals and metrics."""
 
 import asyncio
 import json
@@ -6,11 +6,92 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from varitext.serve.limits import Limits, Refusal
-from varitext.serve.metrics import Metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from varitext.runtime.memory import peak_so_far
+
+# Limits
+
+# Part of the documented API: the schema carries them.
+TEXT_CHARACTERS = 100_000
+TEXTS = 64
+QUESTION_CHARACTERS = 2_000
+CANDIDATE_CHARACTERS = 5_000
+CANDIDATES = 200
+SAMPLES = 100
+WORD_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the machine bears, whatever is asked."""
+
+    body_bytes: int = 2_000_000
+    seconds: float = 30.0  # for one answer, waiting included
+    queue: int = 256  # requests that wait for one model
+
+
+class Refusal(Exception):
+    """An answer other than 200, in one line for people."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None):
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after  # seconds
+
+
+# Metrics
+
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+BATCH_SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+
+
+class Metrics:
+    """Counts since the start. Routes are named by their pattern, so that there are never more than the service has."""
+
+    def __init__(self) -> None:
+        self._registry = own = CollectorRegistry()  # two applications in one process count apart
+        self._requests = Counter(
+            "varitext_requests_total", "Requests answered, by route and status.", ["route", "status"], registry=own
+        )
+        self._seconds = Histogram(
+            "varitext_request_seconds", "Time from request to answer.", ["route"], buckets=SECONDS, registry=own
+        )
+        self._batches = Histogram(
+            "varitext_batch_size",
+            "Requests that a model answered together.",
+            ["model"],
+            buckets=BATCH_SIZES,
+            registry=own,
+        )
+        self.in_flight = Gauge("varitext_requests_in_flight", "Requests begun and not answered yet.", registry=own)
+        self._queues = Gauge("varitext_queue_length", "Requests that wait for a model.", ["model"], registry=own)
+        Gauge("varitext_peak_memory_bytes", "Most memory so far.", registry=own).set_function(
+            lambda: peak_so_far() * 2**20
+        )
+
+    def request(self, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, status).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def batch(self, model: str, size: int) -> None:
+        self._batches.labels(model).observe(size)
+
+    def queue(self, model: str, length: Callable[[], int]) -> None:
+        """Ask there how many wait, whenever somebody looks."""
+        self._queues.labels(model).set_function(length)
+
+    def text(self) -> str:
+        lines = generate_latest(self._registry).decode().splitlines(keepends=True)
+        return "".join(line for line in lines if "_created" not in line.split("{")[0])  # when each was first seen
+
+
+# Guard
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

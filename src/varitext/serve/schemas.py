@@ -1,17 +1,10 @@
-"""What goes into the API and what comes out: the schema, with its limits."""
+"""Request and response bodies: the schema of the API, with its limits."""
 
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from varitext.serve.limits import (
-    CANDIDATE_CHARACTERS,
-    CANDIDATES,
-    QUESTION_CHARACTERS,
-    SAMPLES,
-    TEXT_CHARACTERS,
-    TEXTS,
-)
+from varitext.serve.guards import CANDIDATE_CHARACTERS, CANDIDATES, QUESTION_CHARACTERS, SAMPLES, TEXT_CHARACTERS, TEXTS
 
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
 Candidate = Annotated[str, StringConstraints(max_length=CANDIDATE_CHARACTERS)]

@@ -1,12 +1,14 @@
-"""What is asked of a model of documents, as jobs for its queue; all of this runs in the models' thread."""
+"""Routes of document models, and the jobs they put into the model's queue."""
 
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.sparse
+from fastapi import APIRouter, Query
 
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.mixture import directions_of
@@ -16,9 +18,105 @@ from varitext.errors import InputError
 from varitext.evaluation.keywords import keyword_columns
 from varitext.evaluation.latent_dimensions import LatentDimension, nearest, words_towards
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
-from varitext.serve.corpus_index import CorpusIndex, beginning
-from varitext.serve.corpus_map import CorpusMap
-from varitext.serve.limits import Refusal
+from varitext.serve import schemas
+from varitext.serve.corpus import CorpusIndex, CorpusMap, beginning
+from varitext.serve.guards import WORD_CHARACTERS, Refusal
+from varitext.serve.models import ServedModels
+from varitext.serve.queue import SingleJob
+
+# Routes
+
+
+def document_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
+    routes = APIRouter(prefix="/api/models/{model}", tags=["documents"], responses=problems)
+
+    @routes.get("/similar-words", response_model=schemas.SimilarWords)
+    async def similar_words(
+        model: str,
+        word: Annotated[str, Query(min_length=1, max_length=WORD_CHARACTERS, examples=["space"])],
+        n: Annotated[int, Query(ge=1, le=50)] = 10,
+    ) -> Any:
+        """The words nearest to a word, by the cosine of their vectors."""
+        served = models.of_documents(model)
+        return await served.queue.ask(SingleJob(partial(_similar_words, served.model, word, n)))
+
+    @routes.post("/transform", response_model=schemas.Vectors)
+    async def transform(model: str, asked: schemas.TransformRequest) -> Any:
+        """One vector per text with its uncertainty: mean and standard deviation of q(h | X)."""
+        return await models.of_documents(model).queue.ask(Transform(asked.texts))
+
+    @routes.post("/perplexity", response_model=schemas.Perplexity)
+    async def perplexity(model: str, asked: schemas.PerplexityRequest) -> Any:
+        """How surprised the model is by each text, per word; lower is better."""
+        served = models.of_documents(model)
+        return await served.queue.ask(SingleJob(partial(text_perplexity, served.model, asked.texts, asked.samples)))
+
+    @routes.post("/explain", response_model=schemas.Explanation)
+    async def explain(model: str, asked: schemas.ExplainRequest) -> Any:
+        """The topics of a text, and the words that moved it there.
+
+        A word's step is the posterior mean with all words less the mean without that word.
+        """
+        return await models.of_documents(model).queue.ask(Explain(asked.text, asked.topics, asked.words))
+
+    @routes.post("/similar-documents", response_model=schemas.SimilarDocuments)
+    async def similar_documents(model: str, asked: schemas.SimilarDocumentsRequest) -> Any:
+        """The documents nearest to a text, by the cosine of their vectors."""
+        served = models.of_documents(model)
+        return await served.queue.ask(FindSimilar(asked.text, asked.among, asked.n, served.index))
+
+    @routes.get("/map", response_model=schemas.Map)
+    async def document_map(model: str) -> Any:
+        """A map of the documents that the model was fitted on, or of a sample; it is drawn when first asked for."""
+        return models.of_documents(model).map.shown()
+
+    @routes.post("/place", response_model=schemas.PlaceOnMap)
+    async def place(model: str, asked: schemas.PlaceRequest) -> Any:
+        """Where a text lies on that map: at one of its nearest documents there."""
+        served = models.of_documents(model)
+        return await served.queue.ask(Place(asked.text, served.map))
+
+    return routes
+
+
+def _similar_words(model: DocumentModel, word: str, n: int) -> dict[str, Any]:
+    known = model.fitted_.vocabulary.spelling(word)
+    similar = [{"word": other, "similarity": cosine} for other, cosine in model.similar_words(known, n)]
+    return {"word": known, "similar": similar}
+
+
+def topic_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
+    routes = APIRouter(prefix="/api/models/{model}", tags=["topics"], responses=problems)
+
+    @routes.get("/topics", response_model=schemas.Topics)
+    async def topics(model: str, words: Annotated[int, Query(ge=1, le=50)] = 10) -> Any:
+        """The topics, each with its name, size, words and typical documents."""
+        served = models.of_documents(model)
+        return await served.queue.ask(SingleJob(partial(topic_table, served.model, words)))
+
+    @routes.post("/assign", response_model=schemas.DocumentsAssigned)
+    async def assign(model: str, asked: schemas.AssignRequest) -> Any:
+        """What each text is about: its topic, how probable that is, and how surprising the text is."""
+        served = models.of_documents(model)
+        return await served.queue.ask(SingleJob(partial(document_table, served.model, asked.texts)))
+
+    @routes.get("/topic-shares", response_model=schemas.TopicShares)
+    async def topic_shares(model: str, by: Literal["label", "date"] = "label") -> Any:
+        """Topics by label or over time, with intervals, in the documents that the model was fitted on."""
+        index = models.of_documents(model).index
+        check_is_read(index, "there are no labels and dates to look at")
+        return index.shares(by)
+
+    @routes.get("/latent-dimensions", response_model=schemas.Dimensions)
+    async def latent_dimensions(model: str, words: Annotated[int, Query(ge=1, le=50)] = 10) -> Any:
+        """The latent dimensions as ranked words, with the words at both ends."""
+        served = models.of_documents(model)
+        return await served.queue.ask(SingleJob(partial(all_dimensions, served.model, words)))
+
+    return routes
+
+
+# Jobs, which run in the thread of the models
 
 MAX_LEFT_OUT = 200  # distinct words of a text that are left out in turn
 NO_KNOWN_WORD = "the text has no word that the model knows"

@@ -1,4 +1,4 @@
-"""Requests wait here for their model, and those that need the same thing of it go through it together."""
+"""Requests wait here for their model; requests that need the same computation share one call."""
 
 import asyncio
 import contextlib
@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import scipy.sparse
 
 from varitext.documents.model import DocumentModel, Posterior
-from varitext.serve.limits import Limits, Refusal
-from varitext.serve.metrics import Metrics
+from varitext.serve.guards import Limits, Metrics, Refusal
 
 COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others; while the model is busy they gather anyway
 MAX_TOGETHER = 64  # requests in one batch

@@ -1,4 +1,4 @@
-"""The models that are served, by name."""
+"""The served models, by name."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -7,12 +7,10 @@ from pathlib import Path
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
 from varitext.loading import load_any
-from varitext.serve.batch_queue import BatchQueue
-from varitext.serve.bodies import ModelInfo
-from varitext.serve.corpus_index import CorpusIndex
-from varitext.serve.corpus_map import CorpusMap
-from varitext.serve.limits import Limits, Refusal
-from varitext.serve.metrics import Metrics
+from varitext.serve.corpus import CorpusIndex, CorpusMap
+from varitext.serve.guards import Limits, Metrics, Refusal
+from varitext.serve.queue import BatchQueue
+from varitext.serve.schemas import ModelInfo
 
 
 class ServedModel:
