@@ -21,7 +21,7 @@ from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.latent.divergence import kl
+from varitext.latent.bound import kl
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.nasm_question import QuestionNASM
 from varitext.runtime.randomness import seeded

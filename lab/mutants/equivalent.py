@@ -9,7 +9,7 @@ from varitext.runtime.randomness import Purpose
 # (file, function, before, after): why
 REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/bound.py", "Bound.kl", "-1", "1"): "of two axes, the last is 1",
-    ("latent/local_expectation.py", "LocalExpectation.forward", "-1", "1"): "of two axes, the last is 1",
+    ("latent/estimators.py", "LocalExpectation.forward", "-1", "1"): "of two axes, the last is 1",
     ("models/documents/nvdm_gsm.py", "GSM.document_vectors", "-1", "1"): "of two axes, the last is 1",
     ("latent/discrete.py", "Categoricals._expected", "0.0", "1.0"): "it is multiplied by a probability of 0",
     ("latent/estimators.py", "every_value", "6", "7"): "the wording of a message",
@@ -66,7 +66,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "scipy.sparse.csr_matrix(entries)",
     ): "inference reads rows and word numbers, not how many columns there are",
     ("models/documents/lda_bound.py", "_converged", "break", "pass"): "rounds without a document in them",
-    ("latent/autoregressive.py", "AutoregressiveBernoullis.sample", "-1", "1"): "units that are not drawn yet are zero",
+    ("latent/discrete.py", "AutoregressiveBernoullis.sample", "-1", "1"): "units that are not drawn yet are zero",
     ("models/documents/rsm.py", "RSM.evaluate", "512", "513"): "how many documents are evaluated at once",
     ("models/documents/binary.py", "BernoulliNetwork.refine", "-1", "1"): "of two axes, the last is 1",
     (

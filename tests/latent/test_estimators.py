@@ -27,9 +27,16 @@ from varitext.latent import (
     importance_weighted_bound,
 )
 from varitext.latent.bound import draw
-from varitext.latent.estimators import NVIL, Exact, LeaveOneOut, Reparameterised
-from varitext.latent.local_expectation import LocalExpectation, LocalLogOdds
-from varitext.latent.score_function import LogProbabilities, score_function
+from varitext.latent.estimators import (
+    NVIL,
+    Exact,
+    LeaveOneOut,
+    LocalExpectation,
+    LocalLogOdds,
+    LogProbabilities,
+    Reparameterised,
+    score_function,
+)
 
 DOCUMENTS = torch.tensor([[3.0, 1, 0, 0, 2], [0, 0, 4, 1, 0], [1, 1, 1, 1, 8]], dtype=torch.float64)  # [B, V]: 5 words
 
@@ -104,9 +111,9 @@ class ScoreFunction(nn.Module):
     """The plain estimator, b = 0: what the others are measured against."""
 
     def forward(self, model, batch, samples=1, kl_weight=1.0) -> Estimate:
-        draws = draw(model, batch, samples)
-        parts = LogProbabilities.of(draws)
-        return score_function(draws, parts, parts.signal(kl_weight), kl_weight)
+        bound = elbo(model, batch, samples)
+        parts = LogProbabilities.of(bound.draws)
+        return score_function(bound, parts, parts.signal(kl_weight), kl_weight)
 
 
 class Naive(nn.Module):

@@ -19,7 +19,7 @@ from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
 from varitext.documents.completion import completion_of
 from varitext.latent import Bound, elbo
-from varitext.latent.divergence import draw_from
+from varitext.latent.bound import draw_from
 from varitext.models.answers import ANSWER_MODELS, cross_encoder, pretrained
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer

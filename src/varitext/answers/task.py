@@ -19,7 +19,7 @@ from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
-from varitext.latent.bound import draw_encoded
+from varitext.latent import elbo
 from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
@@ -83,17 +83,15 @@ class AnswerTask:
 
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
         network = cast("AnswerNetwork", model)
-        encoding = network.encode(batch)
-        draws = draw_encoded(network, encoding, self.settings.samples)
-        bound = draws.elbo()
+        bound = elbo(network, batch, self.settings.samples)
         if network.importance_weighted:
-            cost = -draws.importance_weighted()
+            cost = -bound.draws.importance_weighted()
         else:
             paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
             cost = kl_weight * paid - bound.log_likelihood
         loss = mean_over_pairs(cost, batch, network.latent_of_question)
         if network.listwise:
-            listwise = listwise_loss(network.logits(draws.h, encoding).mean(0), batch)
+            listwise = listwise_loss(network.logits(bound.draws.h, bound.draws.encoding).mean(0), batch)
             loss = network.listwise * listwise + network.cross_entropy * loss
         with torch.no_grad():
             return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
@@ -157,11 +155,11 @@ class _HeldOut(NamedTuple):
 
 
 def _held_out(model: AnswerNetwork, batch: PairBatch, seed: int) -> _HeldOut:
-    encoding = model.encode(batch)
+    posterior = elbo(model, batch, POSTERIOR_SAMPLES)
+    encoding = posterior.draws.encoding
     h = prior_samples(model, encoding, batch, PREDICTION_SAMPLES, seed)  # [S, Q, K]
     # half round the batch: questions stand in the order of their words, so that neighbours are often alike
     other = h.roll(max(1, h.shape[1] // 2), 1)
-    posterior = draw_encoded(model, encoding, POSTERIOR_SAMPLES).elbo()
     of_pairs = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)  # [S, P]
     exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
     right = torch.where(batch.labels == 1, of_pairs.exp(), -torch.expm1(of_pairs))  # [S, P] p(y = 1 | h)

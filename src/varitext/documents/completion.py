@@ -19,7 +19,7 @@ from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import CompletionRecord, Halves, completion_record, hide_words
 from varitext.latent import LatentModel
-from varitext.latent.divergence import draw_from
+from varitext.latent.bound import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import MAX_LOGITS
 from varitext.runtime.randomness import seeded, stream

@@ -1,19 +1,31 @@
-"""The neural variational framework (paper, section 2): usable by itself, with any `torch.nn.Module`.
+"""The neural variational framework (paper, section 2), usable with any `torch.nn.Module`.
 
-A model gives `encode`, `prior`, `posterior` and `log_likelihood` (`LatentModel`); this package gives the rest:
-the reparameterised Gaussian, Bernoulli and categorical h with gradient estimators by name, the KL divergence, the
+A model provides `encode`, `prior`, `posterior` and `log_likelihood` (`LatentModel`). This package provides the rest:
+reparameterised Gaussian, Bernoulli and categorical h, gradient estimators by name, the KL divergence, the evidence
 lower bound and the importance-weighted bound.
 """
 
-from varitext.latent.autoregressive import AutoregressiveBernoullis
-from varitext.latent.bound import Bound, Draws, LatentModel, draw, elbo, importance_weighted_bound
-from varitext.latent.discrete import Bernoullis, Categoricals
-from varitext.latent.divergence import Distribution, kl
-from varitext.latent.estimators import ESTIMATORS, BaselineInput, choose_estimator, exact_evidence
-from varitext.latent.full_gaussian import FullGaussian
-from varitext.latent.gaussian import DiagonalGaussian
-from varitext.latent.local_expectation import LocalLogOdds
-from varitext.latent.score_function import Estimate
+from varitext.latent.bound import (
+    Bound,
+    Distribution,
+    Draws,
+    LatentModel,
+    SampledBound,
+    draw,
+    elbo,
+    importance_weighted_bound,
+    kl,
+)
+from varitext.latent.discrete import AutoregressiveBernoullis, Bernoullis, Categoricals
+from varitext.latent.estimators import (
+    ESTIMATORS,
+    BaselineInput,
+    Estimate,
+    LocalLogOdds,
+    choose_estimator,
+    exact_evidence,
+)
+from varitext.latent.gaussian import DiagonalGaussian, FullGaussian
 
 __all__ = [
     "ESTIMATORS",
@@ -29,6 +41,7 @@ __all__ = [
     "FullGaussian",
     "LatentModel",
     "LocalLogOdds",
+    "SampledBound",
     "choose_estimator",
     "draw",
     "elbo",

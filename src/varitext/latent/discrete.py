@@ -1,7 +1,7 @@
-"""Bernoulli and categorical latent variables; the end of paper, section 2.
+"""Bernoulli and categorical latent variables (end of paper, section 2), and the closed forms of their KL divergences.
 
-Both are factorial. Gradients do not run through a draw, so there is `sample` and no `rsample`: what makes up for it
-is in `estimators.py`. Values of h are floats, ready for a linear layer: 0 or 1, and one-hot vectors.
+No gradient runs through a draw, so these have `sample` and no `rsample`; `estimators.py` has the gradient estimators.
+Values of h are floats, ready for a linear layer: 0 or 1, and one-hot vectors.
 """
 
 import math
@@ -15,99 +15,194 @@ from varitext.latent import noise
 
 
 class Bernoullis(NamedTuple):
-    """K independent Bernoulli units: p(h_k = 1) = sigmoid(logits_k). Shapes broadcast."""
+    """K independent Bernoulli units with p(h_k = 1) = sigmoid(logits_k); shapes broadcast.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (B, K)
+        Log odds that a unit is 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import Bernoullis
+    >>> units = Bernoullis(torch.zeros(2, 3))
+    >>> units.sample(samples=5).shape
+    torch.Size([5, 2, 3])
+    >>> units.probabilities[0]
+    tensor([0.5000, 0.5000, 0.5000])
+    """
 
     logits: Tensor  # [B, K]
 
     @classmethod
     def uniform(cls, like: Tensor) -> "Bernoullis":
-        """Fair coins with the shape, device and type of `like`."""
+        """Probabilities of 1/2, with the shape, device and type of `like`."""
         return cls(torch.zeros_like(like))
 
     @property
     def probabilities(self) -> Tensor:
-        return torch.sigmoid(self.logits)  # [B, K]
+        """p(h_k = 1), [B, K]."""
+        return torch.sigmoid(self.logits)
 
     @property
     def entropy(self) -> Tensor:
-        """In nats, per latent dimension: softplus(logit) - p logit."""
-        return functional.softplus(self.logits) - self.probabilities * self.logits  # [B, K]
+        """Entropy per latent dimension in nats, [B, K]: softplus(logit) - p logit."""
+        return functional.softplus(self.logits) - self.probabilities * self.logits
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        return (noise.uniform(samples, self.logits) < self.probabilities).to(self.logits.dtype)  # [S, B, K]
+        """Draw h, [S, B, K]."""
+        return (noise.uniform(samples, self.logits) < self.probabilities).to(self.logits.dtype)
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """h logit - softplus(logit)."""
-        return h * self.logits - functional.softplus(self.logits)  # [S, B, K]
+        """h logit - softplus(logit), [S, B, K]."""
+        return h * self.logits - functional.softplus(self.logits)
 
     def log_prob(self, h: Tensor) -> Tensor:
-        return self.log_prob_per_dimension(h).sum(-1)  # [S, B]
+        """Log probability of h [S, B, K]: [S, B]."""
+        return self.log_prob_per_dimension(h).sum(-1)
 
     def local_log_odds(self, h: Tensor) -> Tensor:
-        """log p(h with h_k = 1) - log p(h with h_k = 0): for independent units the logit, whatever h is."""
-        return self.logits.expand_as(h)  # [S, B, K]
+        """log p(h with h_k = 1) - log p(h with h_k = 0), [S, B, K]: the logit, since units are independent."""
+        return self.logits.expand_as(h)
 
     @property
     def number_of_values(self) -> int:
+        """2^K, the number of values that h can take."""
         return 1 << self.logits.shape[-1]
 
     def values(self) -> Tensor:
-        """Every h there is, for every example."""
+        """Every value of h, for every example, [N, B, K]."""
         bits = torch.arange(self.logits.shape[-1], device=self.logits.device)
         numbers = torch.arange(self.number_of_values, device=self.logits.device)
         every = (numbers[:, None] >> bits & 1).to(self.logits.dtype)  # [N, K]
-        return every[:, None].expand(-1, *self.logits.shape)  # [N, B, K]
+        return every[:, None].expand(-1, *self.logits.shape)
+
+
+def bernoulli_kl(q: Bernoullis, p: Bernoullis) -> Tensor:
+    """KL(q || p) per latent dimension: E_q[h] (logit_q - logit_p) - softplus(logit_q) + softplus(logit_p)."""
+    difference = functional.softplus(q.logits) - functional.softplus(p.logits)
+    return q.probabilities * (q.logits - p.logits) - difference  # [B, K]
+
+
+class AutoregressiveBernoullis(NamedTuple):
+    """p(h) = prod_k Bernoulli(h_k; sigmoid(bias_k + sum_{j<k} between_kj h_j)), the same for every example.
+
+    As a prior it has no closed-form KL: `kl` estimates it from draws of the posterior.
+
+    Parameters
+    ----------
+    bias : Tensor of shape (K,)
+    between : Tensor of shape (K, K)
+        Weights between units; only the part below the diagonal is used.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import AutoregressiveBernoullis
+    >>> prior = AutoregressiveBernoullis(torch.zeros(3), torch.zeros(3, 3))
+    >>> prior.log_prob(torch.ones(1, 1, 3))  # 3 log(1/2)
+    tensor([[-2.0794]])
+    """
+
+    bias: Tensor  # [K]
+    between: Tensor  # [K, K]
+
+    def conditionals(self, h: Tensor) -> Bernoullis:
+        """p(h_k | h_<k) for every k at once."""
+        return Bernoullis(self.bias + h @ self.between.tril(-1).T)  # [S, B, K]
+
+    def log_prob_per_dimension(self, h: Tensor) -> Tensor:
+        """log p(h_k | h_<k), [S, B, K]."""
+        return self.conditionals(h).log_prob_per_dimension(h)
+
+    def log_prob(self, h: Tensor) -> Tensor:
+        """Log probability of h [S, B, K]: [S, B]."""
+        return self.log_prob_per_dimension(h).sum(-1)
+
+    @torch.no_grad()
+    def sample(self, samples: int = 1) -> Tensor:
+        """Draw h unit by unit, [S, K]."""
+        h = self.bias.new_zeros(samples, len(self.bias))
+        noise = torch.rand_like(h)
+        between = self.between.tril(-1)
+        for k in range(len(self.bias)):
+            h[:, k] = noise[:, k] < torch.sigmoid(self.bias[k] + h @ between[k])
+        return h
+
+    def local_log_odds(self, h: Tensor) -> Tensor:
+        """log p(h with h_k = 1) - log p(h with h_k = 0), [S, B, K]: of h_k itself and of every unit after it."""
+        logits, between = self.conditionals(h).logits, self.between.tril(-1)
+        without = logits[..., :, None] - h[..., None, :] * between  # [S, B, j, k]   the logit of j if k is off
+        normalisers = functional.softplus(without + between) - functional.softplus(without)
+        return logits + h @ between - normalisers.sum(-2)
 
 
 class Categoricals(NamedTuple):
-    """K independent categorical units of C values: p(h_k = c) = softmax(logits_k)_c. A logit of -inf rules a value out.
+    """K independent categorical units of C values: p(h_k = c) = softmax(logits_k)_c. A logit of -inf excludes a value.
 
-    A single unit per example may leave out K: then h is [S, B, C], ready for a decoder of C topics.
+    With a single unit per example K may be left out: h is then [S, B, C], ready for a decoder of C topics.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (B, K, C) or (B, C)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import Categoricals
+    >>> units = Categoricals(torch.zeros(2, 3, 4))
+    >>> units.sample(samples=5).sum(-1).unique()  # one-hot vectors
+    tensor([1.])
     """
 
     logits: Tensor  # [B, K, C] or [B, C]
 
     @classmethod
     def uniform(cls, like: Tensor) -> "Categoricals":
-        """All values alike, with the shape, device and type of `like`."""
+        """Equal probabilities, with the shape, device and type of `like`."""
         return cls(torch.zeros_like(like))
 
     @property
     def log_probabilities(self) -> Tensor:
-        return torch.log_softmax(self.logits, -1)  # [B, K, C]
+        """log p(h_k = c), [B, K, C]."""
+        return torch.log_softmax(self.logits, -1)
 
     @property
     def probabilities(self) -> Tensor:
-        return torch.softmax(self.logits, -1)  # [B, K, C]
+        """p(h_k = c), [B, K, C]."""
+        return torch.softmax(self.logits, -1)
 
     @property
     def entropy(self) -> Tensor:
-        """In nats, per latent dimension: - sum_c p_c log p_c."""
-        return -self._expected(self.log_probabilities)  # [B, K]
+        """Entropy per latent dimension in nats, [B, K]: - sum_c p_c log p_c."""
+        return -self._expected(self.log_probabilities)
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """The value that wins argmax_c (logit_c - log E_c), E_c ~ Exponential(1), as a one-hot vector."""
+        """Draw one-hot vectors of argmax_c (logit_c - log E_c), E_c ~ Exponential(1): [S, B, K, C]."""
         races = noise.exponential(samples, self.logits)
-        return self._one_hot((self.logits - races.log()).argmax(-1))  # [S, B, K, C]
+        return self._one_hot((self.logits - races.log()).argmax(-1))
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """log p of what was chosen."""
-        return self._with_dimensions(self.log_probabilities.masked_fill(h == 0, 0.0).sum(-1))  # [S, B, K]
+        """Log probability of each unit's value, [S, B, K]."""
+        return self._with_dimensions(self.log_probabilities.masked_fill(h == 0, 0.0).sum(-1))
 
     def log_prob(self, h: Tensor) -> Tensor:
-        return self.log_prob_per_dimension(h).sum(-1)  # [S, B]
+        """Log probability of h [S, B, K, C]: [S, B]."""
+        return self.log_prob_per_dimension(h).sum(-1)
 
     @property
     def number_of_values(self) -> int:
+        """C^K, the number of values that h can take."""
         return math.prod([self.logits.shape[-1]] * self._choices)
 
     def values(self) -> Tensor:
-        """Every h there is, for every example."""
+        """Every value of h, for every example, [N, B, K, C]."""
         choices = [torch.arange(self.logits.shape[-1], device=self.logits.device)] * self._choices
         combined = torch.cartesian_prod(*choices).view(self.number_of_values, 1, *self.logits.shape[1:-1])
-        return self._one_hot(combined).expand(-1, *self.logits.shape)  # [N, B, K, C]
+        return self._one_hot(combined).expand(-1, *self.logits.shape)
 
     @property
     def _choices(self) -> int:
@@ -120,15 +215,9 @@ class Categoricals(NamedTuple):
         return values if self.logits.ndim == 3 else values[..., None]
 
     def _expected(self, values: Tensor) -> Tensor:
-        """sum_c p_c values_c, where what cannot happen counts for nothing, be it infinite."""
+        """sum_c p_c values_c; impossible values contribute nothing, even if infinite."""
         probabilities = self.probabilities
         return self._with_dimensions((probabilities * values.masked_fill(probabilities == 0, 0.0)).sum(-1))
-
-
-def bernoulli_kl(q: Bernoullis, p: Bernoullis) -> Tensor:
-    """KL(q || p) per latent dimension: E_q[h] (logit_q - logit_p) - softplus(logit_q) + softplus(logit_p)."""
-    difference = functional.softplus(q.logits) - functional.softplus(p.logits)
-    return q.probabilities * (q.logits - p.logits) - difference  # [B, K]
 
 
 def categorical_kl(q: Categoricals, p: Categoricals) -> Tensor:

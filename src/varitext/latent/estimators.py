@@ -1,13 +1,24 @@
-"""How the gradient of the bound is estimated, by name: a model picks one with `choose_estimator`.
+"""Estimators of the bound's gradient, by name: a model picks one with `choose_estimator`.
 
-    reparameterised   Gaussian h: the gradient runs through h
-    leave_one_out     discrete h: the baseline of one draw is the mean of the others
-    nvil              discrete h: the baseline is learned (Mnih and Gregor 2014)
-    local_expectation Bernoulli h of a model with `local_log_odds`: `local_expectation.py`
-    exact             discrete h of few values: the sum over all of them
+    reparameterised    Gaussian h: the gradient runs through h
+    leave_one_out      discrete h: the baseline of one draw is the mean of the others
+    nvil               discrete h: the baseline is learned (Mnih and Gregor 2014)
+    local_expectation  Bernoulli h of a model with `local_log_odds`: each unit is summed out in turn
+    exact              discrete h with few values: the sum over all of them
 
-An estimator is a module, for its state to be in the model's checkpoints, and is called with the model:
-`estimator(model, batch, samples, kl_weight)`. `score_function.py` has the formula.
+An estimator is a module, so that its state is part of the model's checkpoints: `estimator(model, batch, samples,
+kl_weight)` returns an `Estimate`. All but `exact`, which draws nothing, take the bound from `bound.py::elbo`.
+
+Where h is discrete, with w the weight of the KL, training maximises
+
+    E_q[ f(h) ],   f(h) = log p(y | h) + w (log p(h | x) - log q(h | x, y)),   the learning signal.
+
+No gradient runs through h, but (paper, end of section 2: policy gradient)
+
+    gradient of E_q[f]  =  E_q[ (f(h) - b) gradient of log q(h) + gradient of (log p(y | h) + w log p(h)) ]
+
+for any baseline b that does not depend on h. f contains log p(h) - log q(h) even if the KL has a closed form: it then
+holds for any prior, and if q is the true posterior f is a constant, which a baseline removes entirely.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -16,55 +27,121 @@ import torch
 from torch import Tensor, nn
 
 from varitext.errors import InputError
-from varitext.latent.bound import Bound, Draws, LatentModel, draw
-from varitext.latent.divergence import Discrete, Reparameterisable, has_formula, kl
-from varitext.latent.local_expectation import LocalExpectation
-from varitext.latent.score_function import (
-    Estimate,
-    LogProbabilities,
-    discrete_draws,
-    gradient_only,
-    score_function,
-    weighted,
+from varitext.latent.bound import (
+    CLOSED_FORMS,
+    Bound,
+    Discrete,
+    Draws,
+    LatentModel,
+    Reparameterisable,
+    SampledBound,
+    elbo,
+    kl,
 )
+from varitext.latent.discrete import Bernoullis
 from varitext.runtime.processes import mean_over_batch, variance_over_batch
 
 MAX_SPACE = 4096  # values of h; the decoder runs on each of them for every example
+
+
+class Estimate(NamedTuple):
+    """What an estimator returns, per example.
+
+    Parameters
+    ----------
+    surrogate : Tensor of shape (B,)
+        Its value is the bound at the given KL weight; its gradient is the estimate of that bound's gradient.
+    bound : Bound
+        The bound with the KL at full weight, for reports.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import Bound, Estimate
+    >>> bound = Bound(torch.tensor([-3.0]), torch.tensor([[0.5]]))
+    >>> Estimate(bound.weighted(0.1), bound).surrogate
+    tensor([-3.0500])
+    """
+
+    surrogate: Tensor  # [B]
+    bound: Bound
 
 
 class Reparameterised(nn.Module):
     """Gradients through h = mean + std * noise (paper, equations 3 and 4), and through the analytic KL."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
-        draws = draw(model, batch, samples)
-        if not isinstance(draws.posterior, Reparameterisable):
+        bound = elbo(model, batch, samples)
+        if not isinstance(bound.draws.posterior, Reparameterisable):
             raise InputError("reparameterised is for a Gaussian h; for a discrete one: leave_one_out, nvil or exact")
-        bound = draws.elbo()
-        return Estimate(weighted(bound, kl_weight), bound)
+        return Estimate(bound.weighted(kl_weight), bound)
+
+
+# Score-function estimators
+
+
+class LogProbabilities(NamedTuple):
+    """The three parts of the learning signal at some values of h."""
+
+    likelihood: Tensor  # [S, B]
+    prior: Tensor  # [S, B]
+    posterior: Tensor  # [S, B]
+
+    @classmethod
+    def of(cls, draws: Draws) -> "LogProbabilities":
+        return cls(draws.log_likelihood, draws.prior.log_prob(draws.h), draws.posterior.log_prob(draws.h))
+
+    def signal(self, kl_weight: float) -> Tensor:
+        """f(h) = log p(y | h) + w (log p(h) - log q(h)), [S, B]."""
+        return self.likelihood + kl_weight * (self.prior - self.posterior)
+
+    def surrogate(self, advantage: Tensor, kl_weight: float) -> Tensor:
+        """(1/S) sum_s (f_s - b_s) log q(h_s) + log p(y | h_s) + w log p(h_s), to be differentiated: [B]."""
+        return (advantage.detach() * self.posterior + self.likelihood + kl_weight * self.prior).mean(0)
+
+
+def score_function(bound: SampledBound, parts: LogProbabilities, advantage: Tensor, kl_weight: float) -> Estimate:
+    """The estimate that follows from advantage = f(h) - b, [S, B]."""
+    return _estimate(bound, parts.surrogate(advantage, kl_weight), kl_weight)
 
 
 class LeaveOneOut(nn.Module):
-    """b of a draw is the mean of f over the other draws: unbiased, and nothing to learn (Kool et al. 2019)."""
+    """The baseline of a draw is the mean of f over the other draws: unbiased, nothing to learn (Kool et al. 2019)."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 4, kl_weight: float = 1.0) -> Estimate:
         if samples < 2:
             raise InputError("leave_one_out compares draws with each other: it needs 2 samples or more, better 4")
-        draws = discrete_draws(model, model.encode(batch), samples)
-        parts = LogProbabilities.of(draws)
-        return score_function(draws, parts, leave_one_out_advantage(parts.signal(kl_weight)), kl_weight)
+        bound = _discrete_elbo(model, batch, samples)
+        parts = LogProbabilities.of(bound.draws)
+        return score_function(bound, parts, leave_one_out_advantage(parts.signal(kl_weight)), kl_weight)
 
 
 def leave_one_out_advantage(signal: Tensor) -> Tensor:
-    """f_s - (1/(S-1)) sum_{t != s} f_t  =  (f_s - mean f) S / (S-1)."""
+    """f_s - (1/(S-1)) sum_{t != s} f_t  =  (f_s - mean f) S / (S-1), [S, B]."""
     samples = len(signal)
-    return (signal - signal.mean(0)) * (samples / (samples - 1))  # [S, B]
+    return (signal - signal.mean(0)) * (samples / (samples - 1))
 
 
 class BaselineInput(NamedTuple):
-    """What a model's `baseline_input(encoding)` tells `nvil`."""
+    """What a model's `baseline_input(encoding)` gives the baseline of `nvil`.
 
-    features: Tensor | None = None  # [B, D]   what C(x) reads
-    scale: Tensor | float = 1.0  # [B]   how f grows with x: with a document's length, b is learned per word
+    Parameters
+    ----------
+    features : Tensor of shape (B, D), default=None
+        What the baseline network C(x) reads.
+    scale : Tensor of shape (B,) or float, default=1.0
+        How f grows with x: with document lengths here, the baseline is learned per word.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import BaselineInput
+    >>> BaselineInput(scale=torch.tensor([10.0, 200.0])).features is None
+    True
+    """
+
+    features: Tensor | None = None  # [B, D]
+    scale: Tensor | float = 1.0  # [B]
 
 
 @runtime_checkable
@@ -77,10 +154,10 @@ class NVIL(nn.Module):
 
         advantage = (f(h) - C(x) - c) / max(1, sqrt(v))
 
-    c and v are moving averages of the mean and variance of f - C; C is a network of one hidden layer, trained by least
-    squares. C and c are learned per unit of `BaselineInput.scale`. Dividing makes q's steps independent of how large f
-    is: its mean gradient is the true one divided by max(1, sqrt(v)). Unlike in algorithm 1, c and v are those of the
-    batches before: this batch's own draws in them would bias the estimate. (The first batch has to take its own.)
+    c and v are moving averages of the mean and variance of f - C; C is a network with one hidden layer, trained by
+    least squares. C and c are learned per unit of `BaselineInput.scale`. The division makes q's steps independent of
+    the size of f: q's mean gradient is the true one divided by max(1, sqrt(v)). Unlike in algorithm 1, c and v come
+    from earlier batches, because the draws of this batch would bias the estimate. (The first batch has to use its own.)
     """
 
     centre: Tensor  # c
@@ -88,7 +165,7 @@ class NVIL(nn.Module):
     started: Tensor
 
     def __init__(self, baseline_dim: int = 0, hidden_dim: int = 100, decay: float = 0.8):
-        """`baseline_dim` is the width D of the features of the model's `baseline_input`; 0 is C(x) = 0."""
+        """`baseline_dim` is the width D of the features of the model's `baseline_input`; 0 means C(x) = 0."""
         super().__init__()
         self.decay = decay
         self.baseline = _baseline(baseline_dim, hidden_dim) if baseline_dim else None
@@ -97,23 +174,24 @@ class NVIL(nn.Module):
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
-        encoding = model.encode(batch)
-        draws = discrete_draws(model, encoding, samples)
-        parts = LogProbabilities.of(draws)
-        read = model.baseline_input(encoding) if isinstance(model, HasBaselineInput) else BaselineInput()
+        bound = _discrete_elbo(model, batch, samples)
+        parts = LogProbabilities.of(bound.draws)
+        read = BaselineInput()
+        if isinstance(model, HasBaselineInput):
+            read = model.baseline_input(bound.draws.encoding)
         predicted = torch.zeros_like(parts.prior[0])  # [B]
         if self.baseline is not None:
             if read.features is None:
                 raise TypeError("a baseline of some width needs the features of the model's baseline_input")
             predicted = self.baseline(read.features.detach())
         advantage = self.advantage((parts.signal(kl_weight) / read.scale - predicted).detach(), read.scale)
-        estimate = score_function(draws, parts, advantage, kl_weight)
+        estimate = score_function(bound, parts, advantage, kl_weight)
         # the gradient of half the squared error (f - C - c)^2, in the units of C
-        least_squares = gradient_only((advantage / read.scale).mean(0) * predicted)
+        least_squares = _gradient_only((advantage / read.scale).mean(0) * predicted)
         return estimate._replace(surrogate=estimate.surrogate + least_squares)
 
     def advantage(self, unexplained: Tensor, scale: Tensor | float) -> Tensor:
-        """From f / scale - C, [S, B]; in training the moving averages move on."""
+        """From f / scale - C, [S, B]; in training this updates the moving averages."""
         if self.training and not self.started:
             self._move(unexplained, scale, decay=0.0)
         advantage = (unexplained - self.centre) * scale / self.variance.sqrt().clamp(min=1)
@@ -133,6 +211,83 @@ def _baseline(input_dim: int, hidden_dim: int) -> nn.Module:
     return nn.Sequential(nn.Linear(input_dim, hidden_dim), nn.Tanh(), nn.Linear(hidden_dim, 1), nn.Flatten(0))
 
 
+# Local expectation gradients
+
+
+class LocalLogOdds(NamedTuple):
+    """log p with h_k = 1 minus log p with h_k = 0, the other units as in h; no gradient runs through it.
+
+    Parameters
+    ----------
+    likelihood : Tensor of shape (S, B, K)
+        Of log p(y | h).
+    prior : Tensor of shape (S, B, K)
+        Of log p(h | x).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from varitext.latent import LocalLogOdds
+    >>> LocalLogOdds(likelihood=torch.zeros(1, 2, 3), prior=torch.zeros(1, 2, 3)).prior.shape
+    torch.Size([1, 2, 3])
+    """
+
+    likelihood: Tensor  # [S, B, K]
+    prior: Tensor  # [S, B, K]
+
+
+@runtime_checkable
+class HasLocalLogOdds(Protocol):
+    def local_log_odds(self, h: Tensor, encoding: Any) -> LocalLogOdds:
+        """For every unit at every draw."""
+
+
+class LocalExpectation(nn.Module):
+    """Local expectation gradients for Bernoulli latents (Titsias and Lazaro-Gredilla 2015).
+
+        d/da_k E_q[g(h)]  =  sigmoid'(a_k) E_q[ g(h with h_k = 1) - g(h with h_k = 0) ]
+
+    with a_k the logit of q(h_k = 1) and g = log p(y | h) + w log p(h): h_k is summed over, the other units are drawn,
+    and the entropy of q has a closed form. Unbiased, nothing to learn, and with one draw far less noisy than four draws
+    with a baseline, because every unit learns from its own difference. In return the model must provide all K
+    differences at a draw at once: `local_log_odds(h, encoding)`.
+    """
+
+    def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
+        bound = _discrete_elbo(model, batch, samples)
+        q, draws = bound.draws.posterior, bound.draws
+        if not (isinstance(q, Bernoullis) and isinstance(model, HasLocalLogOdds)):
+            raise InputError(
+                "local_expectation is for Bernoulli latents of a model with local_log_odds; or use leave_one_out"
+            )
+        gains = model.local_log_odds(draws.h, draws.encoding)
+        worth = (gains.likelihood + kl_weight * gains.prior).mean(0).detach()  # [B, K]
+        of_q = (q.probabilities * worth + kl_weight * q.entropy).sum(-1)
+        of_p = (draws.log_likelihood + kl_weight * draws.prior.log_prob(draws.h)).mean(0)
+        return _estimate(bound, of_q + of_p, kl_weight)
+
+
+def _discrete_elbo(model: LatentModel, batch: Any, samples: int) -> SampledBound:
+    bound = elbo(model, batch, samples)
+    if isinstance(bound.draws.posterior, Reparameterisable):
+        raise InputError("this estimator is for a discrete h; a Gaussian one has better: reparameterised")
+    return bound
+
+
+def _estimate(bound: Bound, surrogate: Tensor, kl_weight: float) -> Estimate:
+    """The value of the bound with the gradient of `surrogate`."""
+    bound = bound.detach()
+    return Estimate(bound.weighted(kl_weight) + _gradient_only(surrogate), bound)
+
+
+def _gradient_only(surrogate: Tensor) -> Tensor:
+    """Zero, with the gradient of `surrogate`."""
+    return surrogate - surrogate.detach()
+
+
+# Sums over every value of h
+
+
 class Exact(nn.Module):
     """E_q[f] as the sum over every h: no noise. `samples` is not used."""
 
@@ -140,16 +295,38 @@ class Exact(nn.Module):
         draws = every_value(model, batch)
         parts = LogProbabilities.of(draws)
         probabilities = parts.posterior.exp()  # [N, B]
-        if has_formula(draws.posterior, draws.prior):
+        if (type(draws.posterior), type(draws.prior)) in CLOSED_FORMS:
             divergence = kl(draws.posterior, draws.prior)
         else:
             divergence = _expectation(probabilities, parts.posterior - parts.prior)[:, None]
         bound = Bound(_expectation(probabilities, parts.likelihood), divergence)
-        return Estimate(weighted(bound, kl_weight), bound)
+        return Estimate(bound.weighted(kl_weight), bound)
 
 
 def exact_evidence(model: LatentModel, batch: Any) -> Tensor:
-    """log p(y | x) = log sum_h p(y | h) p(h | x): what the bounds are bounds of."""
+    """log p(y | x) = log sum_h p(y | h) p(h | x), the value that both bounds approach.
+
+    Parameters
+    ----------
+    model : LatentModel
+        With a discrete h of at most 4,096 values.
+    batch : object
+        What the model's `encode` takes.
+
+    Returns
+    -------
+    Tensor of shape (B,)
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> from varitext.batches.counts import CountBatch
+    >>> from varitext.latent import exact_evidence
+    >>> from varitext.models.documents import model_class
+    >>> batch = CountBatch.from_rows(csr_matrix([[2, 0, 1], [0, 3, 0]]))
+    >>> exact_evidence(model_class("sbn")(vocabulary_size=3, latent_dim=4), batch).shape
+    torch.Size([2])
+    """
     draws = every_value(model, batch)
     return torch.logsumexp(draws.log_likelihood + draws.prior.log_prob(draws.h), 0)  # [B]
 
@@ -160,7 +337,7 @@ class Enumerable(Discrete, Protocol):
     def number_of_values(self) -> int: ...
 
     def values(self) -> Tensor:
-        """Every h there is, for every example, [N, B, ...]."""
+        """Every value of h, for every example, [N, B, ...]."""
 
 
 def every_value(model: LatentModel, batch: Any) -> Draws:
@@ -176,12 +353,12 @@ def every_value(model: LatentModel, batch: Any) -> Draws:
             f"exact sums over every value of h: {many} here, at most {MAX_SPACE}; use leave_one_out or nvil instead"
         )
     h = posterior.values()
-    return Draws(model.prior(encoding), posterior, h, model.log_likelihood(h, encoding))
+    return Draws(encoding, model.prior(encoding), posterior, h, model.log_likelihood(h, encoding))
 
 
 def _expectation(probabilities: Tensor, values: Tensor) -> Tensor:
-    """sum_h q(h) values(h), where what cannot happen counts for nothing, be it infinite."""
-    return (probabilities * values.masked_fill(probabilities == 0, 0.0)).sum(0)  # [B]
+    """sum_h q(h) values(h), [B]; impossible values contribute nothing, even if infinite."""
+    return (probabilities * values.masked_fill(probabilities == 0, 0.0)).sum(0)
 
 
 ESTIMATORS = {
@@ -194,7 +371,26 @@ ESTIMATORS = {
 
 
 def choose_estimator(name: str, baseline_dim: int = 0) -> nn.Module:
-    """By name; `baseline_dim` is the width of what the model's `baseline_input` gives, for `nvil`."""
+    """Make a gradient estimator by name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `ESTIMATORS`.
+    baseline_dim : int, default=0
+        Width of the features of the model's `baseline_input`; used by `nvil` only.
+
+    Returns
+    -------
+    torch.nn.Module
+        Called as `estimator(model, batch, samples, kl_weight)`, it returns an `Estimate`.
+
+    Examples
+    --------
+    >>> from varitext.latent import choose_estimator
+    >>> choose_estimator("leave_one_out")
+    LeaveOneOut()
+    """
     if name not in ESTIMATORS:
         raise InputError(f"no estimator is called {name!r}; there are: {', '.join(ESTIMATORS)}")
     return NVIL(baseline_dim) if name == "nvil" else ESTIMATORS[name]()

@@ -1,7 +1,6 @@
-"""The noise of draws, one row per example: always that of the whole batch, also where processes share it.
+"""Random noise with one row per example: always for the whole batch, even if several processes share it.
 
-The random numbers then do not depend on how many processes there are. Drawing all of them costs little beside what is
-done with one's own.
+The random numbers therefore do not depend on the number of processes. Drawing rows that are not used costs little.
 """
 
 import torch
@@ -11,16 +10,17 @@ from varitext.runtime.processes import current_share
 
 
 def normal(samples: int, like: Tensor) -> Tensor:
-    """Standard normal numbers, [S, *like.shape]; the first axis of `like` are the examples."""
+    """Standard normal numbers, [S, *like.shape]; the first axis of `like` is the examples."""
     return _own_rows(_whole_batch(samples, like).normal_())
 
 
 def uniform(samples: int, like: Tensor) -> Tensor:
-    """Between 0 and 1, 1 excluded."""
+    """Numbers from 0 (included) to 1 (excluded), [S, *like.shape]."""
     return _own_rows(_whole_batch(samples, like).uniform_())
 
 
 def exponential(samples: int, like: Tensor) -> Tensor:
+    """Numbers from Exponential(1), [S, *like.shape]."""
     return _own_rows(_whole_batch(samples, like).exponential_())
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from varitext import compiled
-from varitext.latent.full_gaussian import JITTER, inverse_cholesky
+from varitext.latent.gaussian import JITTER, inverse_cholesky
 
 
 @torch.no_grad()

@@ -351,8 +351,8 @@ def test_bounds_stand_in_their_order_below_the_exact_evidence(latent_dim):
         h = prior.mean + prior.std * grid  # [S, P, K]
         cell = latent_dim * math.log(16 / 160) + prior.log_std.sum(-1)
         exact = torch.logsumexp(model.log_likelihood(h, encoding) + prior.log_prob(h) + cell, 0)  # [P]
-        draws = draw(model, batch, samples)
-        bound = draws.elbo().elbo
+        found = elbo(model, batch, samples)
+        bound, draws = found.elbo, found.draws
         ratios = draws.log_likelihood + prior.log_prob(draws.h) - draws.posterior.log_prob(draws.h)
         weighted = (torch.logsumexp(ratios.view(-1, 5, len(batch)), 1) - math.log(5)).mean(0)
         error = 4 * (ratios.std(0) / math.sqrt(samples)) + 1e-6

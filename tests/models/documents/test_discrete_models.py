@@ -15,7 +15,7 @@ from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.cli.commands import app
 from varitext.latent import Bernoullis, choose_estimator, elbo, exact_evidence, importance_weighted_bound
-from varitext.latent.autoregressive import AutoregressiveBernoullis
+from varitext.latent.discrete import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
 from varitext.models.documents.fdarn import FDARN
 from varitext.models.documents.nvdm_categorical import NVDMCategorical

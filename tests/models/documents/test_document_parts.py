@@ -10,7 +10,7 @@ from synthetic import topic_documents
 
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.latent import draw
+from varitext.latent import draw, elbo
 from varitext.models.documents import bounds as bounds_module
 from varitext.models.documents import check_preset, model_class
 from varitext.models.documents.axes import axes_towards, readable_axes
@@ -78,7 +78,7 @@ def test_bounds_are_put_together_from_batches(monkeypatch):
     sizes = []
     monkeypatch.setattr(bounds_module, "MAX_LOGITS", 4 * 12 * 3)
     monkeypatch.setattr(
-        bounds_module, "draw", lambda model, batch, n: sizes.append(len(batch)) or draw(model, batch, n)
+        bounds_module, "elbo", lambda model, batch, n: sizes.append(len(batch)) or elbo(model, batch, n)
     )
     in_parts = document_bounds(model, COUNTS, 4, seed=1)
     assert sizes == [3, 3, 3, 1]

@@ -3,8 +3,8 @@
     prior              p(h | q) = N(mean(q), diag(std(q)^2))            learned, from the question alone
     inference network  q(h | q, a, y) = N(mean(q, a, y), diag(std(q, a, y)^2))
     generative model   p(y = 1 | q, a, h) = sigmoid(s_q^T M z_a(a, h) + b)
-    KL                 KL(q(h | q, a, y) || p(h | q)) of two Gaussians, by formula: `latent/bound.py::elbo`, which
-                       training calls, takes it from `latent/divergence.py::kl`
+    KL                 KL(q(h | q, a, y) || p(h | q)), two diagonal Gaussians: training calls `latent/bound.py::elbo`,
+                       which takes the closed form `latent/gaussian.py::diagonal_gaussian_kl`
 
 h looks at the answer in the question's place (`LatentAttention`). Both networks share the two LSTMs. The posterior sees
 the label and serves training only; prediction draws h from the prior.

@@ -8,7 +8,7 @@
                            p(m = i | h) ~ exp(l_i),   p(m = none | h) ~ n^c exp(u^T [s_q; h] + d)    n candidates
                        and another is right beside it with probability sigmoid(r + t l_j + v^T h), t > 0;
                        m is summed out exactly: p(y_1, ..., y_n | q, a, h) (`layers/main_answer.py`)
-    KL                 KL(q || p) of two Gaussians, by formula (`latent/divergence.py::kl`), once for a question;
+    KL                 KL(q || p) per question, in closed form (`latent/gaussian.py::diagonal_gaussian_kl`);
                        training maximises the importance-weighted bound (`latent/bound.py::Draws`) with 8 samples
 
 The paper's NASM has an h for every pair: a single label then tells nothing worth its KL, and the posterior collapses.

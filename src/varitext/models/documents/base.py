@@ -16,7 +16,7 @@ rows. What a model may also have are protocols, here and where they are used:
 
     HasInferenceParameters   which parameters are phi, for alternating updates        training/settings.py
     HasBaselineInput         what the baseline of `nvil` reads                        latent/estimators.py
-    HasLocalLogOdds          what `local_expectation` needs                           latent/local_expectation.py
+    HasLocalLogOdds          what `local_expectation` needs                           latent/estimators.py
     LearnsDirectly           its own way of learning in place of gradients            here; see documents/direct.py
     HasWordProbabilities, CompletesDocuments      what completing documents needs     here; see documents/completion.py
 """

@@ -2,7 +2,7 @@
 
     inference network   q(h | X) = prod_k Bernoulli(sigmoid(a_k(X)))
     generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
-    KL                  `latent/divergence.py::divergence`: by formula, or from draws where the prior has none
+    KL                  `latent/bound.py::kl`: by formula, or from draws where the prior has none
 
 h are K Bernoulli units, each of which turns a topic on. No gradient runs through them: see `latent/estimators.py`.
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.latent import AutoregressiveBernoullis, BaselineInput, Bernoullis
-from varitext.latent.local_expectation import LocalLogOdds
+from varitext.latent.estimators import LocalLogOdds
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood, sparse_times_dense
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.models.documents.information import bernoulli_kl_per_unit

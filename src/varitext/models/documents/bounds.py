@@ -7,7 +7,7 @@ import scipy.sparse
 import torch
 
 from varitext.batches.counts import CountBatches
-from varitext.latent import LatentModel, draw
+from varitext.latent import LatentModel, elbo
 from varitext.runtime.randomness import seeded, stream
 
 MAX_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
@@ -52,14 +52,13 @@ def document_bounds(
     rows, by_dimension = [], []
     with seeded(stream(seed, "evaluation noise"), device):
         for batch in CountBatches(counts, device).in_order(batch_size):
-            draws = draw(model, batch, samples)
-            bound = draws.elbo()
-            rows.append(torch.stack([bound.log_likelihood, bound.kl, draws.importance_weighted(), batch.lengths]))
+            bound = elbo(model, batch, samples)
+            tighter = bound.draws.importance_weighted()
+            rows.append(torch.stack([bound.log_likelihood, bound.kl, tighter, batch.lengths]))
             by_dimension.append(bound.kl_per_dimension.sum(0))
-    columns = torch.cat(rows, 1).double().cpu().numpy()
-    log_likelihood, kl, tighter, lengths = columns
+    log_likelihood, kl, importance_weighted, lengths = torch.cat(rows, 1).double().cpu().numpy()
     kl_by_dimension = torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0]
-    return DocumentBounds(log_likelihood, kl, tighter, lengths, kl_by_dimension)
+    return DocumentBounds(log_likelihood, kl, importance_weighted, lengths, kl_by_dimension)
 
 
 def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, latent_dim: int) -> DocumentBounds:

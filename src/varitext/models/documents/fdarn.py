@@ -4,13 +4,13 @@ each other, and a factorial inference network.
     prior               p(h) = prod_k Bernoulli(sigmoid(c_k + sum_{j<k} W_kj h_j))
 
 The rest is in `binary.py`. The KL against this prior has no formula: it comes from draws of q
-(`latent/divergence.py::kl_from_draws`).
+(`latent/bound.py::monte_carlo_kl`).
 """
 
 import torch
 from torch import Tensor, nn
 
-from varitext.latent.autoregressive import AutoregressiveBernoullis
+from varitext.latent.discrete import AutoregressiveBernoullis
 from varitext.models.documents.binary import BernoulliNetwork, Encoding
 from varitext.runtime.randomness import seeded, stream
 

@@ -3,8 +3,8 @@
     inference network   q(h | X) = N(mean(X), diag(std(X)^2))
     prior               p(h) = N(0, I)
     generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
-    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/bound.py::elbo` takes it from
-                        `latent/divergence.py::kl`
+    KL                  KL(q(h | X) || N(0, I)): training calls `latent/bound.py::elbo`, which takes the closed form
+                        `latent/gaussian.py::diagonal_gaussian_kl`
 
 Two inference networks share the generative model. `words` is the paper's, an MLP on the counts of all words.
 `statistics` uses what the generative model itself says about the posterior:

@@ -3,7 +3,7 @@
     prior               p(h) = prod_k Categorical(softmax(c_k)), c learned
     generative model    p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
     inference network   q(h | X) = prod_k Categorical(softmax(a_k(X)))
-    KL                  by formula: `latent/divergence.py::kl`
+    KL                  by formula: `latent/bound.py::kl`
 
 `latent_dim` is K. A document's vector has the K C probabilities of q; each is a topic.
 """

@@ -4,7 +4,7 @@
     topic proportions   theta = softmax(W h + c)
     generative model    p(X | h) = prod_i sum_k theta_k beta_{k, x_i},   beta_k = softmax(B_k)
     inference network   q(h | X) = N(mean(X), diag(std(X)^2)), that of NVDM's paper preset
-    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/divergence.py::kl`
+    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/bound.py::kl`
 
 A document is a mixture of topics, as in LDA; its vector is theta.
 """

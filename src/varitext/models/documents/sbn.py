@@ -2,7 +2,7 @@
 
     prior               p(h) = prod_k Bernoulli(sigmoid(c_k)), c learned
 
-The rest is in `binary.py`. The KL has a formula: `latent/divergence.py::kl`.
+The rest is in `binary.py`. The KL has a formula: `latent/bound.py::kl`.
 """
 
 import torch

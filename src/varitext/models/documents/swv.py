@@ -13,7 +13,7 @@ any lambda into 1/2 with another nu, so one of them is enough. Without nu the pr
 and h would need to be nowhere else than near 0.
 
 Such a point is not a distribution, and exp of its objective no probability. Perplexity is therefore of a true bound:
-that of q = N(h_d, diag) with the curvature at h_d for precision, and its KL by formula: `latent/divergence.py::kl`.
+that of q = N(h_d, diag) with the curvature at h_d for precision, and its KL by formula: `latent/bound.py::kl`.
 """
 
 from typing import NamedTuple
