@@ -1,4 +1,4 @@
-"""Attention held against equal weights, so that attention to everything looks like attention to nothing."""
+"""Attention weights relative to uniform attention."""
 
 import math
 from collections.abc import Sequence

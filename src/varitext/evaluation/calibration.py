@@ -1,13 +1,12 @@
-"""Do probabilities mean what they say? Log loss, Brier score, calibration error, and what abstaining buys.
+"""Calibration of probabilities: log loss, Brier score, expected calibration error, and risk under abstention.
 
 log loss      -1/n sum [y log p + (1 - y) log(1 - p)]
 Brier          1/n sum (p - y)^2
 ECE            sum_bins  n_b/n |mean p in b - share of right in b|
 risk(k/n)      expected errors among the k answers of highest confidence, over k; ties in expectation over their orders
 
-The logarithm sees no probability below the machine epsilon of its type, as in scikit-learn: a float32 that was rounded
-to 1 does not claim more than float32 can say. Certain and right costs nothing; certain and wrong costs 16 nats as
-float32, 36 as float64, and is counted.
+Probabilities are clipped at the machine epsilon of their type before the logarithm, as in scikit-learn. Certain and
+right costs nothing; certain and wrong costs 16 nats as float32, 36 as float64, and is counted.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Do the words of a topic belong together? Coherence by how words stand together in a reference corpus.
+"""Topic coherence: do the words of a topic occur together in a reference corpus?
 
 P(a), P(a, b)   shares of windows that have the word, or both; e = 1e-12
 npmi            mean over pairs of   log[(P(a,b) + e) / (P(a) P(b))] / -log(P(a,b) + e)              windows of 10 words
@@ -64,11 +64,34 @@ def coherence_record(
     token_rules: TokenRules | None = None,
     window_rule: str = "gensim",
 ) -> CoherenceRecord:
-    """The coherence of topics from any tool: lists of words, best first.
+    """Measure the coherence of topics from any tool.
 
-    `reference` is texts, lists of words, or counts with their `vocabulary`. `window` is a number of words or
-    "document"; without it the measure's own. `words` takes only so many of each topic. `window_rule="exact"` counts
-    repeated words as the definition says and not as gensim does: see docs/evaluation.md.
+    Parameters
+    ----------
+    topics : iterable of topics
+        Each a list of words, best first, of (word, weight) pairs, or a record with `words`.
+    reference : texts, lists of tokens, or counts with their `vocabulary`
+        The corpus that decides which words belong together.
+    measure : {"npmi", "c_v", "u_mass"}, default "npmi"
+    window : int or "document", optional
+        Words per window (default: 10 for npmi, 110 for c_v, whole documents for u_mass).
+    words : int, optional
+        Take only the first words of each topic (default: all).
+    vocabulary : Vocabulary or sequence of str, optional
+        The words of the columns, if `reference` holds counts.
+    token_rules : TokenRules, optional
+        How texts are tokenised.
+    window_rule : {"gensim", "exact"}, default "gensim"
+        How a word repeated within a window is counted: as gensim does, or by the definition.
+
+    Returns
+    -------
+    CoherenceRecord
+
+    Examples
+    --------
+    >>> coherence_record([["sun", "moon"]], [["sun", "moon"], ["tree"]], window="document").coherence
+    1.0
     """
     check_choice("measure", measure, tuple(MEASURES))
     given = topic_words(topics, words)
@@ -102,7 +125,7 @@ def _record(
 ) -> CoherenceRecord:
     found = [value for value in values if value is not None]
     if not found:
-        raise InputError(f"none of the {len(topics)} topics has two words that stand in the reference corpus")
+        raise InputError(f"none of the {len(topics)} topics has two words in the reference corpus")
     unknown = {word for word, place in counted.index.items() if not counted.occurrences[place]}
     return CoherenceRecord(
         measure=measure,

@@ -62,10 +62,32 @@ def perplexity_record(
     empty_documents: int = 0,
     seed: int = 0,
 ) -> PerplexityRecord:
-    """The record of D documents of at least one word, from values of one number per document, in nats.
+    """Build the perplexity record of D documents from one value per document, in nats.
 
-    The bound on log p(X) is `log_likelihood` less `kl`; where log p(X) is known `kl` is 0, and `importance_weighted` is
-    log p(X) again. `unigram` is that of the unigram model, `lengths` how many words each document has.
+    Parameters
+    ----------
+    log_likelihood, kl : arrays [D]
+        The bound on log p(X) is `log_likelihood - kl`; `kl` is 0 where log p(X) is known.
+    importance_weighted : array [D]
+        A tighter bound, or log p(X) itself.
+    unigram : array [D]
+        log p(X) under the unigram model.
+    lengths : array [D]
+        Words per document, at least one each.
+    kind, figure : str
+        "bound", "exact" or "estimate"; and the same in a sentence.
+    samples : int
+        Draws of h per document.
+    likelihood : str, default "multinomial"
+    standard_errors : array [D], optional
+        Of an estimate, by its own account.
+    empty_documents : int, default 0
+    seed : int, default 0
+        Of the bootstrap interval.
+
+    Returns
+    -------
+    PerplexityRecord
     """
     elbo = log_likelihood - kl
     interval = bootstrap_interval(-elbo / lengths, seed=seed)  # over documents
@@ -194,7 +216,25 @@ def completion_record(
     seed: int = 0,
     left_out: int = 0,
 ) -> CompletionRecord:
-    """The record of log p(hidden | observed) of each document, [D] nats, by whichever `estimator` and model."""
+    """Build the record of document completion.
+
+    Parameters
+    ----------
+    log_likelihood : array [D]
+        log p(hidden words | observed words) of each document, in nats.
+    halves : Halves
+        Observed and hidden counts.
+    word_log_frequencies : array [V]
+        log p(word) of the unigram model.
+    estimator : str
+        How log_likelihood was estimated.
+    samples, seed, left_out : int, default 0
+        Draws of h, the seed of the split and interval, documents with fewer than two known words.
+
+    Returns
+    -------
+    CompletionRecord
+    """
     hidden = np.asarray(halves.hidden.sum(1)).ravel()
     unigram = halves.hidden @ word_log_frequencies
     interval = bootstrap_interval(-log_likelihood / hidden, seed=seed)

@@ -1,4 +1,4 @@
-"""How sure a ranking is: what the ranking would be if one knew which answers are right.
+"""The posterior over rankings: what the ranking would be if the labels were known.
 
 A sample of the posterior is a draw of h and, given h, of the labels: y_i ~ Bernoulli(p_i(h)). It is asked which right
 answer is the best, so at least one is right. Known labels put the right answers first, and the more probable first

@@ -1,4 +1,4 @@
-"""Is the difference between two models more than chance? Tests over questions, on values such as average precision.
+"""Paired randomisation tests and bootstrap intervals over questions, on values such as average precision.
 
 Values are [questions], or [seeds, questions]: then each question's value is its mean over the seeds, and the question
 stays the unit that is drawn: the questions are the sample, the seeds only make each value less noisy.

@@ -134,7 +134,21 @@ class DiversityRecord:
 def diversity_record(
     topics: Iterable[Any], words: int | None = None, persistence: float = PERSISTENCE
 ) -> DiversityRecord:
-    """The diversity of topics from any tool: lists of words, best first; `words` takes only so many of each."""
+    """Measure how much the topics of any tool repeat each other.
+
+    Parameters
+    ----------
+    topics : iterable of topics
+        Each a list of words, best first, of (word, weight) pairs, or a record with `words`.
+    words : int, optional
+        Take only the first words of each topic (default: all).
+    persistence : float, default 0.9
+        p of the rank-biased overlap.
+
+    Returns
+    -------
+    DiversityRecord
+    """
     given = topic_words(topics, words)
     filled = [topic for topic in given if topic]
     if not filled:
@@ -223,7 +237,21 @@ class NeighbourhoodStabilityRecord:
 def topic_stability_record(
     fits: Sequence[Iterable[Any]], words: int | None = None, persistence: float = PERSISTENCE
 ) -> TopicStabilityRecord:
-    """How alike the topics of several fits are; each fit is a list of topics from any tool."""
+    """Compare the topics of several fits.
+
+    Parameters
+    ----------
+    fits : sequence of lists of topics
+        From any tool; at least two.
+    words : int, optional
+        Take only the first words of each topic (default: all).
+    persistence : float, default 0.9
+        p of the rank-biased overlap.
+
+    Returns
+    -------
+    TopicStabilityRecord
+    """
     topics = [topic_words(fit, words) for fit in fits]
     pairs = _pairs(topics)
     by_jaccard = tuple(matched_likeness(jaccard(first, second)) for first, second in pairs)
@@ -247,7 +275,21 @@ def matched_likeness(likeness: np.ndarray) -> float:
 def neighbourhood_stability_record(
     fits: Sequence[np.ndarray], neighbours: int = 10, centres: int = 1000, seed: int = 0
 ) -> NeighbourhoodStabilityRecord:
-    """How alike document vectors of several fits are, by the nearest documents of at most `centres` drawn ones."""
+    """Compare the document vectors of several fits by the nearest neighbours of sampled documents.
+
+    Parameters
+    ----------
+    fits : sequence of arrays [D, K]
+        Vectors of the same documents; at least two fits.
+    neighbours : int, default 10
+    centres : int, default 1000
+        How many documents are sampled at most.
+    seed : int, default 0
+
+    Returns
+    -------
+    NeighbourhoodStabilityRecord
+    """
     vectors = [checked_vectors(fit, "vectors") for fit in fits]
     check_at_least("neighbours", neighbours, 1)
     check_at_least("centres", centres, 1)

@@ -93,7 +93,20 @@ def classification_record(
     test_labels: Sequence[str | int] | None,
     seed: int = 0,
 ) -> ClassificationRecord:
-    """Learn labels from training vectors, score them on test vectors; the seed cuts the folds."""
+    """Classify documents by their vectors with logistic regression.
+
+    Parameters
+    ----------
+    train_vectors, test_vectors : arrays [D, K]
+    train_labels, test_labels : sequences of str or int
+        One label per row.
+    seed : int, default 0
+        Of the cross-validation folds and the bootstrap interval.
+
+    Returns
+    -------
+    ClassificationRecord
+    """
     from sklearn.metrics import f1_score
 
     train, test = checked_vectors(train_vectors, "training vectors"), checked_vectors(test_vectors, "test vectors")
@@ -185,7 +198,22 @@ def retrieval_record(
     recalls: Sequence[float] = RECALLS,
     seed: int = 0,
 ) -> RetrievalRecord:
-    """Precision of retrieving training documents with test documents; the seed is that of the interval."""
+    """Measure how precisely test documents retrieve training documents with the same label.
+
+    Parameters
+    ----------
+    train_vectors, test_vectors : arrays [D, K]
+    train_labels, test_labels : sequences of str or int
+        One label per row.
+    fractions, recalls : sequences of float
+        Fractions of the training documents, and recalls, at which precision is measured.
+    seed : int, default 0
+        Of the bootstrap interval.
+
+    Returns
+    -------
+    RetrievalRecord
+    """
     train, test = checked_vectors(train_vectors, "training vectors"), checked_vectors(test_vectors, "test vectors")
     if train.shape[1] != test.shape[1]:
         raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
