@@ -32,7 +32,7 @@ demo: .venv/.demo
 test: setup style
 	$(BIN)/mypy & OMP_NUM_THREADS=1 $(BIN)/python -m pytest; tested=$$?; wait $$! && exit $$tested
 
-# the numeric tests as on other CPUs: other kernels, two threads, none of our own in C, jittered products (docs/reproducibility.md)
+# the numeric tests as on other CPUs: other kernels, two threads, none of our own in C, jittered products (docs/explanation/reproducibility.md)
 ARITHMETIC := MKL_CBWR=COMPATIBLE MKL_CBWR=AVX2 MKL_ENABLE_INSTRUCTIONS=SSE4_2 ATEN_CPU_CAPABILITY=default \
               OMP_NUM_THREADS=2 VARITEXT_COMPILED=0 VARITEXT_JITTER=1
 NUMERIC := $(addprefix tests/,latent layers training models evaluation documents answers serve/test_serve.py \

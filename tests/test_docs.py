@@ -29,9 +29,8 @@ from varitext.training.settings import TrainingSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 DOCS = REPOSITORY / "docs"
-PAGES = sorted(path.name for path in DOCS.glob("*.md"))
-README = "../README.md"  # as seen from docs/
-BESIDE = [README, "../CONTRIBUTING.md", "../CHANGELOG.md"]
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+BESIDE = ["../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md"]  # as seen from docs/
 
 on_every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -60,7 +59,7 @@ def prose(page: str) -> str:
 
 
 def section(page: str, heading: str) -> str:
-    """What stands between a heading and the next of the same level or above."""
+    """What is between a heading and the next of the same level or above."""
     level, title = heading.split(" ", 1)
     found = re.search(rf"^{level} {re.escape(title)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", text_of(page), re.M | re.S)
     assert found, f"{page} has no heading {heading!r}"
@@ -102,7 +101,7 @@ def test_files_mentioned_exist(page):
 
 def test_every_equation_has_its_row():
     """Each of the paper's 51 once, with code."""
-    every = rows(text_of("equations.md"))
+    every = rows(text_of("reference/equations.md"))
     assert all(".py::" in row[-1] for row in every)
     numbered = [row[0] for row in every if re.fullmatch(r"[\d, ]+", row[0])]
     numbers = [int(number) for cell in numbered for number in cell.split(",")]
@@ -113,7 +112,7 @@ def test_every_equation_has_its_row():
 
 
 def files_to_write(page: str) -> dict[str, str]:
-    """Blocks that a page introduces by the path of a file: add-a-model.md has the reader write some."""
+    """Blocks that a page introduces by the path of a file: build-a-model.md has the reader write some."""
     lines, written = text_of(page).splitlines(), {}
     for start, block in blocks(page, "python"):
         if named := re.fullmatch(r"`(src/varitext/[\w/]+\.py)`:", lines[start - 3]):
@@ -153,9 +152,9 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
 
 
 def test_a_new_model_is_its_file_and_its_line(tmp_path, monkeypatch):
-    """As add-a-model.md has it, for both sides, down to the command line."""
+    """As build-a-model.md has it, for both sides, down to the command line."""
     monkeypatch.chdir(tmp_path)
-    page, known = "add-a-model.md", {*DOCUMENT_MODELS, *ANSWER_MODELS}
+    page, known = "tutorials/build-a-model.md", {*DOCUMENT_MODELS, *ANSWER_MODELS}
     Path("texts.csv").write_text("text\n" + "moon orbit rocket\ngoal league team\n" * 30)
     pairs = ["question,answer,label", *(f"who {i} ?,king {i},1\nwho {i} ?,lake {i},0" for i in range(20))]
     Path("pairs.csv").write_text("\n".join(pairs))
@@ -214,12 +213,12 @@ def test_links_resolve(page):
         path = (folder / name) if name else DOCS / page
         assert path.exists(), f"{page} links to {target}"
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", prose(path.name), re.MULTILINE)
+            headings = re.findall(r"^#+ (.+)$", prose(os.path.relpath(path, DOCS)), re.MULTILINE)
             assert anchor in map(slug, headings), f"{page} links to {target}"
 
 
 def test_index_names_every_page():
-    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", text_of("index.md")))
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", text_of("index.md")))
     assert linked == set(PAGES) - {"index.md"}
 
 
@@ -244,9 +243,9 @@ def test_the_site_builds_and_fetches_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("page", "heading", "record"),
     [
-        ("training.md", "## The schedule", TrainingSettings),
-        ("data.md", "## What a word is", TokenRules),
-        ("data.md", "## Which words are counted", VocabularyRules),
+        ("explanation/training.md", "## The schedule", TrainingSettings),
+        ("how-to/your-data.md", "## What a word is", TokenRules),
+        ("how-to/your-data.md", "## Which words are counted", VocabularyRules),
     ],
 )
 def test_tables_of_defaults_agree(page, heading, record):
@@ -258,7 +257,7 @@ def test_tables_of_defaults_agree(page, heading, record):
 def test_table_of_settings_of_answers_agrees():
     from varitext.answers.ranker import AnswerRanker
 
-    table = rows(section("answer-settings.md", "## Settings"))
+    table = rows(section("reference/answer-settings.md", "## Settings"))
     said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in table]
     parameters = inspect.signature(AnswerRanker).parameters.values()
     assert said == [(parameter.name, str(parameter.default)) for parameter in parameters]
@@ -267,13 +266,17 @@ def test_table_of_settings_of_answers_agrees():
 def test_table_of_the_recipe_of_answers_agrees():
     from varitext.answers.settings import AnswerRecipe
 
-    said = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("answer-settings.md", "## Recipe"))]
+    said = [
+        (row[0].strip("`"), row[1].strip("`")) for row in rows(section("reference/answer-settings.md", "## Recipe"))
+    ]
     assert said == [(field.name, str(field.default)) for field in dataclasses.fields(AnswerRecipe)]
 
 
 def test_table_of_settings_names_options_that_exist():
     options = {word for parameter in typer.main.get_command(app).commands["fit"].params for word in parameter.opts}
-    tables = section("answer-settings.md", "## Settings") + section("answer-settings.md", "## Recipe")
+    tables = section("reference/answer-settings.md", "## Settings") + section(
+        "reference/answer-settings.md", "## Recipe"
+    )
     cells = [row[2].split(" of ")[0].strip("`") for row in rows(tables)]
     typed = {cell for cell in cells if cell} - {"--samples"}  # that one belongs to other commands, as the table says
     assert len(typed) > 10 and typed <= options
@@ -285,7 +288,7 @@ def test_table_of_presets_agrees(column, preset):
     defaults = {name: parameter.default for name, parameter in inspect.signature(NVDM).parameters.items()}
     objective = dataclasses.asdict(recipe.objective)
     actual = defaults | recipe.architecture | dataclasses.asdict(recipe.training) | objective
-    said = {row[0].strip("`"): row[column].strip("`") for row in rows(section("nvdm.md", "## Presets"))}
+    said = {row[0].strip("`"): row[column].strip("`") for row in rows(section("explanation/nvdm.md", "## Presets"))}
     assert said == {name: str(actual[name]) for name in said}
     assert set(recipe.architecture) | set(objective) <= set(said), "a setting of the preset is not in the table"
 
@@ -293,7 +296,7 @@ def test_table_of_presets_agrees(column, preset):
 def test_table_of_the_record_agrees():
     from varitext.evaluation.perplexity import PerplexityRecord
 
-    said = [row[0].strip("`") for row in rows(section("nvdm.md", "## Perplexity"))]
+    said = [row[0].strip("`") for row in rows(section("explanation/nvdm.md", "## Perplexity"))]
     assert said == [field.name for field in dataclasses.fields(PerplexityRecord)]
 
 
@@ -303,7 +306,9 @@ def test_table_of_an_evaluation_of_answers_agrees():
     from varitext.evaluation.posterior_ranks import RankCalibration
     from varitext.evaluation.ranking import RankingRecord
 
-    cells = [row[0] for row in rows(section("answers.md", "## Evaluation")) if "--protocol" not in row[0]]
+    cells = [
+        row[0] for row in rows(section("tutorials/rank-answers.md", "## Evaluation")) if "--protocol" not in row[0]
+    ]
     said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     records = (RankingRecord, CalibrationRecord, AnswerEvaluation)
     names = {field.name for record in records for field in dataclasses.fields(record) if field.compare}

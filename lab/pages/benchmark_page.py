@@ -1,4 +1,4 @@
-"""The generated parts of docs/benchmark.md, from results/benchmark/ and results/peer_settings.json."""
+"""The generated parts of docs/results/benchmark.md, from results/benchmark/ and results/peer_settings.json."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from lab.benchmark.growth import curves, read_growth
 from lab.benchmark.growth_page import growth_table, softmax_table
 from lab.benchmark.running import read_records
-from lab.benchmark.tables import comparison, targets_list
+from lab.benchmark.tables import comparison
 from varitext.reproduce.engine import markdown_table
 
 NOT_YET = "Not measured yet."
@@ -18,10 +18,9 @@ def benchmark_parts(root: Path) -> dict[str, str]:
     records, points = read_records(folder), read_growth(folder / "growth")
     parts = dict.fromkeys(("peers", "growth", "softmax"), NOT_YET)
     if "varitext" in records:
-        parts["peers"] = f"{comparison(records)}\n\n{targets_list(records)}"
+        parts["peers"] = comparison(records)
     if points:
-        figure = "![Cost of training against documents, words and latent size](../results/benchmark/growth/growth.svg)"
-        parts |= {"growth": f"{growth_table(curves(points))}\n\n{figure}", "softmax": softmax_table(points)}
+        parts |= {"growth": growth_table(curves(points)), "softmax": softmax_table(points)}
     return parts | {"settings": _settings(json.loads((root / "results" / "peer_settings.json").read_text()))}
 
 

@@ -1,5 +1,4 @@
-"""What the choices of the document models are worth, for docs/dcm.md and docs/nvdm.md, from
-results/document_choices.json."""
+"""Ablations of the document models, from results/document_choices.json."""
 
 import json
 import statistics

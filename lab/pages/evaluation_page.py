@@ -1,4 +1,4 @@
-"""The tables of docs/evaluation.md, from results/coherence.json."""
+"""The tables of docs/explanation/evaluation.md, from results/coherence.json."""
 
 import json
 from pathlib import Path

@@ -1,19 +1,25 @@
-"""The tables of docs/faults.md, from results/faults.json, which `benchmarks/faults.py` writes."""
+"""What was tried against faults, from results/faults.json, which `benchmarks/faults.py` writes."""
 
 import json
 from pathlib import Path
 
+KINDS = {
+    "kills": "`kill -9` during a fit, then `--resume`",
+    "torchrun": "the same under torchrun",
+    "folders": "damaged model, checkpoint and shard folders",
+    "inputs": "hostile texts, counts and requests",
+    "disk": "full, limited and read-only disks",
+    "races": "two fits into one folder; a clock that goes backwards",
+}
+
 
 def fault_tables(root: Path) -> dict[str, str]:
-    """A table for every kind of fault that was measured."""
     found = json.loads((root / "results" / "faults.json").read_text())
-    return {kind: _table(parts) for kind, parts in found.items()}
+    return {"faults": "\n".join(["| fault | cases | failures |", "|---|---|---|", *map(_row, found, found.values())])}
 
 
-def _table(parts: dict[str, dict]) -> str:
-    rows = ["| | cases | what came of them | faults |", "|---|---|---|---|"]
-    for name, part in sorted(parts.items()):
-        outcomes = {outcome: number for outcome, number in part["outcomes"].items() if outcome != "fault"}
-        told = "; ".join(f"{number:,} {outcome}" for outcome, number in sorted(outcomes.items()))
-        rows.append(f"| {name} | {part['cases']:,} | {told} | {part['outcomes'].get('fault', 0)} |")
-    return "\n".join(rows)
+def _row(kind: str, parts: dict[str, dict]) -> str:
+    cases, failures = (
+        sum(each) for each in zip(*((p["cases"], p["outcomes"].get("fault", 0)) for p in parts.values()), strict=True)
+    )
+    return f"| {KINDS[kind]} | {cases:,} | {failures} |"

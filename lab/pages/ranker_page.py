@@ -1,5 +1,4 @@
-"""The tables of docs/compare.md, docs/answers.md and docs/minilm.md, from results/default-ranker, minilm and files of
-speed."""
+"""Tables of the default ranker and of MiniLM, from results/default-ranker, results/minilm and others."""
 
 import json
 import statistics
@@ -96,7 +95,7 @@ def _column(results: list[dict], kind: str) -> list[str]:
         _mean(results, kind, "mean_probability_none"),
         _mean(results, kind, "none_ece"),
     )
-    held, promised = (_mean(results, kind, f"rank_interval_{name}") for name in ("coverage", "promise"))
+    held, promised = (_mean(results, kind, name) for name in ("rank_interval_coverage", "nominal_coverage"))
     return [*(f"{value:.3f}" for value in said), f"{held:.3f} of {promised:.3f}"]
 
 

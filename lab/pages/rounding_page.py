@@ -1,4 +1,4 @@
-"""The tables of docs/reproducibility.md, from results/rounding.json."""
+"""The tables of docs/explanation/reproducibility.md, from results/rounding.json."""
 
 import json
 from pathlib import Path

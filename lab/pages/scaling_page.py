@@ -1,4 +1,4 @@
-"""The tables of docs/scaling.md that come from results/scaling_estimate.json and results/large_corpus.json."""
+"""The tables of docs/how-to/scale.md that come from results/scaling_estimate.json and results/large_corpus.json."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The paragraph of docs/serve.md that comes from results/serve_load.json, which `serve_load.py` writes."""
+"""The paragraph of docs/how-to/serve.md that comes from results/serve_load.json, which `serve_load.py` writes."""
 
 import json
 from pathlib import Path

@@ -1,8 +1,9 @@
 """What mkdocs asks while it builds the site: pages of the API reference, and files that pages link to outside docs/.
 
-A page links to `../results/tsne/tsne.svg`, which GitHub shows; on the site that file lies under `repository/`.
+A page links to `../../results/tsne/tsne.svg`, which GitHub shows; on the site that file lies under `repository/`.
 """
 
+import posixpath
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "varitext"
-OUTSIDE = re.compile(r"\]\(\.\./([^)#\s]+)")
+LINK = re.compile(r"\]\((\.\./[^)#\s]+)")
 
 # rooms with a page of their own, in the order of the layout
 ROOMS = {
@@ -40,11 +41,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    return OUTSIDE.sub(r"](repository/\1", markdown) if "/" not in page.file.src_uri else markdown
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def moved(link: re.Match[str]) -> str:
+        path = outside(link[1], folder)
+        return f"]({posixpath.relpath('repository/' + path, folder or '.')}" if path else link[0]
+
+    return LINK.sub(moved, markdown)
 
 
 def linked_outside(file: File) -> list[str]:
-    return OUTSIDE.findall(file.content_string) if "/" not in file.src_uri else []
+    folder = posixpath.dirname(file.src_uri)
+    return [path for link in LINK.findall(file.content_string) if (path := outside(link, folder))]
+
+
+def outside(link: str, folder: str) -> str | None:
+    """Where in the repository a link leads that leaves docs/; None if it stays there."""
+    path = posixpath.normpath(posixpath.join("docs", folder, link))
+    return None if path.startswith("docs/") else path
 
 
 def room_page(room: str, title: str) -> str:

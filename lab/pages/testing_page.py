@@ -1,4 +1,4 @@
-"""The tables of docs/testing.md, from results/mutations.json, which `benchmarks/mutations.py` writes."""
+"""The tables of docs/results/testing.md, from results/mutations.json, which `benchmarks/mutations.py` writes."""
 
 import json
 import math
@@ -11,13 +11,8 @@ LEFT_OUT = ("impossible", "equivalent")
 
 def mutation_tables(root: Path) -> dict[str, str]:
     found = json.loads((root / "results" / "mutations.json").read_text())
-    *before, fresh = sorted((key for key in found if key.startswith("seed ")), key=lambda key: int(key.split()[1]))
-    return {
-        "rooms": _rooms(found[fresh]),
-        "before": _before({key: found[key] for key in before}),
-        "survivors": _survivors(found[fresh]),
-        "named": _named(found["named"]),
-    }
+    fresh = max((key for key in found if key.startswith("seed ")), key=lambda key: int(key.split()[1]))
+    return {"mutants": _rooms(found[fresh])}
 
 
 def _counts(sample: dict, room: str) -> Counter:
@@ -43,16 +38,6 @@ def _rooms(sample: dict) -> str:
     return "\n".join(rows)
 
 
-def _before(samples: dict[str, dict]) -> str:
-    """Samples of earlier seeds, in short."""
-    rooms = list(next(iter(samples.values()))["population"])
-    rows = [f"| | {' | '.join(f'`{room}`' for room in rooms)} | all |", "|---" * (len(rooms) + 2) + "|"]
-    for key, sample in samples.items():
-        shares = [_percent(*_share(_counts(sample, room))) for room in rooms]
-        rows.append(f"| {key} | {' | '.join(shares)} | {_together(sample)} |")
-    return "\n".join(rows)
-
-
 def _together(sample: dict, left_out: tuple[str, ...] = LEFT_OUT) -> str:
     """All rooms, weighted by how many mutants each has."""
     total = sum(sample["population"].values())
@@ -68,23 +53,3 @@ def _percent(share: float, of: int) -> str:
     middle, spread = share + 1.92 / of, 1.96 * math.sqrt(share * (1 - share) / of + 0.96 / of**2)
     low, high = ((middle + sign * spread) / (1 + 3.84 / of) for sign in (-1, 1))
     return f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-
-
-def _survivors(sample: dict) -> str:
-    lines = [
-        f"- `{_short(name)}`" for name, one in sample["mutants"].items() if one["outcome"] in ("survived", "no test")
-    ]
-    return "\n".join(lines) or "None."
-
-
-def _short(name: str) -> str:
-    """On one line, without the backquotes that would end the code."""
-    plain = " ".join(name.replace("`", "'").split())
-    return plain if len(plain) < 180 else plain[:177] + "..."
-
-
-def _named(record: dict) -> str:
-    rows = ["| fault | in | | test that fails |", "|---|---|---|---|"]
-    for name, one in record["mutants"].items():
-        rows.append(f"| {name} | `{one['path']}` | {one['outcome']} | `{one['killed_by'].split('::')[-1]}` |")
-    return "\n".join(rows)

@@ -273,7 +273,7 @@ def test_variances_in_order_and_as_documented(kind, state):
     assert found["nvil, 4 draws"] < found["nvil, 1 draw"], found
     local = found.pop("local", None)
     assert local is None or local < found["leave_one_out, 4 draws"], found
-    page = (Path(__file__).parents[2] / "docs" / "discrete.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "discrete-latents.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| {kind}, {state} \|(.*)\|$", page, re.MULTILINE)
     *said, local_said = [cell.replace(",", "") for cell in re.split(r"\s*\|\s*", row[1].strip())]
     assert list(map(float, said)) == pytest.approx(list(found.values()), rel=0.3), found
