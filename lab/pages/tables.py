@@ -2,8 +2,8 @@
 
     python -m lab.pages.tables [--check]
 
-A page has a table between `<!-- name:begin -->` and `<!-- name:end -->`. `--check` writes nothing and fails if a page and
-the files disagree; a test runs it.
+A page has a table between `<!-- name:begin -->` and `<!-- name:end -->`. `--check` writes nothing and fails if a page
+and the files disagree; a test runs it.
 """
 
 import json
