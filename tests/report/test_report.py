@@ -26,17 +26,18 @@ from varitext.errors import InputError
 from varitext.evaluation.map_layout import lay_out
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.report import ColumnValues, write_document_report
-from varitext.report.charts import DOCUMENT_CURVES, Axis, for_plotly, for_script, one_line, training_curves
+from varitext.report.charts import DOCUMENT_CURVES, Axis, for_plotly, one_line, training_curves
 from varitext.report.document_charts import (
     MAX_GROUPS,
     OTHERS,
     choose_documents,
     choose_examples,
-    colour_groups,
+    label_groups,
     posterior_spread,
     topic_groups,
 )
 from varitext.report.documents import document_tiles, in_the_paper
+from varitext.report.page import for_script
 from varitext.text.vocabulary import Vocabulary
 
 
@@ -136,9 +137,11 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     def published(name, documents, latent_dim=50):
         return [(tile.value, tile.note) for tile in in_the_paper(sized(name, latent_dim), documents)]
 
-    assert published("nvdm", documents) == [("836", "the same model, the same size and documents")]
-    assert published("nvdm_dcm", documents) == [("836", "NVDM with a multinomial, the same size and documents")]
-    assert published("docnade", documents) == [("896", "the same model, the same size and documents")]
+    assert published("nvdm", documents) == [("836", "the same model, same number of dimensions, same documents")]
+    assert published("nvdm_dcm", documents) == [
+        ("836", "NVDM with a multinomial likelihood, same number of dimensions, same documents")
+    ]
+    assert published("docnade", documents) == [("896", "the same model, same number of dimensions, same documents")]
     assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_gsm", documents)
     assert not published("nvdm", dataclasses.replace(documents, part="train"))
     assert not published("nvdm", dataclasses.replace(documents, name="mine"))
@@ -155,7 +158,7 @@ def test_a_perplexity_of_training_documents_is_never_the_large_one(model, tmp_pa
     own.fitted_ = replace(own.fitted_, corpus=documents.recorded())
     held_out, trained, *_ = document_tiles(own, record, documents)
     assert (held_out.name, held_out.value) == ("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}")
-    assert (trained.name, trained.value) == ("fitted on these", f"{record.per_document_perplexity:,.1f}")
+    assert (trained.name, trained.value) == ("on the training documents", f"{record.per_document_perplexity:,.1f}")
     page = write_small(own, documents, tmp_path / "report.html")
     assert "would be worse on new ones" in page.text
     own.fitted_ = replace(own.fitted_, corpus=documents.recorded() | {"part": "train"})
@@ -193,7 +196,7 @@ def test_an_error_leaves_the_old_file(model, tmp_path):
     documents = counts_of(12)
     record = model.perplexity_record(documents, samples=1)
     path.write_text("before")
-    with pytest.raises(InputError, match="3 labels for 12 documents"):
+    with pytest.raises(InputError, match="3 labels given for 12 documents"):
         write_document_report(model, documents, path, record=record, corpus_name="toy", labels=["a"] * 3)
     with pytest.raises(InputError, match="is a folder"):
         write_document_report(model, documents, tmp_path, record=record, corpus_name="toy")
@@ -232,7 +235,7 @@ def test_documents_that_are_all_alike_have_a_map():
 
 
 def test_many_labels_share_the_last_colour():
-    groups = colour_groups(tuple(f"label{number:03}" for number in range(50)) * 2)
+    groups = label_groups(tuple(f"label{number:03}" for number in range(50)) * 2)
     assert len(groups) == MAX_GROUPS and groups[0].name == OTHERS
     assert sorted(np.concatenate([group.rows for group in groups])) == list(range(100))
 

@@ -40,7 +40,7 @@ from varitext.report.answers import (
     wilson_interval,
 )
 from varitext.report.attention import first_log_std, prior_log_std
-from varitext.report.charts import answer_measures, training_curves
+from varitext.report.charts import ANSWER_CURVES, training_curves
 from varitext.report.page import plotly_figure
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
@@ -119,14 +119,14 @@ def test_the_figures_are_those_of_evaluate(ranker, test_part, evaluated, hostile
 
 
 def test_baselines_are_measured_on_the_same_questions(evaluated):
-    found = {baseline.name: baseline.ranking for baseline in baselines(evaluated)}
+    found = baselines(evaluated)
     one_of_four = np.mean([1, 1 / 2, 1 / 3, 1 / 4])
     assert found["random order"].map == pytest.approx(one_of_four)
-    assert set(found) == {"random order", "word count", "word count weighed by idf", "place in its document"}
+    assert set(found) == {"random order", "word overlap", "word overlap, idf-weighted", "position in the document"}
     first = np.mean(
         [1 / (1 + next(c.position for c in q.candidates if c.label)) for q in evaluated.questions.questions]
     )
-    assert found["place in its document"].map == pytest.approx(first)
+    assert found["position in the document"].map == pytest.approx(first)
     assert all(one.n_questions == evaluated.evaluation.ranking.n_questions for one in found.values())
 
 
@@ -136,7 +136,7 @@ def test_without_positions_there_is_no_baseline_by_place(ranker, test_part):
         for question in test_part.questions
     )
     evaluated = evaluate_answers(ranker, dataclasses.replace(test_part, questions=without), "answerable")
-    assert "place in its document" not in {baseline.name for baseline in baselines(evaluated)}
+    assert "position in the document" not in baselines(evaluated)
 
 
 def test_the_paper_stands_beside_on_its_own_questions_alone(evaluated):
@@ -241,7 +241,7 @@ def test_hinton_rows_are_the_first_questions_of_each_word(ranker, test_part):
 
 
 def test_curves_are_those_of_the_history(ranker):
-    curves = training_curves(ranker.fitted_.history, answer_measures(has_latent=True))
+    curves = training_curves(ranker.fitted_.history, ANSWER_CURVES)
     assert [list(curve.y) for curve in curves] == [
         [record[name] for record in ranker.fitted_.history]
         for name in ("dev_map", "dev_log_loss", "dev_kl", "posterior_prior_gap")
@@ -252,8 +252,8 @@ def test_curves_are_those_of_the_history(ranker):
 
 def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
     history = [{"epoch": epoch, "dev_map": value} for epoch, value in enumerate((0.1, 0.7, 0.5, 0.6))]
-    (best,) = training_curves(history, answer_measures(has_latent=False))
-    (smoothed,) = training_curves(history, answer_measures(has_latent=False), 0.6)
+    (best,) = training_curves(history, ANSWER_CURVES)
+    (smoothed,) = training_curves(history, ANSWER_CURVES, 0.6)
     assert (best.note.x, best.note.y) == (1, 0.7)
     assert (smoothed.note.x, smoothed.note.text) == (3, "kept: 0.6000")
 

@@ -27,7 +27,7 @@ from varitext.report.answers import ANSWER_FIGURES
 from varitext.report.charts import Axis, Bars, Curve, Group, Intervals, Map
 from varitext.report.document_charts import breakdown
 from varitext.report.documents import DOCUMENT_FIGURES
-from varitext.report.drawing import canvas, chart_figure, drawing_style, save_figure, shortened, svg_text, text_width
+from varitext.report.drawing import canvas, chart_figure, drawing_style, shortened, svg_text, text_width, write_figure
 
 SVG = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"
@@ -77,10 +77,10 @@ def test_all_figures_of_documents_with_hostile_words(model, tmp_path):
         ]
         assert "".join(dots).count("M") == 40  # each document once
     assert len(list(found["labels"].iter(f"{SVG}use"))) == 3  # the legend
-    bars = [path for path in found["units"].iter(f"{SVG}path") if path.get("style") == "fill: #3f7cd6"]
+    bars = [path for path in found["dimensions"].iter(f"{SVG}path") if path.get("style") == "fill: #3f7cd6"]
     assert len(bars) == sum(topic.kl > ACTIVE for topic in model.latent_dimensions())
     for topic in model.topics():
-        assert f"{topic.share:.1%}" in texts(found["topics"])
+        assert any(f"({topic.share:.1%})" in text for text in texts(found["topics"]))
         assert set(topic.words) & set(texts(found["topics"]))
 
 
@@ -95,7 +95,7 @@ def test_topics_by_class_and_over_time_with_hostile_values(model, tmp_path):
     assert set(HOSTILE[:3]) <= set(texts(by_class))
     assert {"2026-01", "2026-04"} <= set(texts(over_time)) and "none" not in texts(over_time)
     nothing = [ColumnValues("kind", ["only"] * 60)]
-    with pytest.raises(InputError, match="nothing to show in the figure 'by-class'"):
+    with pytest.raises(InputError, match="nothing to show in figure 'by-class'"):
         save_document_figures(model, documents, tmp_path / "other", ["by-class"], columns=nothing)
 
 
@@ -125,7 +125,7 @@ def test_all_figures_of_answers_with_hostile_text(tmp_path):
         hostile in shown for hostile in test_report_answers.HOSTILE
     )
     assert len(texts(found["hinton"])) == 3  # who, where, when
-    with pytest.raises(InputError, match="no figure is called 'map'; this model has comparison, calibration"):
+    with pytest.raises(InputError, match=r"No figure is called 'map'\. This model has comparison, calibration"):
         save_answer_figures(ranker, asked, tmp_path, ["map"])
 
 
@@ -133,13 +133,13 @@ def test_what_a_model_does_not_have_is_left_out_or_refused(tmp_path):
     ranker, asked = test_report_answers.fit("overlap"), test_report_answers.questions(12, 2, "test")
     paths = save_answer_figures(ranker, asked, tmp_path)
     assert {path.stem for path in paths} == set(ANSWER_FIGURES) - {"attention", "hinton", "training"}
-    with pytest.raises(InputError, match="nothing to show in the figure 'hinton'"):
+    with pytest.raises(InputError, match="nothing to show in figure 'hinton'"):
         save_answer_figures(ranker, asked, tmp_path / "other", ["hinton"])
     assert not (tmp_path / "other").exists()
 
 
 def test_all_files_are_written_or_none(model, tmp_path):
-    documents, wanted = test_report.corpus(20, model.fitted_.vocabulary.words), ["units", "training"]
+    documents, wanted = test_report.corpus(20, model.fitted_.vocabulary.words), ["dimensions", "training"]
     (tmp_path / "training.svg").mkdir()  # nothing can take its place
     (tmp_path / "training.svg" / "mine").touch()
     with pytest.raises(IsADirectoryError):
@@ -150,13 +150,13 @@ def test_all_files_are_written_or_none(model, tmp_path):
 def test_png_is_drawn_as_the_svg_is_and_repeats(model, tmp_path):
     documents = test_report.corpus(20, model.fitted_.vocabulary.words)
     for folder in ("one", "two"):
-        save_document_figures(model, documents, tmp_path / folder, ["units"], "png")
-    (vector,) = save_document_figures(model, documents, tmp_path, ["units"])
-    picture = painted(tmp_path / "one" / "units.png")
+        save_document_figures(model, documents, tmp_path / folder, ["dimensions"], "png")
+    (vector,) = save_document_figures(model, documents, tmp_path, ["dimensions"])
+    picture = painted(tmp_path / "one" / "dimensions.png")
     width, height = (float(value) for value in read(vector).attrib["viewBox"].split()[2:])
     assert picture.size == pytest.approx((2 * width, 2 * height), abs=2)
     assert len(picture.getcolors(1 << 20)) > 10
-    assert (tmp_path / "one" / "units.png").read_bytes() == (tmp_path / "two" / "units.png").read_bytes()
+    assert (tmp_path / "one" / "dimensions.png").read_bytes() == (tmp_path / "two" / "dimensions.png").read_bytes()
 
 
 def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
@@ -164,7 +164,7 @@ def test_svg_is_the_same_bytes_each_time_and_small(model, tmp_path):
     for folder in ("one", "two"):
         save_document_figures(model, documents, tmp_path / folder)
     paths = sorted((tmp_path / "one").iterdir())
-    assert {"map", "topics", "units"} <= {path.stem for path in paths}
+    assert {"map", "topics", "dimensions"} <= {path.stem for path in paths}
     for path in paths:
         assert (
             path.read_bytes() == (tmp_path / "two" / path.name).read_bytes() and b"matplotlib" not in path.read_bytes()
@@ -188,7 +188,7 @@ def test_text_is_no_formula_and_any_script_is_taken(tmp_path):
         for place, words in enumerate(("$x^2$ and $", "漢字", "_a" * 200)):
             axes.text(5, 15 + 15 * place, words)
     for ending in ("png", "svg"):
-        save_figure(figure, tmp_path / f"text.{ending}")
+        write_figure(figure, tmp_path / f"text.{ending}")
     assert painted(tmp_path / "text.png").size == (400, 120)
     assert texts(read(tmp_path / "text.svg")) == ["$x^2$ and $", "漢字", "_a" * 200]
     assert read(tmp_path / "text.svg").find(f"{SVG}title").text == "漢字 <b>"
@@ -197,7 +197,7 @@ def test_text_is_no_formula_and_any_script_is_taken(tmp_path):
 def test_names_that_matplotlib_would_hide_or_read_as_formulas_are_shown(tmp_path):
     names = ["_hidden", "$x$", "\u202eturned \x00"]
     groups = [Group(name, np.array([place]), "#ff0000") for place, name in enumerate(names)]
-    save_figure(chart_figure("names", [Map(np.eye(3)[:, :2], groups)]), tmp_path / "names.svg")
+    write_figure(chart_figure("names", [Map(np.eye(3)[:, :2], groups)]), tmp_path / "names.svg")
     assert texts(read(tmp_path / "names.svg"))[-3:] == ["_hidden", "$x$", " turned  "]
 
 
@@ -217,13 +217,15 @@ def test_the_command_saves_what_is_named(tmp_path):
     stories.write_text("\n".join(texts))
     strange.write_text("zzz\nqqq\n")
     typed = ("figures", tmp_path / "model", "--corpus", stories, "--threads", 1)
-    outcome = varitext_command(*typed, "units", "topics", "--out", tmp_path / "figures")
+    outcome = varitext_command(*typed, "dimensions", "topics", "--out", tmp_path / "figures")
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err.splitlines()[-2:] == [f"figure in {tmp_path}/figures/{name}.svg" for name in ("units", "topics")]
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["topics.svg", "units.svg"]
-    assert "no figure is called 'hinton'" in refused(tmp_path, *typed, "hinton", "--out", tmp_path / "figures")
+    assert outcome.err.splitlines()[-2:] == [
+        f"figure in {tmp_path}/figures/{name}.svg" for name in ("dimensions", "topics")
+    ]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["dimensions.svg", "topics.svg"]
+    assert "No figure is called 'hinton'" in refused(tmp_path, *typed, "hinton", "--out", tmp_path / "figures")
     unknown = refused(tmp_path, *typed, "--corpus", strange, "--out", tmp_path / "figures")
-    assert "no document has a word that the model knows" in unknown
+    assert "No document has a word that the model knows" in unknown
 
 
 # Charts

@@ -11,7 +11,6 @@ from varitext.documents.topic_records import TopicInfo
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import check_can_write
-from varitext.report import write_document_report
 from varitext.text import VocabularyRules
 from varitext.training.progress import show_progress
 
@@ -67,6 +66,8 @@ def _print_perplexity(record: PerplexityRecord) -> None:
 
 def _report(model: DocumentModel, test: Documents, record: PerplexityRecord, path: Path) -> str:
     try:
+        from varitext.report import write_document_report
+
         write_document_report(model, test, path, record=record, folder=path.parent / "model")
     except InputError as error:  # the drawing libraries are an extra; the tour goes on without pictures
         print(error, file=sys.stderr)

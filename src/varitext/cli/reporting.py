@@ -111,7 +111,7 @@ def figures(
 ) -> None:
     """Save the figures of a report as SVG or PNG files.
 
-    Documents: map, labels, topics, by-class, over-time, posteriors, training, units.
+    Documents: map, labels, topics, by-class, over-time, posteriors, training, dimensions.
 
     Answers: comparison, calibration, risk-coverage, question-words, attention, hinton, training.
 

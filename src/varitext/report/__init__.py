@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
-from varitext.corpora import Documents, QuestionAnswers, default_protocol, is_fitted_on
+from varitext.corpora import QuestionAnswers, default_protocol
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 PACKAGES = ("jinja2", "matplotlib", "openTSNE", "plotly")
+FORMATS = ("svg", "png")
 
 
 def check_drawing_packages() -> None:
@@ -85,14 +86,10 @@ def write_document_report(
     >>> write_document_report(model, documents, "report.html")  # doctest: +SKIP
     """
     path = _checked(path)
-    from varitext.report.document_charts import choose_documents
-    from varitext.report.documents import document_page
+    from varitext.report.documents import document_page, shown_documents
 
-    source = documents if isinstance(documents, Documents) else None
-    sample = choose_documents(model, documents, *_columns_of(source, labels, titles))
-    record = record or model.perplexity_record(documents)
-    name = corpus_name or _corpus_name(model, source)
-    write_text(path, document_page(model, sample, record, name, source, folder, _breakdowns(model, documents, columns)))
+    shown = shown_documents(model, documents, labels, titles, columns)
+    write_text(path, document_page(shown, record or model.perplexity_record(documents), corpus_name, folder))
 
 
 def save_document_figures(
@@ -134,36 +131,11 @@ def save_document_figures(
     >>> save_document_figures(model, documents, "figures", ["map", "topics"])  # doctest: +SKIP
     """
     check_figure_names(model, names, file_format)
-    from varitext.report.document_charts import choose_documents
-    from varitext.report.documents import DOCUMENT_FIGURES, EvaluatedDocuments
+    from varitext.report.documents import DOCUMENT_FIGURES, shown_documents
     from varitext.report.drawing import save_figures
 
-    source = documents if isinstance(documents, Documents) else None
-    sample = choose_documents(model, documents, *_columns_of(source, labels, titles))
-    evaluated = EvaluatedDocuments(model, sample, _breakdowns(model, documents, columns))
-    return save_figures(DOCUMENT_FIGURES, evaluated, Path(folder), names, file_format)
-
-
-def _columns_of(
-    source: Documents | None, labels: Sequence[str] | None, titles: Sequence[str] | None
-) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Labels and titles: those given, or those of the corpus."""
-    if source is None:
-        return labels, titles
-    return source.labels if labels is None else labels, source.texts if titles is None else titles
-
-
-def _corpus_name(model: DocumentModel, source: Documents | None) -> str:
-    if source is None:
-        return "documents"
-    return f"{source.name} ({'training documents' if is_fitted_on(model.fitted_.corpus, source) else source.part})"
-
-
-def _breakdowns(model: DocumentModel, documents: Any, columns: Sequence[ColumnValues]) -> list[Any]:
-    from varitext.report.document_charts import breakdown
-
-    found = (breakdown(model, documents, column) for column in columns)
-    return [one for one in found if one is not None]
+    shown = shown_documents(model, documents, labels, titles, columns)
+    return save_figures(DOCUMENT_FIGURES, shown, Path(folder), names, file_format)
 
 
 # Answers
@@ -257,9 +229,13 @@ def check_figure_names(model: DocumentModel | AnswerRanker, names: Sequence[str]
     check_drawing_packages()
     from varitext.report.answers import ANSWER_FIGURES
     from varitext.report.documents import DOCUMENT_FIGURES
-    from varitext.report.drawing import check_figures
 
-    check_figures(names, [*(DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES)], file_format)
+    if file_format not in FORMATS:
+        raise InputError(f"Figures are saved as {' or '.join(FORMATS)}, not {file_format!r}")
+    known = [*(DOCUMENT_FIGURES if isinstance(model, DocumentModel) else ANSWER_FIGURES)]
+    for name in names:
+        if name not in known:
+            raise InputError(f"No figure is called {name!r}. This model has {', '.join(known)}.")
 
 
 def _checked(path: Path) -> Path:

@@ -22,24 +22,22 @@ class WordHeat(NamedTuple):
     word: str
     mean: float  # attention weight, over samples of h
     std: float
-    heat: float  # how far the mean is above equal weights: 0 where it is not, 1 at eight times as much
-    spread: float  # the standard deviation as a share of the mean, at most 1
+    heat: float  # how far the mean is above equal weights: 0 if it is not, 1 at eight times an equal weight
+    spread: float  # the standard deviation relative to the mean, at most 1
 
 
 class AnswerHeat(NamedTuple):
     candidate: RankedCandidate
     right: bool
-    with_spread: bool = True  # over samples of h: only where h carries something
+    with_spread: bool = True  # over samples of h; False if the latent variable has collapsed
 
     @property
     def about(self) -> str:
         one, (low, high) = self.candidate, self.candidate.rank_interval
-        held = f"{low}" if low == high else f"{low} to {high}"
-        ranks = f"rank {one.rank} ({held} with {one.rank_interval_probability:.0%})"
-        return (
-            f"{'right' if self.right else 'wrong'} · {ranks} · "
-            f"probability {one.probability:.2f} · of being best {one.probability_best:.2f}"
-        )
+        ranks = f"{low}" if low == high else f"{low} to {high}"
+        kind = "right answer" if self.right else "wrong answer"
+        interval = f"rank {one.rank} ({one.rank_interval_probability:.0%} interval: {ranks})"
+        return f"{kind} · {interval} · P(right) {one.probability:.2f} · P(best) {one.probability_best:.2f}"
 
     @property
     def words(self) -> list[WordHeat]:
@@ -68,22 +66,23 @@ LINE = 36.0  # from one row of words to the next
 WIDTH, MARGIN = 900.0, 24.0
 
 
-def heat_figure(heats: Sequence[QuestionHeat]) -> Figure:
-    """The questions with their answers; the height is known once the words are laid out."""
-    height = 46.0
-    for heat in heats:
-        height += 26 + sum(30 + LINE * len(_rows(answer.words, WIDTH - 2 * MARGIN)) for answer in heat.answers)
+def heat_figure(heats: Sequence[QuestionHeat]) -> Figure | None:
+    """The questions with their answers; None without any."""
+    if not heats:
+        return None
+    rows = [[_rows(answer.words, WIDTH - 2 * MARGIN) for answer in heat.answers] for heat in heats]
+    height = 46.0 + sum(26 + sum(30 + LINE * len(lines) for lines in of_question) for of_question in rows)
     with drawing_style():
         figure, axes = canvas(WIDTH, height, "Attention on the words of answers")
         top = 54.0
-        reading = "The darker a word, the more attention above equal weights; the bar below is its spread over samples"
+        reading = "Darker words get more than an equal share of the attention; the bar shows its spread over samples"
         axes.text(MARGIN, 24, reading, color=MIDDLE_INK)
-        for heat in heats:
+        for heat, of_question in zip(heats, rows, strict=True):
             question = shortened(printable(heat.question), 15, 0.9 * WIDTH)  # bold type is wider
             axes.text(MARGIN, top, question, fontsize=14, fontweight="bold")
-            for answer in heat.answers:
+            for answer, lines in zip(heat.answers, of_question, strict=True):
                 axes.text(MARGIN, top + 24, answer.about, fontsize=11, color=MIDDLE_INK)
-                for row in _rows(answer.words, WIDTH - 2 * MARGIN):
+                for row in lines:
                     draw_words(axes, row, MARGIN, top + 32)
                     top += LINE
                 top += 30
@@ -142,7 +141,7 @@ def prior_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> np
 
 
 def rows_by_group(questions: Iterable[str]) -> dict[str, np.ndarray]:
-    """Which questions start with each of the words; words that none starts with are left out."""
+    """The rows of the questions that start with each question word; words without a question are left out."""
     words = question_words(questions, leading=True)
     rows = {group: np.flatnonzero(words == group) for group in GROUPS}
     return {group: found for group, found in rows.items() if len(found)}
@@ -155,16 +154,11 @@ def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> di
     return {group: log_std[chosen[:PER_GROUP]] for group, chosen in rows.items()}
 
 
-def hinton_figure(values: Mapping[str, np.ndarray]) -> Figure:
-    """A square per question and dimension: as large as its log std is far from zero; white above zero, black below.
+def hinton_figure(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """A square per question and dimension: as large as its log std is far from zero, white above zero, black below.
 
-    `values` are [questions, K] for each word.
+    `models` has [questions, K] for each question word of each model; models stand side by side, each under its name.
     """
-    return hinton_figures({"": values})
-
-
-def hinton_figures(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """The same for several models beside each other, on one scale, each under its name."""
     arrays = [array for values in models.values() for array in values.values()]
     largest = max((float(np.abs(array).max()) for array in arrays), default=1.0)
     first = HEADING if any(models) else 10
@@ -188,18 +182,9 @@ def _draw(axes: Axes, values: Mapping[str, np.ndarray], largest: float, left: fl
         if left == LEFT:
             axes.text(8, top + high / 2, group, fontsize=13, va="center")
         rectangles(axes, [(left, top, array.shape[1] * CELL, high)], GROUND)
-        rectangles(axes, _squares(array, largest, left, top, positive=True), ABOVE)
-        rectangles(axes, _squares(array, largest, left, top, positive=False), BELOW)
-        top += high + GAP
-
-
-def _squares(
-    array: np.ndarray, largest: float, left: float, top: float, positive: bool
-) -> list[tuple[float, float, float, float]]:
-    squares = []
-    for (row, column), value in np.ndenumerate(array):
-        if value and (value > 0) == positive:
-            side = LARGEST * CELL * float(np.sqrt(abs(value) / largest))
+        for colour, kept in ((ABOVE, array > 0), (BELOW, array < 0)):
+            side = LARGEST * CELL * np.sqrt(np.abs(array[kept]) / largest)
+            row, column = np.nonzero(kept)
             x, y = left + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
-            squares.append((x, y, side, side))
-    return squares
+            rectangles(axes, np.stack([x, y, side, side], 1).tolist(), colour)
+        top += high + GAP

@@ -1,7 +1,7 @@
-"""Charts as plain records, before any library draws them; their colours, their text, and the curves of training.
+"""Charts as plain records, before any library draws them; also their text, their colours, and the training curves.
 
-`page.py` draws them with plotly, `drawing.py` with matplotlib. Texts are plain, except hover texts, in which plotly
-reads a little HTML: other people's words are escaped in them.
+`page.py` draws charts with plotly, `drawing.py` with matplotlib. Texts are plain, except hover texts: plotly reads a
+little HTML in them, so words from documents are escaped there.
 """
 
 import html
@@ -15,12 +15,12 @@ import numpy as np
 
 # Text
 
-# Controls, lone surrogates (which no file can hold) and marks that turn the direction of the text after them.
+# Controls, lone surrogates (which no file can hold) and marks that change the direction of the text after them.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 def printable(text: str) -> str:
-    """Without what no file can hold or what would turn the direction of the text after it."""
+    """The text without characters that a file cannot hold or that change the direction of the text after them."""
     return _UNPRINTABLE.sub(" ", text)
 
 
@@ -34,34 +34,27 @@ def one_line(text: object, longest: int = 160) -> str:
 
 
 def for_plotly(text: object) -> str:
-    """Safe where plotly reads a little HTML (<b>, <br>, <a>): names, ticks, annotations, hover texts.
+    """Escape text where plotly reads a little HTML (<b>, <br>, <a>): names, ticks, annotations, hover texts.
 
-    Quotes stay: plotly knows `&lt;` and `&amp;` but would show `&quot;` as it stands.
+    Quotes stay as they are: plotly decodes `&lt;` and `&amp;`, but shows `&quot;` literally.
     """
     return html.escape(one_line(text), quote=False)
 
 
 def wrapped_for_plotly(text: object, width: int = 48, lines: int = 4) -> str:
-    """The same on several lines: plotly does not wrap hover texts itself."""
+    """The same on several lines, because plotly does not wrap hover texts."""
     wrapped = textwrap.wrap(one_line(text), width, max_lines=lines, placeholder=" …")
     return "<br>".join(map(for_plotly, wrapped))
 
 
-def for_script(json_text: str) -> str:
-    """JSON inside a <script> element: without these three characters no tag or comment can begin or end in it."""
-    return json_text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+# Colours: mid-tones, readable on light and on dark backgrounds
 
-
-# Colours
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 INK = "#30363d"  # on white
-MIDDLE_INK = "#717882"  # readable on white and on near-black; the page swaps in its own ink
+MIDDLE_INK = "#717882"  # on any background; the page replaces it by its own
 ACCENT = "#3f7cd6"
 WARM = "#d9772e"
 FAINT = "#8b929c"
-
-# Ten hues, each strong and then light: neighbours in the list differ in hue, all are mid-tones.
+# Ten hues, each strong and then light: neighbours in the list differ in hue.
 PALETTE = (
     *("#3b6fd4", "#d9722e", "#2e9a5b", "#cf4452", "#8459c9", "#1496a8", "#b8901c", "#c94f94", "#6f8a26", "#94694d"),
     *("#7fa3ee", "#f0a878", "#74c69b", "#ee8b93", "#b79ae6", "#6cc7d4", "#dcc05f", "#e791c0", "#a8c063", "#c4a084"),
@@ -71,21 +64,28 @@ PALETTE = (
 # Charts
 
 
+class ColumnValues(NamedTuple):
+    """One value per document: of a column, or names of date bins that sort in order of time."""
+
+    column: str
+    values: Sequence[object]
+    over_time: bool = False
+
+
 class Axis(NamedTuple):
     title: str = ""
-    limits: tuple[float, float] | None = None  # else what the values need
+    limits: tuple[float, float] | None = None  # None: what the values need
     from_zero: bool = False
     percent: bool = False
-    names: Sequence[str] = ()  # of 0, 1, 2 and so on, in place of numbers
+    names: Sequence[str] = ()  # of 0, 1, 2, ... instead of numbers
 
-
-def shown_names(axis: Axis, most: int = 6) -> list[int]:
-    """Which of the names find room: the first, the last, and some between."""
-    return sorted({round(place) for place in np.linspace(0, len(axis.names) - 1, min(most, len(axis.names)))})
+    def shown_names(self, most: int = 6) -> list[int]:
+        """Which names are shown: the first, the last, and some in between."""
+        return sorted({round(place) for place in np.linspace(0, len(self.names) - 1, min(most, len(self.names)))})
 
 
 class Note(NamedTuple):
-    """A text with a line to its point, above it or below, on its right or on its left."""
+    """A text with a line to its point."""
 
     x: float
     y: float
@@ -108,17 +108,9 @@ class NamedSpot(NamedTuple):
     y: float
 
 
-class ColumnValues(NamedTuple):
-    """A value for each document: of a column, or bins of dates whose names sort in the order of time."""
-
-    column: str
-    values: Sequence[object]
-    over_time: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Named rows from the top down: a value each, and its interval, which is empty where there is none."""
+    """Named rows, the first on top: a value each, and its interval, which is empty where there is none."""
 
     names: Sequence[str]
     values: np.ndarray
@@ -137,7 +129,7 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points joined by a line, with what helps to read it."""
+    """Points joined by a line."""
 
     x: np.ndarray
     y: np.ndarray
@@ -165,7 +157,7 @@ class Bars:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Dots of several colours, and names written among them; its axes have no meaning and are not shown."""
+    """Dots of several colours with names among them; its axes have no meaning and are not shown."""
 
     places: np.ndarray  # [D, 2]
     groups: Sequence[Group]
@@ -181,18 +173,16 @@ Chart = Intervals | Curve | Bars | Map
 
 # Training curves
 
-History = Sequence[dict[str, Any]]
-
 
 class Measure(NamedTuple):
-    """A column of the history, and how it is shown."""
+    """A column of the training history, and how it is shown."""
 
     column: str
     axis: str
     colour: str
     format: str  # of one value
-    kept: str = ""  # "min" or "max" where a round was kept for the sake of it
-    of_kl: bool = False  # from zero, and shaded while the KL's weight in the loss was still rising
+    kept: str = ""  # "min" or "max" if this measure chose the epoch that was kept
+    of_kl: bool = False  # from zero, and shaded while the weight of the KL in the loss was still rising
 
 
 DOCUMENT_CURVES = (
@@ -204,26 +194,38 @@ ANSWER_CURVES = (
     Measure("dev_map", "dev MAP", ACCENT, ".4f", kept="max"),
     Measure("dev_log_loss", "dev log loss, nats per pair", ACCENT, ".4f"),
     Measure("dev_kl", "KL, nats per pair", WARM, ".3g", of_kl=True),
-    Measure("posterior_prior_gap", "posterior less prior path, nats", WARM, ".3g", of_kl=True),
+    Measure("posterior_prior_gap", "posterior-prior gap, nats per pair", WARM, ".3g", of_kl=True),
 )
 
 
-def answer_measures(has_latent: bool) -> tuple[Measure, ...]:
-    """Without a latent there is no KL, and one path."""
-    return ANSWER_CURVES if has_latent else tuple(one for one in ANSWER_CURVES if not one.of_kl)
+def training_curves(
+    history: Sequence[dict[str, Any]], measures: Sequence[Measure], kept: float | None = None
+) -> list[Curve]:
+    """One curve per measure of which the history has more than one value.
 
-
-def training_curves(history: History, measures: Sequence[Measure], kept: float | None = None) -> list[Curve]:
-    """One for each measure that the history has more than one value of.
-
-    `kept` is the value of the round that was kept, where that may not be the best one.
+    `kept` is the value of the epoch that was kept, which need not be the best one.
     """
-    curves = [(measure, values_by_epoch(history, measure.column)) for measure in measures]
-    return [_training_curve(measure, *values, history, kept) for measure, values in curves if len(values[0]) > 1]
+    curves = []
+    for measure in measures:
+        epochs, values = _values_by_epoch(history, measure.column)
+        if len(epochs) > 1:
+            full_weight = next((x for x, r in zip(epochs, history, strict=False) if r.get("kl_weight", 1) >= 1), 0)
+            curve = Curve(
+                np.array(epochs),
+                np.array(values),
+                (Axis("epoch"), Axis(measure.axis, from_zero=measure.of_kl)),
+                [f"epoch {epoch:.3g}: {value:{measure.format}}" for epoch, value in zip(epochs, values, strict=True)],
+                measure.colour,
+                marker=5,
+                shaded_until=full_weight if measure.of_kl else 0,
+                note=_kept_epoch(measure, epochs, values, kept) if measure.kept else None,
+            )
+            curves.append(curve)
+    return curves
 
 
-def values_by_epoch(history: History, column: str) -> tuple[list[float], list[float]]:
-    """Epochs and values; `partial_fit` counts its epochs from the start, so they are added up."""
+def _values_by_epoch(history: Sequence[dict[str, Any]], column: str) -> tuple[list[float], list[float]]:
+    """Epochs and values; `partial_fit` counts its epochs from zero again, so they are added up."""
     epochs: list[float] = []
     values: list[float] = []
     before = offset = 0.0
@@ -238,23 +240,7 @@ def values_by_epoch(history: History, column: str) -> tuple[list[float], list[fl
     return epochs, values
 
 
-def _training_curve(
-    measure: Measure, epochs: list[float], values: list[float], history: History, kept: float | None
-) -> Curve:
-    full_weight = next((x for x, r in zip(epochs, history, strict=False) if r.get("kl_weight", 1) >= 1), 0)
-    return Curve(
-        np.array(epochs),
-        np.array(values),
-        (Axis("epoch"), Axis(measure.axis, from_zero=measure.of_kl)),
-        [f"epoch {epoch:.3g}: {value:{measure.format}}" for epoch, value in zip(epochs, values, strict=True)],
-        measure.colour,
-        marker=5,
-        shaded_until=full_weight if measure.of_kl else 0,
-        note=_kept(measure, epochs, values, kept) if measure.kept else None,
-    )
-
-
-def _kept(measure: Measure, epochs: list[float], values: list[float], kept: float | None) -> Note:
+def _kept_epoch(measure: Measure, epochs: list[float], values: list[float], kept: float | None) -> Note:
     best = min(values) if measure.kept == "min" else max(values)
     value = kept if kept in values else best
     epoch = epochs[values.index(value)]

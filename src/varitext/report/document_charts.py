@@ -14,12 +14,10 @@ from varitext.documents.topic_records import TopicInfo, TopicShare
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, document_keywords
 from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
-from varitext.evaluation.map_layout import lay_out
 from varitext.evaluation.shares import NO_VALUE
 from varitext.report.charts import (
     ACCENT,
     FAINT,
-    MIDDLE_INK,
     PALETTE,
     Axis,
     Bars,
@@ -32,26 +30,27 @@ from varitext.report.charts import (
     NamedSpot,
     for_plotly,
     one_line,
-    printable,
     wrapped_for_plotly,
 )
-from varitext.report.drawing import INCH, Axes, Figure, drawing_style, shortened
+
+OTHERS = "all others"
+NAME_LENGTH = 60  # characters of a topic's name or a label on a chart
 
 # Sample
 
-MAX_DOCUMENTS = 4000  # what a browser moves smoothly and t-SNE lays out in seconds
+MAX_DOCUMENTS = 4000  # a browser moves them smoothly, and t-SNE lays them out in seconds
 NO_LABEL = "no label"
 
 
 @dataclass(frozen=True)
 class DocumentSample:
-    """One row per document; `of` says how many there are in all."""
+    """The documents that the charts show, one row each; `of` is the number of all documents."""
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
     memberships: np.ndarray  # [D, topics]
     lengths: np.ndarray  # [D], known words
-    document_keywords: tuple[tuple[str, ...], ...]
+    keywords: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...] | None
     titles: tuple[str, ...] | None
     of: int
@@ -72,15 +71,16 @@ def choose_documents(
     titles: Sequence[str] | None = None,
     most: int = MAX_DOCUMENTS,
 ) -> DocumentSample:
-    """At most `most` documents that have a known word, drawn with the model's seed and kept in their order."""
+    """At most `most` documents that have a known word, drawn with the model's seed and kept in order."""
     counts = model.count(documents)  # once: counting texts is slower than everything below
     for name, column in (("labels", labels), ("titles", titles)):
         if column is not None and len(column) != counts.shape[0]:
-            raise InputError(f"there are {len(column)} {name} for {counts.shape[0]} documents")
-    has_words = np.concatenate([block.getnnz(1) > 0 for block in blocks_of(counts)])
-    if not has_words.any():
-        raise InputError("no document has a word that the model knows: there is nothing to show")
-    rows = _sample(np.flatnonzero(has_words), most, model.seed)
+            raise InputError(f"{len(column)} {name} given for {counts.shape[0]} documents")
+    rows = np.flatnonzero(np.concatenate([block.getnnz(1) > 0 for block in blocks_of(counts)]))
+    if not len(rows):
+        raise InputError("No document has a word that the model knows: nothing to show")
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(model.seed).choice(rows, most, replace=False))
     sample = counts[rows]
     posterior = model.posterior(sample)
     log_frequencies = model.fitted_.network.word_log_frequencies.cpu().numpy()
@@ -89,55 +89,47 @@ def choose_documents(
         std=posterior.std,
         memberships=model.memberships_of(posterior),
         lengths=np.asarray(sample.sum(1)).ravel(),
-        document_keywords=document_keywords(sample, log_frequencies, model.fitted_.vocabulary.words),
-        labels=None if labels is None else tuple(_label(labels[row]) for row in rows),
-        titles=None if titles is None else tuple(one_line(titles[row]) for row in rows),
+        keywords=document_keywords(sample, log_frequencies, model.fitted_.vocabulary.words),
+        labels=None if labels is None else tuple(_value(labels[row], NO_LABEL) for row in rows.tolist()),
+        titles=None if titles is None else tuple(one_line(titles[row]) for row in rows.tolist()),
         of=counts.shape[0],
     )
 
 
-def _sample(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
-    if len(rows) <= most:
-        return rows
-    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-
-
-def _label(value: object) -> str:
-    return (one_line(value, 60) if value is not None else "") or NO_LABEL
+def _value(value: object, missing: str) -> str:
+    return (one_line(value, NAME_LENGTH) if value is not None else "") or missing
 
 
 # Map
 
 MAX_GROUPS = len(PALETTE)
-MAX_NAMES = 24  # that find room on the map
-OTHERS = "all others"
+MAX_NAMES = 24  # more do not fit on the map
+FRAME_SHAPE = 1.65  # width of the picture over its height
+CHARACTER_WIDTH, LINE_HEIGHT = 0.011, 0.03  # of the names, as shares of the picture's height
 
 
-def topic_map(sample: DocumentSample, topics: Sequence[TopicInfo], seed: int = 0) -> Map:
-    """The map, coloured by topic, with the names of the most frequent ones written on it."""
-    groups = topic_groups(sample, topics)
-    return _map(lay_out(sample.mean, seed), groups, [group.name for group in groups][:MAX_NAMES], sample, topics)
-
-
-def label_map(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray) -> Map | None:
-    """The same places coloured by label; None if there are no labels."""
-    if sample.labels is None:
-        return None
-    groups = colour_groups(sample.labels)
-    return _map(places, groups, [group.name for group in groups if group.name != OTHERS], sample, topics)
+def document_map(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray, groups: list[Group]) -> Map:
+    """The documents coloured by group, with the names of the first groups written at the middle of their documents."""
+    named = [group for group in groups if group.name != OTHERS][:MAX_NAMES]
+    middles = [np.median(places[group.rows], axis=0).tolist() for group in named]  # robust against strays
+    spots = place_apart((NamedSpot(group.name, *middle) for group, middle in zip(named, middles, strict=True)), places)
+    hover = [_document_hover(row, sample, topics[sample.topic[row]].name) for row in range(len(sample))]
+    return Map(places, groups, spots, hover, dot=5 if len(sample) > 500 else 8)
 
 
 def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo]) -> list[Group]:
-    """The documents by topic, the most frequent first; colours come again if there are more topics."""
+    """The documents by topic, the most frequent first; colours repeat if there are more topics."""
     frequent = [place for place, _ in Counter(sample.topic.tolist()).most_common()]
     return [
-        Group(one_line(topics[place].name, 60), np.flatnonzero(sample.topic == place), PALETTE[row % len(PALETTE)])
+        Group(
+            one_line(topics[place].name, NAME_LENGTH), np.flatnonzero(sample.topic == place), PALETTE[row % MAX_GROUPS]
+        )
         for row, place in enumerate(frequent)
     ]
 
 
-def colour_groups(names: tuple[str, ...]) -> list[Group]:
-    """The documents by name in alphabetical order; the rarest names share one colour if there are too many."""
+def label_groups(names: tuple[str, ...]) -> list[Group]:
+    """The documents by label in alphabetical order; the rarest labels share one colour if there are too many."""
     frequent = [name for name, _ in Counter(names).most_common(MAX_GROUPS + 1)]
     kept = sorted(frequent if len(frequent) <= MAX_GROUPS else frequent[: MAX_GROUPS - 1])
     every = np.array(names, dtype=object)
@@ -146,116 +138,62 @@ def colour_groups(names: tuple[str, ...]) -> list[Group]:
     return [Group(OTHERS, others, FAINT), *groups] if len(others) else groups
 
 
-def _map(
-    places: np.ndarray,
-    groups: list[Group],
-    named: Sequence[str],
-    sample: DocumentSample,
-    topics: Sequence[TopicInfo],
-) -> Map:
-    spots = [middle_of(group.name, places[group.rows]) for group in groups if group.name in named]
-    hover = [_map_hover(row, sample, topics[sample.topic[row]].name) for row in range(len(sample))]
-    return Map(places, groups, place_apart(spots, places), hover, dot=5 if len(sample) > 500 else 8)
-
-
-def _map_hover(row: int, sample: DocumentSample, topic: str) -> str:
-    label = f"{for_plotly(sample.labels[row])} · " if sample.labels else ""
-    lines = [f"<b>{label}{for_plotly(one_line(topic, 60))}</b>"]
-    if sample.titles and sample.titles[row]:
-        lines.append(wrapped_for_plotly(sample.titles[row]))
-    lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.document_keywords[row]))}</i>")
-    return "<br>".join(lines)
-
-
-FRAME_SHAPE = 1.65  # width of the picture by its height
-CHARACTER_WIDTH, LINE_HEIGHT = 0.011, 0.03  # of the names, as shares of the picture's height
-
-
-def middle_of(name: str, places: np.ndarray) -> NamedSpot:
-    """The name at the middle of its documents; the median, because strays lie far out."""
-    x, y = np.median(places, axis=0).tolist()
-    return NamedSpot(name, x, y)
-
-
 def place_apart(spots: Iterable[NamedSpot], places: np.ndarray) -> list[NamedSpot]:
-    """From the top down, each moved down where it would cover one already written."""
+    """From the top down, each name moved down until it covers no other."""
     width, height = np.ptp(places, axis=0) if len(places) else (1.0, 1.0)
     frame = max(float(width) / FRAME_SHAPE, float(height), 1e-9)  # the height of the picture, in the map's units
+
+    def covers(one: NamedSpot, other: NamedSpot) -> bool:
+        wide = 0.5 * CHARACTER_WIDTH * (len(one.name) + len(other.name))
+        return abs(one.x - other.x) < wide * frame and abs(one.y - other.y) < LINE_HEIGHT * frame
+
     written: list[NamedSpot] = []
     for spot in sorted(spots, key=lambda spot: -spot.y):
-        while any(_covers(spot, other, frame) for other in written):
+        while any(covers(spot, other) for other in written):
             spot = spot._replace(y=spot.y - 0.005 * frame)
         written.append(spot)
     return written
 
 
-def _covers(one: NamedSpot, other: NamedSpot, frame: float) -> bool:
-    width = 0.5 * CHARACTER_WIDTH * (len(one.name) + len(other.name))
-    return abs(one.x - other.x) < width * frame and abs(one.y - other.y) < LINE_HEIGHT * frame
+def _document_hover(row: int, sample: DocumentSample, topic: str) -> str:
+    label = f"{for_plotly(sample.labels[row])} · " if sample.labels else ""
+    lines = [f"<b>{label}{for_plotly(one_line(topic, NAME_LENGTH))}</b>"]
+    if sample.titles and sample.titles[row]:
+        lines.append(wrapped_for_plotly(sample.titles[row]))
+    lines.append(f"<i>{wrapped_for_plotly(', '.join(sample.keywords[row]))}</i>")
+    return "<br>".join(lines)
 
 
 # Topics
 
 MAX_CARDS = 24  # in the figure
-COLUMNS, CARD_WIDTH, LINE = 4, 230, 20  # of the figure: cards in a row, pixels
-WORD_SIZE, NAME_SIZE = 12, 12.5
-
-
-class WordBar(NamedTuple):
-    word: str
-    weight: float
-    share: float  # of the strongest word's weight
 
 
 class TopicCard(NamedTuple):
     topic: TopicInfo
-    relative: float  # size, to the largest topic
-    bars: list[WordBar]
+    relative: float  # size, relative to the largest topic
+    bars: list[tuple[str, float, float]]  # word, weight, weight relative to the strongest word
 
 
 def topic_cards(topics: Sequence[TopicInfo]) -> list[TopicCard]:
-    by_size = sorted(topics, key=lambda topic: -topic.documents)
+    """The largest topic first."""
     largest = max((topic.share for topic in topics), default=0.0) or 1.0
-    return [TopicCard(topic, topic.share / largest, _bars(topic)) for topic in by_size]
+    cards = []
+    for topic in sorted(topics, key=lambda topic: -topic.documents):
+        strongest = max(topic.weights, default=0.0) or 1.0
+        bars = [(word, weight, weight / strongest) for word, weight in zip(topic.words, topic.weights, strict=True)]
+        cards.append(TopicCard(topic, topic.share / largest, bars))
+    return cards
 
 
-def topic_figure(topics: Sequence[TopicInfo]) -> Figure:
-    """The first cards as a picture."""
-    cards = topic_cards(topics)[:MAX_CARDS]
-    columns = max(1, min(COLUMNS, len(cards)))
-    rows = -(-len(cards) // columns)
-    height = LINE * (max((len(card.bars) for card in cards), default=0) + 2)
-    with drawing_style():
-        figure = Figure((columns * CARD_WIDTH / INCH, rows * height / INCH), label="Topics")
-        for place, card in enumerate(cards):
-            row, column = divmod(place, columns)
-            frame = ((column + 0.06) / columns, 1 - (row + 1) / rows, 0.88 / columns, (1 - LINE / height) / rows)
-            _draw_card(card, figure.add_axes(frame))
-    return figure
-
-
-def _draw_card(card: TopicCard, axes: Axes) -> None:
-    """A line of one unit each: the topic's name and share, then its words."""
-    lines = range(1, len(card.bars) + 1)
-    axes.set(xlim=(0, 1), ylim=(len(card.bars) + 1, 0))
-    axes.set_axis_off()
-    axes.barh(lines, [0.8 * bar.share for bar in card.bars], height=0.86, color="#dbe6f8")
-    axes.barh([0.45, 0.45], [1, card.relative], height=0.12, color=["#e6e8eb", ACCENT], clip_on=False)
-    name = shortened(printable(card.topic.name), NAME_SIZE, 0.72 * CARD_WIDTH)
-    axes.text(0, 0, name, fontsize=NAME_SIZE, fontweight="bold", va="center")
-    right: dict[str, Any] = {"ha": "right", "va": "center", "color": MIDDLE_INK, "fontsize": 11}
-    axes.text(1, 0, f"{card.topic.share:.1%}", **right)
-    for line, bar in zip(lines, card.bars, strict=True):
-        axes.text(
-            0.02, line, shortened(printable(bar.word), WORD_SIZE, 0.65 * CARD_WIDTH), fontsize=WORD_SIZE, va="center"
-        )
-        axes.text(1, line, f"{bar.weight:.3f}", **right)
-
-
-def _bars(topic: TopicInfo) -> list[WordBar]:
-    strongest = max(topic.weights, default=0.0) or 1.0
-    words = zip(topic.words, topic.weights, strict=True)
-    return [WordBar(word, weight, weight / strongest) for word, weight in words]
+def topic_charts(topics: Sequence[TopicInfo]) -> list[Intervals]:
+    """The words of the largest topics with p(word | topic)."""
+    charts = []
+    for topic, *_ in topic_cards(topics)[:MAX_CARDS]:
+        weights, axis = np.array(topic.weights), Axis(f"{one_line(topic.name, 40)} ({topic.share:.1%})", from_zero=True)
+        colours = [ACCENT] * len(weights)
+        charts.append(Intervals(topic.words, weights, 0 * weights, weights, colours, topic.words, axis, row_height=20))
+    return charts
 
 
 # Topics by the values of a column
@@ -273,21 +211,19 @@ class Breakdown(NamedTuple):
 
 
 def breakdown(model: DocumentModel, documents: Any, column: ColumnValues) -> Breakdown | None:
-    """None where there is nothing to compare: a single value."""
-    values = [one_line(value, 60) if value not in (None, "") else NO_VALUE for value in column.values]
+    """The largest topics by the values of a column, or over time; None if there is only one value."""
+    values = [_value(value, NO_VALUE) for value in column.values]
     if not column.over_time:
         values = _frequent(values)
     if len(set(values)) < 2:
         return None
-    shares: Sequence[TopicShare] = model.topic_shares(documents, values)
-    if column.over_time:  # documents without a date have no place on the line
-        shares = [one for one in shares if one.value != NO_VALUE]
+    shares = [one for one in model.topic_shares(documents, values) if not (column.over_time and one.value == NO_VALUE)]
     words = [] if column.over_time else model.distinct_words(documents, values)
-    return Breakdown(column.column, column.over_time, _charts(shares, column.over_time), words)
+    return Breakdown(column.column, column.over_time, _share_charts(shares, column.over_time), words)
 
 
 def _frequent(values: list[str]) -> list[str]:
-    """The rarest are put together if there are too many."""
+    """The values, the rarest of them combined if there are too many."""
     common = Counter(values).most_common()
     if len(common) <= MAX_VALUES:
         return values
@@ -295,46 +231,36 @@ def _frequent(values: list[str]) -> list[str]:
     return [value if value in kept else OTHERS for value in values]
 
 
-def _charts(shares: Sequence[TopicShare], over_time: bool) -> list[Chart]:
+def _share_charts(shares: Sequence[TopicShare], over_time: bool) -> list[Chart]:
     by_topic: dict[int, list[TopicShare]] = defaultdict(list)
     for share in shares:
         by_topic[share.topic].append(share)
     largest = sorted(by_topic.values(), key=lambda found: -sum(one.documents for one in found))[:MAX_SHARE_CHARTS]
-    reach = 1.05 * max((one.high for found in largest for one in found), default=1.0)
-    return [_over_time(found) if over_time else _by_class(found, min(reach, 1.0)) for found in largest]
+    reach = min(1.05 * max((one.high for found in largest for one in found), default=1.0), 1.0)
+    if over_time:
+        return [_share_chart(found, None) for found in largest]
+    return [_share_chart(sorted(found, key=lambda one: -one.share)[:SHOWN_VALUES], reach) for found in largest]
 
 
-def _by_class(found: list[TopicShare], reach: float) -> Intervals:
-    shown = sorted(found, key=lambda one: -one.share)[:SHOWN_VALUES]
-    share, low, high = (np.array([getattr(one, name) for one in shown]) for name in ("share", "low", "high"))
-    axis = Axis(one_line(found[0].name, 60), limits=(0, reach), percent=True)
-    return Intervals(
-        [one.value for one in shown], share, low, high, [ACCENT] * len(shown), _share_hover(shown), axis, 24
-    )
-
-
-def _over_time(found: list[TopicShare]) -> Curve:
-    share, low, high = (np.array([getattr(one, name) for one in found]) for name in ("share", "low", "high"))
-    axes = (
-        Axis(one_line(found[0].name, 60), names=[one.value for one in found]),
-        Axis("", from_zero=True, percent=True),
-    )
-    return Curve(
-        np.arange(len(found), dtype=float), share, axes, _share_hover(found), marker=5, interval=(low, high), height=240
-    )
-
-
-def _share_hover(shown: Sequence[TopicShare]) -> list[str]:
-    return [
+def _share_chart(found: list[TopicShare], reach: float | None) -> Chart:
+    """Of one topic, by class on an axis up to `reach`; over time if that is None."""
+    names, title = [one.value for one in found], one_line(found[0].name, NAME_LENGTH)
+    share, low, high = np.array([(one.share, one.low, one.high) for one in found]).T
+    hover = [
         f"{for_plotly(one.value)}: {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]<br>"
         f"{one.documents:,} of {one.of:,} documents"
-        for one in shown
+        for one in found
     ]
+    if reach is not None:
+        axis = Axis(title, limits=(0, reach), percent=True)
+        return Intervals(names, share, low, high, [ACCENT] * len(found), hover, axis, row_height=24)
+    axes = (Axis(title, names=names), Axis(from_zero=True, percent=True))
+    return Curve(np.arange(len(found), dtype=float), share, axes, hover, marker=5, interval=(low, high), height=240)
 
 
 # Examples
 
-LENGTHS = (0.08, 0.4, 0.7, 0.96)  # quantiles: the spread of the posterior is seen to shrink with the length
+LENGTHS = (0.08, 0.4, 0.7, 0.96)  # quantiles: the posterior narrows as documents get longer
 DIMENSIONS = 7
 LEAST_PROBABILITY, MAX_EXAMPLE_TOPICS = 0.05, 3  # of the topics shown for a document
 
@@ -356,6 +282,22 @@ def choose_examples(
     return [_example(int(by_length[place]), sample, topics) for place in places]
 
 
+def _example(row: int, sample: DocumentSample, topics: Sequence[TopicInfo]) -> Example:
+    title = (sample.titles[row] if sample.titles else "") or ", ".join(sample.keywords[row])
+    label = sample.labels[row] if sample.labels else None
+    probable = np.argsort(-sample.memberships[row], kind="stable")[:MAX_EXAMPLE_TOPICS]
+    named = [(topics[place].name, float(sample.memberships[row, place])) for place in probable]
+    shown = named[:1] + [one for one in named[1:] if one[1] >= LEAST_PROBABILITY]
+    return Example(row, title, label, round(float(sample.lengths[row])), shown)
+
+
+def common_axis(examples: list[Example], sample: DocumentSample) -> Axis:
+    """The same axis for all examples, so that they can be compared."""
+    rows = [example.row for example in examples]
+    reach = float((np.abs(sample.mean[rows]) + sample.std[rows]).max(initial=1.0)) * 1.05
+    return Axis(limits=(-0.1 * reach, reach))
+
+
 def posterior_spread(
     example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis
 ) -> Intervals | None:
@@ -370,52 +312,26 @@ def posterior_spread(
     strongest = strongest[np.abs(mean[strongest]) > std[strongest]].tolist()
     if not strongest:
         return None
+    names = [", ".join(words_towards(by_number[k], mean[k])[:3]) for k in strongest]
     values, spread = np.abs(mean[strongest]), std[strongest]
-    return Intervals(
-        [", ".join(words_towards(by_number[k], mean[k])[:3]) for k in strongest],
-        values,
-        values - spread,
-        values + spread,
-        [ACCENT] * len(strongest),
-        [f"{value:.2f} ± {width:.2f}" for value, width in zip(values, spread, strict=True)],
-        axis,
-        row_height=26,
-        zero_line=True,
-    )
-
-
-def common_axis(examples: list[Example], sample: DocumentSample) -> Axis:
-    """The same for all examples, so that they can be compared."""
-    rows = [example.row for example in examples]
-    reach = float((np.abs(sample.mean[rows]) + sample.std[rows]).max(initial=1.0)) * 1.05
-    return Axis(limits=(-0.1 * reach, reach))
-
-
-def _example(row: int, sample: DocumentSample, topics: Sequence[TopicInfo]) -> Example:
-    title = (sample.titles[row] if sample.titles else "") or ", ".join(sample.document_keywords[row])
-    label = sample.labels[row] if sample.labels else None
-    probable = np.argsort(-sample.memberships[row], kind="stable")[:MAX_EXAMPLE_TOPICS]
-    named = [(topics[place].name, float(sample.memberships[row, place])) for place in probable]
-    shown = named[:1] + [one for one in named[1:] if one[1] >= LEAST_PROBABILITY]
-    return Example(row, title, label, round(float(sample.lengths[row])), shown)
+    hover = [f"{value:.2f} ± {width:.2f}" for value, width in zip(values, spread, strict=True)]
+    colours = [ACCENT] * len(strongest)
+    return Intervals(names, values, values - spread, values + spread, colours, hover, axis, 26, zero_line=True)
 
 
 # Latent dimensions
 
 
-def latent_units(topics: list[LatentDimension]) -> Bars:
-    """One bar per latent unit, in the order of `topics`."""
-    return Bars(
-        [topic.kl for topic in topics],
-        [ACCENT if topic.kl > ACTIVE else FAINT for topic in topics],
-        [_dimension_hover(topic) for topic in topics],
-        (Axis("latent units, by KL"), Axis("KL, nats per document", from_zero=True)),
-    )
+def dimension_chart(dimensions: list[LatentDimension]) -> Bars:
+    """The KL of each latent dimension, in the order given. A dimension near zero says nothing about any document."""
+    hover = [
+        f"dimension {one.number}<br><i>{for_plotly(', '.join(one.words[:6]))}</i><br>{one.kl:.3f} nats"
+        for one in dimensions
+    ]
+    colours = [ACCENT if one.kl > ACTIVE else FAINT for one in dimensions]
+    axes = (Axis("latent dimensions, by KL"), Axis("KL, nats per document", from_zero=True))
+    return Bars([one.kl for one in dimensions], colours, hover, axes)
 
 
-def active_units(topics: list[LatentDimension]) -> int:
-    return sum(topic.kl > ACTIVE for topic in topics)
-
-
-def _dimension_hover(topic: LatentDimension) -> str:
-    return f"unit {topic.number}<br><i>{for_plotly(', '.join(topic.words[:6]))}</i><br>{topic.kl:.3f} nats"
+def active_dimensions(dimensions: list[LatentDimension]) -> int:
+    return sum(one.kl > ACTIVE for one in dimensions)

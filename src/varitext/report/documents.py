@@ -1,147 +1,192 @@
 """The report of a document model: its headline, its page and its figures."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+import numpy as np
 
 from varitext import paper
-from varitext.corpora import is_fitted_on
-from varitext.corpora.documents import Documents
+from varitext.corpora import Documents, is_fitted_on
 from varitext.documents.default_model import BURSTS, PLAIN
 from varitext.documents.model import DocumentModel
-from varitext.documents.topic_records import TopicInfo
+from varitext.documents.topic_records import Records, TopicInfo
+from varitext.evaluation.latent_dimensions import LatentDimension
 from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS, lay_out
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.report.charts import DOCUMENT_CURVES, training_curves
+from varitext.report.charts import DOCUMENT_CURVES, Chart, ColumnValues, Map, training_curves
 from varitext.report.document_charts import (
     Breakdown,
     DocumentSample,
-    active_units,
+    active_dimensions,
+    breakdown,
+    choose_documents,
     choose_examples,
     common_axis,
-    label_map,
-    latent_units,
+    dimension_chart,
+    document_map,
+    label_groups,
     posterior_spread,
     topic_cards,
-    topic_figure,
-    topic_map,
+    topic_charts,
+    topic_groups,
 )
-from varitext.report.drawing import Figure, chart_figure
-from varitext.report.page import Fact, Tile, duration, fingerprint, provenance, render, why_stopped
+from varitext.report.drawing import PANEL_WIDTH, Figure, chart_figure
+from varitext.report.page import Tile, fitted_in, provenance, render, why_stopped
+
+MAX_TILES = 9  # the large one, and eight that fit beside it
+MAX_WORDS, NEIGHBOURS = 16, 5  # in the table of nearest words
+WIDE, TOPIC_WIDTH = 1040.0, 250.0
+
+
+@dataclass(frozen=True, eq=False)
+class ShownDocuments:
+    """A model, and the documents that its page and figures show; `source` is their corpus, if they come from one."""
+
+    model: DocumentModel
+    sample: DocumentSample
+    breakdowns: Sequence[Breakdown]
+    source: Documents | None
+
+    @cached_property
+    def topics(self) -> Records[TopicInfo]:
+        return self.model.topics()
+
+    @cached_property
+    def dimensions(self) -> list[LatentDimension]:
+        return self.model.latent_dimensions()
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        return lay_out(self.sample.mean, self.model.seed)
+
+    @property
+    def topic_map(self) -> Map:
+        return document_map(self.sample, self.topics, self.places, topic_groups(self.sample, self.topics))
+
+    @property
+    def label_map(self) -> Map | None:
+        labels = self.sample.labels
+        return None if labels is None else document_map(self.sample, self.topics, self.places, label_groups(labels))
+
+    @property
+    def is_training_data(self) -> bool:
+        return self.source is not None and is_fitted_on(self.model.fitted_.corpus, self.source)
+
+
+def shown_documents(
+    model: DocumentModel,
+    documents: Any,
+    labels: Sequence[str] | None,
+    titles: Sequence[str] | None,
+    columns: Sequence[ColumnValues],
+) -> ShownDocuments:
+    """Labels and texts are taken from the corpus if none are given."""
+    source = documents if isinstance(documents, Documents) else None
+    if source is not None:
+        labels = source.labels if labels is None else labels
+        titles = source.texts if titles is None else titles
+    sample = choose_documents(model, documents, labels, titles)
+    found = [breakdown(model, documents, column) for column in columns]
+    return ShownDocuments(model, sample, [one for one in found if one is not None], source)
+
 
 # Headline
 
-MAX_TILES = 9  # the large one, and eight that fit beside it
-
 
 def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
-    """The first is shown large: a perplexity of documents that the model has not learned from."""
+    """The first is shown large: a perplexity of documents that the model was not trained on."""
     low, high = record.per_document_interval_95
-    interval = f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
-    published = in_the_paper(model, source)
-    hero = Tile("perplexity per document", f"{record.per_document_perplexity:,.1f}", interval)
-    if source is not None and is_fitted_on(model.fitted_.corpus, source):
-        tiles = [_held_out(model), *_tiles_of(record, hero._replace(name="fitted on these"), published)]
-    else:
-        tiles = _tiles_of(record, hero, published)
-    return tiles[:MAX_TILES]
-
-
-def _held_out(model: DocumentModel) -> Tile:
-    note = f"of {model.fitted_.n_dev_documents:,} documents that the fit held out; lower is better"
-    return Tile("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}", note)
-
-
-def _tiles_of(record: PerplexityRecord, hero: Tile, in_paper: list[Tile]) -> list[Tile]:
-    unigram = Tile("unigram", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies alone, per document")
-    ratio = Tile("ratio to unigram", f"{record.ratio_to_unigram:.3f}", "the lower, the more the model has learned")
-    corpus = Tile("per corpus", f"{record.corpus_perplexity:,.1f}", "every word weighs the same")
-    documents = Tile("documents", f"{record.n_documents:,}", _left_out(record))
-    words = Tile("words", f"{record.n_tokens:,}", "tokens of the vocabulary")
-    if record.kind != "bound":  # nothing is tighter, and there is no KL
-        kind = Tile("kind", record.kind, record.figure)
-        return [hero, kind, unigram, *in_paper, ratio, corpus, documents, words]
-    tighter = Tile(
-        "importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document"
+    perplexity = Tile(
+        "perplexity per document",
+        f"{record.per_document_perplexity:,.1f}",
+        f"95 % interval {low:,.1f} to {high:,.1f}; lower is better",
     )
-    kl = Tile("KL per word", f"{record.kl_per_word:.3f}", "nats that the latent vector costs")
-    samples = Tile("samples", f"{record.n_samples:,}", "draws of h per document")
-    return [hero, tighter, unigram, *in_paper, ratio, corpus, kl, documents, words, samples]
+    if source is None or not is_fitted_on(model.fitted_.corpus, source):
+        return [perplexity, *_other_tiles(record, in_the_paper(model, source))][:MAX_TILES]
+    note = f"of {model.fitted_.n_dev_documents:,} documents held out from training; lower is better"
+    held_out = Tile("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}", note)
+    return [held_out, perplexity._replace(name="on the training documents"), *_other_tiles(record, [])][:MAX_TILES]
 
 
-def document_facts(model: DocumentModel, corpus_name: str, source: Documents | None) -> list[Fact]:
-    """What was fitted on what."""
-    seconds = duration(model.fitted_.fit_seconds)
-    return [
-        Fact("corpus", corpus_name),
-        *fingerprint(source),
-        Fact(
-            "model",
-            f"{model.fitted_.model}, {model.latent_dim} latent units, {len(model.fitted_.vocabulary.words):,} words",
-        ),
-        Fact("likelihood", model.fitted_.network.likelihood),
-        Fact("fitted", f"on {model.fitted_.n_training_documents:,} documents in {seconds}, seed {model.seed}"),
-        why_stopped(model.fitted_.stopped, "the held-out perplexity"),
+def _other_tiles(record: PerplexityRecord, published: list[Tile]) -> list[Tile]:
+    is_bound, empty = record.kind == "bound", record.n_empty_documents
+    iwae = Tile("importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document")
+    kind = Tile("kind of estimate", record.kind, record.figure)
+    unigram = Tile("unigram model", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies only")
+    left_out = f"{empty:,} without a known word left out" if empty else "each with a known word"
+    tiles = [
+        iwae if is_bound else kind,
+        unigram,
+        *published,
+        Tile("ratio to unigram", f"{record.ratio_to_unigram:.3f}", "lower means that the model has learned more"),
+        Tile("per corpus", f"{record.corpus_perplexity:,.1f}", "every word has the same weight"),
     ]
+    if is_bound:
+        tiles.append(Tile("KL per word", f"{record.kl_per_word:.3f}", "nats, the cost of the latent vector"))
+    tiles.append(Tile("documents", f"{record.n_documents:,}", left_out))
+    tiles.append(Tile("words", f"{record.n_tokens:,}", "tokens in the vocabulary"))
+    return [*tiles, Tile("samples", f"{record.n_samples:,}", "draws of h per document")] if is_bound else tiles
 
 
 def in_the_paper(model: DocumentModel, source: Documents | None) -> list[Tile]:
-    """The paper's value for this model and size on these very documents, if it has one (Table 1 a)."""
+    """The paper's value for this model and number of dimensions on the same documents, if it has one (Table 1a)."""
     if source is None or source.part != "test":
         return []
-    name, alike = (
-        (PLAIN, "NVDM with a multinomial") if model.fitted_.model == BURSTS else (model.fitted_.model, "the same model")
-    )
+    name, alike = model.fitted_.model, "the same model"
+    if name == BURSTS:
+        name, alike = PLAIN, "NVDM with a multinomial likelihood"
     published = paper.perplexity(source.name, name, model.latent_dim)
-    return [] if published is None else [Tile("the paper", f"{published:,}", f"{alike}, the same size and documents")]
+    note = f"{alike}, same number of dimensions, same documents"
+    return [] if published is None else [Tile("the paper", f"{published:,}", note)]
 
 
-def _left_out(record: PerplexityRecord) -> str:
-    empty = record.n_empty_documents
-    return f"{empty:,} without a known word left out" if empty else "each with a known word"
+def document_facts(shown: ShownDocuments, corpus_name: str) -> dict[str, str]:
+    model, fitted = shown.model, shown.model.fitted_
+    sizes = f"{model.latent_dim} latent dimensions, {len(fitted.vocabulary.words):,} words"
+    trained = f"on {fitted.n_training_documents:,} documents {fitted_in(fitted.fit_seconds, model.seed)}"
+    return {
+        "corpus": corpus_name,
+        **({} if shown.source is None else {"SHA-256": shown.source.sha256}),
+        "model": f"{fitted.model}, {sizes}",
+        "likelihood": fitted.network.likelihood,
+        "fitted": trained,
+        "stopped": why_stopped(fitted.stopped, "held-out perplexity"),
+    }
 
 
 # Page
 
-MAX_WORDS = 16
-NEIGHBOURS = 5
 
-
-def document_page(
-    model: DocumentModel,
-    sample: DocumentSample,
-    record: PerplexityRecord,
-    corpus_name: str,
-    source: Documents | None = None,
-    folder: Path | None = None,
-    breakdowns: Sequence[Breakdown] = (),
-) -> str:
-    """The report as one HTML text; `source` and `folder` are where the documents and the model come from, if known."""
-    topics, dimensions = model.topics(), model.latent_dimensions()
-    examples = choose_examples(sample, topics)
-    axis = common_axis(examples, sample)
-    documents = topic_map(sample, topics, model.seed)
+def document_page(shown: ShownDocuments, record: PerplexityRecord, corpus_name: str | None, folder: Path | None) -> str:
+    """The report as HTML; without a `corpus_name` its heading is the corpus; `folder` is the model folder, if known."""
+    model, sample, topics, source = shown.model, shown.sample, shown.topics, shown.source
+    if corpus_name is None and source is not None:
+        corpus_name = f"{source.name} ({'training documents' if shown.is_training_data else source.part})"
+    corpus_name = corpus_name or "documents"
     return render(
         "documents.html",
         name=corpus_name,
         tiles=document_tiles(model, record, source),
-        facts=document_facts(model, corpus_name, source),
+        facts=document_facts(shown, corpus_name),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,
         is_tsne=len(sample) >= MIN_FOR_NEIGHBOURS,
-        map=documents,
-        labels=label_map(sample, topics, documents.places),
+        map=shown.topic_map,
+        labels=shown.label_map,
         cards=topic_cards(topics),
-        breakdowns=breakdowns,
-        fitted_on=source is not None and is_fitted_on(model.fitted_.corpus, source),
+        breakdowns=shown.breakdowns,
+        is_training_data=shown.is_training_data,
         how_many=model.fitted_.regions.choice.how if model.fitted_.regions else "",
         nearest_words=nearest_words(model, topics),
-        examples=[(example, posterior_spread(example, sample, dimensions, axis)) for example in examples],
+        examples=_posteriors(shown),
         has_spread=bool(sample.std.any()),
         curves=training_curves(model.fitted_.history, DOCUMENT_CURVES),
-        dimensions=dimensions,
-        active=active_units(dimensions),
-        units=latent_units(dimensions),
+        dimensions=shown.dimensions,
+        active=active_dimensions(shown.dimensions),
+        dimension_chart=dimension_chart(shown.dimensions),
     )
 
 
@@ -152,75 +197,49 @@ def nearest_words(model: DocumentModel, topics: Sequence[TopicInfo]) -> dict[str
     return {word: model.similar_words(word, NEIGHBOURS) for word in leading}
 
 
+def _posteriors(shown: ShownDocuments, titled: bool = False) -> list[tuple[Any, Chart | None]]:
+    """The examples, each with its posterior."""
+    examples = choose_examples(shown.sample, shown.topics)
+    axis = common_axis(examples, shown.sample)
+    titles = [f"a document of {example.words:,} words" if titled else "" for example in examples]
+    return [
+        (example, posterior_spread(example, shown.sample, shown.dimensions, axis._replace(title=title)))
+        for example, title in zip(examples, titles, strict=True)
+    ]
+
+
 # Figures
 
-WIDE = 1040.0
+
+def _panels(title: str, charts: Sequence[Chart | None], width: float = PANEL_WIDTH) -> Figure | None:
+    drawn = [chart for chart in charts if chart is not None]
+    return chart_figure(title, drawn, width) if drawn else None
 
 
-class EvaluatedDocuments(NamedTuple):
-    """A model, and the documents that its figures show."""
-
-    model: DocumentModel
-    sample: DocumentSample
-    breakdowns: Sequence[Breakdown] = ()
+def _by_class(shown: ShownDocuments) -> Figure | None:
+    found = next((one for one in shown.breakdowns if not one.over_time), None)
+    return _panels(f"Topics by {found.column}", found.charts) if found else None
 
 
-def _map(evaluated: EvaluatedDocuments) -> Figure:
-    model, sample, _ = evaluated
-    return chart_figure("Documents, coloured by topic", [topic_map(sample, model.topics(), model.seed)], WIDE)
+def _over_time(shown: ShownDocuments) -> Figure | None:
+    return _panels("Topics over time", next((one.charts for one in shown.breakdowns if one.over_time), []))
 
 
-def _labels(evaluated: EvaluatedDocuments) -> Figure | None:
-    model, sample, _ = evaluated
-    drawn = sample.labels and label_map(sample, model.topics(), lay_out(sample.mean, model.seed))
-    return chart_figure("Documents, coloured by label", [drawn], WIDE) if drawn else None
+def _dimensions(shown: ShownDocuments) -> Figure | None:
+    title = f"{active_dimensions(shown.dimensions)} of {len(shown.dimensions)} latent dimensions carry information"
+    return _panels(title, [dimension_chart(shown.dimensions)], WIDE)
 
 
-def _topics(evaluated: EvaluatedDocuments) -> Figure:
-    return topic_figure(evaluated.model.topics())
-
-
-def _by_class(evaluated: EvaluatedDocuments) -> Figure | None:
-    found = next((one for one in evaluated.breakdowns if not one.over_time), None)
-    return chart_figure(f"Topics by {found.column}", found.charts) if found else None
-
-
-def _over_time(evaluated: EvaluatedDocuments) -> Figure | None:
-    found = next((one for one in evaluated.breakdowns if one.over_time), None)
-    return chart_figure("Topics over time", found.charts) if found else None
-
-
-def _posteriors(evaluated: EvaluatedDocuments) -> Figure | None:
-    model, sample, _ = evaluated
-    dimensions, examples = model.latent_dimensions(), choose_examples(sample, model.topics())
-    axis = common_axis(examples, sample)
-    drawn = (
-        posterior_spread(example, sample, dimensions, axis._replace(title=f"a document of {example.words:,} words"))
-        for example in examples
-    )
-    charts = [chart for chart in drawn if chart is not None]
-    return chart_figure("Documents on their strongest latent dimensions", charts) if charts else None
-
-
-def _training(evaluated: EvaluatedDocuments) -> Figure | None:
-    curves = training_curves(evaluated.model.fitted_.history, DOCUMENT_CURVES)
-    return chart_figure("Training", curves) if curves else None
-
-
-def _units(evaluated: EvaluatedDocuments) -> Figure:
-    topics = evaluated.model.latent_dimensions()
-    title = f"Latent units: {active_units(topics)} of {len(topics)} carry information"
-    return chart_figure(title, [latent_units(topics)], WIDE)
-
-
-DOCUMENT_FIGURES: dict[str, Callable[[EvaluatedDocuments], Figure | None]] = {
-    "map": _map,
-    "labels": _labels,
-    "topics": _topics,
+DOCUMENT_FIGURES: dict[str, Callable[[ShownDocuments], Figure | None]] = {
+    "map": lambda shown: _panels("Documents, coloured by topic", [shown.topic_map], WIDE),
+    "labels": lambda shown: _panels("Documents, coloured by label", [shown.label_map], WIDE),
+    "topics": lambda shown: chart_figure("Topics", topic_charts(shown.topics), TOPIC_WIDTH, columns=4),
     "by-class": _by_class,
     "over-time": _over_time,
-    "posteriors": _posteriors,
-    "training": _training,
-    "units": _units,
+    "posteriors": lambda shown: _panels(
+        "Documents on their strongest latent dimensions", [chart for _, chart in _posteriors(shown, titled=True)]
+    ),
+    "training": lambda shown: _panels("Training", training_curves(shown.model.fitted_.history, DOCUMENT_CURVES)),
+    "dimensions": _dimensions,
 }
-"""A function gives nothing where the model has nothing to show."""
+"""A function returns None if the model has nothing to show."""

@@ -36,15 +36,14 @@ from varitext.report.charts import (
     Intervals,
     Map,
     printable,
-    shown_names,
 )
+
+__all__ = ["Axes", "Figure"]  # of matplotlib, for modules that draw
 
 # Canvas
 
-__all__ = ["INCH", "Axes", "Figure", "canvas", "dots", "drawing_style", "rectangles", "shortened", "text_width"]
-
 INCH = 72  # pixels of a figure: a point of type is a pixel
-SCALE = 2  # pixels of a PNG for each: sharp on today's screens
+SCALE = 2  # pixels of a PNG for each of these
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the first comes with matplotlib
@@ -52,21 +51,14 @@ STYLE = {
     "text.color": INK,
     "text.parse_math": False,  # a dollar sign is a dollar sign
     "axes.labelcolor": INK,
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.spines.bottom": False,
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.titlesize": 13,
     "axes.titlelocation": "left",
     "grid.color": "#e3e5e9",
-    "xtick.bottom": False,
-    "ytick.left": False,
-    "xtick.color": MIDDLE_INK,
-    "ytick.color": MIDDLE_INK,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
+    **{"xtick.bottom": False, "xtick.color": MIDDLE_INK, "xtick.labelsize": 11},
+    **{"ytick.left": False, "ytick.color": MIDDLE_INK, "ytick.labelsize": 11},
     "legend.frameon": False,
     "figure.facecolor": "white",
     "figure.dpi": INCH,
@@ -78,9 +70,9 @@ STYLE = {
 
 @contextmanager
 def drawing_style() -> Iterator[None]:
-    """Around all that draws or saves: what the user has set for matplotlib does not matter, and is not touched."""
+    """Draw and save inside this context: the user's settings for matplotlib have no effect and are kept."""
     with style.context(["default", STYLE]), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a box stands in its place
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a box is shown instead
         yield
 
 
@@ -93,9 +85,9 @@ def canvas(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def dots(axes: Axes, places: np.ndarray, diameter: float, colour: str, opacity: float = 1.0) -> None:
-    """Many of one look as one path, each a stroke of hardly any length with round ends: a few bytes of SVG a dot."""
-    hardly = np.array([2e-5 * np.ptp(axes.get_xlim()), 0])
-    ends = np.stack([places, places + hardly], 1).reshape(-1, 2)
+    """Many dots as one path: each is a very short stroke with round ends, a few bytes of SVG."""
+    short = np.array([2e-5 * np.ptp(axes.get_xlim()), 0])
+    ends = np.stack([places, places + short], 1).reshape(-1, 2)
     path = Outline(ends, np.tile([Outline.MOVETO, Outline.LINETO], len(places)))
     path.should_simplify = False
     look = {"edgecolor": colour, "linewidth": diameter, "alpha": opacity, "capstyle": "round"}
@@ -105,7 +97,7 @@ def dots(axes: Axes, places: np.ndarray, diameter: float, colour: str, opacity: 
 def rectangles(
     axes: Axes, boxes: Sequence[tuple[float, float, float, float]], colour: str, opacity: float = 1.0
 ) -> None:
-    """Left, top, width, height each; as one path."""
+    """One path; a box is left, top, width, height."""
     outlines = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
     codes = [Outline.MOVETO, *[Outline.LINETO] * 3, Outline.CLOSEPOLY]
     if outlines:
@@ -115,7 +107,7 @@ def rectangles(
 
 @cache
 def text_width(words: str, size: float) -> float:
-    """Pixels; wide characters, which matplotlib's font lacks, are as wide as their size."""
+    """In pixels; wide characters, which matplotlib's font lacks, count as wide as their size."""
     measured = "".join("W" if east_asian_width(one) in "WF" else one for one in words)
     with warnings.catch_warnings(action="ignore"):  # other characters that the font lacks
         font = FontProperties(family="DejaVu Sans", size=size)
@@ -123,7 +115,7 @@ def text_width(words: str, size: float) -> float:
 
 
 def shortened(words: str, size: float, width: float) -> str:
-    """As much of the words as fits."""
+    """As much of the text as fits."""
     if text_width(words, size) <= width:
         return words
     while words and text_width(words + "…", size) > width:
@@ -142,19 +134,17 @@ ROOM = 0.05  # of the values' range, on each side
 
 
 def chart_figure(title: str, charts: Sequence[Chart], width: float = PANEL_WIDTH, columns: int = 2) -> Figure:
-    """The charts as panels, side by side; below, what the colours of a map mean."""
+    """The charts as panels side by side, with a legend below if one is a map."""
     columns = min(columns, len(charts))
     heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
     groups = next((chart.groups for chart in charts if isinstance(chart, Map)), ())
     whole = columns * (width + GAP) + GAP
-    per_line = _names_per_line(groups, whole)
+    longest = max((text_width(printable(group.name), LEGEND_SIZE) for group in groups), default=0.0)
+    per_line = max(1, int(whole // (longest + 44)))
     height = TITLE_HEIGHT + sum(heights) + GAP * len(heights) + LEGEND_LINE * -(-len(groups) // per_line)
     with drawing_style():
-        figure = Figure(
-            (whole / INCH, height / INCH),
-            layout=ConstrainedLayoutEngine(w_pad=GAP / INCH, h_pad=GAP / INCH),
-            label=title,
-        )
+        layout = ConstrainedLayoutEngine(w_pad=GAP / INCH, h_pad=GAP / INCH)
+        figure = Figure((whole / INCH, height / INCH), layout=layout, label=title)
         grid = figure.add_gridspec(len(heights), columns, height_ratios=heights)
         for place, chart in enumerate(charts):
             _draw(chart, figure.add_subplot(grid[divmod(place, columns)]))
@@ -239,15 +229,10 @@ def _label(axes: Axes, which: str, axis: Axis, values: np.ndarray) -> None:
     drawn.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     drawn.set_major_formatter(ticks)
     if axis.names:
-        places = shown_names(axis)
+        places = axis.shown_names()
         drawn.set_ticks(places, [printable(axis.names[place]) for place in places])
     drawn.set_label_text(printable(axis.title))
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
-
-
-def _names_per_line(groups: Sequence[Group], width: float) -> int:
-    longest = max((text_width(printable(group.name), LEGEND_SIZE) for group in groups), default=0.0)
-    return max(1, int(width // (longest + 44)))
 
 
 def _legend(figure: Figure, groups: Sequence[Group], columns: int) -> None:
@@ -260,11 +245,10 @@ def _legend(figure: Figure, groups: Sequence[Group], columns: int) -> None:
 # Files
 
 Subject = TypeVar("Subject")
-FORMATS = ("svg", "png")
 NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
-# matplotlib's own style element would reach beyond the picture in a page
+# matplotlib's style element would affect the whole page
 STYLE_ELEMENT = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL)
-DOTS = "stroke-linecap: round"  # see `canvas.dots`
+DOTS = "stroke-linecap: round"  # see `dots`
 PLACES = re.compile(r'( (?:d|x|y|width|height|transform)=")([^"]*)')
 
 
@@ -280,21 +264,6 @@ def svg_text(figure: Figure, paper: str = "white") -> str:
     return f"{head}\n<title>{escape(printable(str(figure.get_label())))}</title>" + re.sub(r">\s+<", ">\n<", body)
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """As SVG or PNG, by the name's ending; whole or not at all."""
-    with atomic_file(path) as temporary:
-        _write(figure, temporary)
-
-
-def check_figures(names: Sequence[str], known: Sequence[str], file_format: str) -> None:
-    """Before anything is computed."""
-    if file_format not in FORMATS:
-        raise InputError(f"figures are saved as {' or '.join(FORMATS)}, not {file_format!r}")
-    for name in names:
-        if name not in known:
-            raise InputError(f"no figure is called {name!r}; this model has {', '.join(known)}")
-
-
 def save_figures(
     figures: Mapping[str, Callable[[Subject], Figure | None]],
     subject: Subject,
@@ -302,19 +271,20 @@ def save_figures(
     names: Sequence[str],
     file_format: str,
 ) -> list[Path]:
-    """Write the figures named, or all that there are, one file each; earlier ones are replaced once all are written."""
+    """Write the named figures, or all, one file each; existing files are replaced once all are written."""
     drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
     kept = {path: figure for path, figure in drawn.items() if figure is not None}
     if names and len(kept) < len(drawn):
         missing = next(path for path in drawn if path not in kept)
-        raise InputError(f"this model has nothing to show in the figure {missing.stem!r}")
-    with ExitStack() as stack:  # each takes its place when all are written
+        raise InputError(f"The model has nothing to show in figure {missing.stem!r}")
+    with ExitStack() as stack:  # files are replaced when all are written
         for path, figure in kept.items():
-            _write(figure, stack.enter_context(atomic_file(path)))
+            write_figure(figure, stack.enter_context(atomic_file(path)))
     return list(kept)
 
 
-def _write(figure: Figure, path: Path) -> None:
+def write_figure(figure: Figure, path: Path) -> None:
+    """As SVG or PNG, by the suffix."""
     if path.suffix == ".svg":
         path.write_text(svg_text(figure), encoding="utf-8")
     else:
@@ -323,7 +293,7 @@ def _write(figure: Figure, path: Path) -> None:
 
 
 def _compact(tag: str) -> str:
-    """Places in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
+    """Coordinates in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
     if tag.startswith("<g id="):
         return "<g/>" if tag.endswith("/>") else "<g>"  # an empty group closes itself
     tag = PLACES.sub(_rounded, re.sub(r' transform="rotate\(-0[^"]*"', "", tag))

@@ -1,6 +1,6 @@
-"""The report's page: charts drawn by plotly, tiles and tables, and one HTML file made of a template.
+"""The report's page: one HTML file from a template, with its tiles and tables, and charts drawn by plotly.
 
-The content security policy allows the two scripts of the page by their hash and no address at all, so that even a
+The content security policy allows the two scripts of the page by their hashes and no address at all, so that even a
 mistake in escaping could neither run nor fetch anything.
 """
 
@@ -19,12 +19,10 @@ from plotly.offline import get_plotlyjs
 
 import varitext
 from varitext.answers.ranker import AnswerRanker
-from varitext.corpora.documents import Documents
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora import Documents, QuestionAnswers
 from varitext.documents.model import DocumentModel
 from varitext.files import sha256_of
 from varitext.report.charts import (
-    FONT,
     MIDDLE_INK,
     Axis,
     Bars,
@@ -33,33 +31,15 @@ from varitext.report.charts import (
     Intervals,
     Map,
     for_plotly,
-    for_script,
     one_line,
     printable,
-    shown_names,
 )
-
-# Page
 
 
 def render(template: str, **context: object) -> str:
-    """The whole page; every text of the context is escaped and printed without control characters."""
+    """The whole page; every text of the context is escaped and stripped of control characters."""
     plotly = get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")  # as the browser will read and hash it
     script = _own_file("page.js")
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **context,
-            version=varitext.__version__,
-            style=Markup(_own_file("page.css")),
-            scripts=[Markup(plotly), Markup(script)],
-            hashes=[_source_hash(plotly), _source_hash(script)],
-        )
-    )
-
-
-def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_own_file),
         autoescape=True,
@@ -68,16 +48,26 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"line": one_line, "plotly": _plotly_json}
-    return environment
+    environment.filters |= {
+        "line": one_line,
+        "plotly": lambda chart: Markup(for_script(plotly_figure(chart).to_json())),
+    }
+    return environment.get_template(template).render(
+        **context,
+        version=varitext.__version__,
+        style=Markup(_own_file("page.css")),
+        scripts=[Markup(plotly), Markup(script)],
+        hashes=[_source_hash(plotly), _source_hash(script)],
+    )
 
 
 def _printable(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _plotly_json(chart: Chart) -> Markup:
-    return Markup(for_script(plotly_figure(chart).to_json()))
+def for_script(json_text: str) -> str:
+    """JSON inside a <script> element: without these three characters no tag or comment can begin or end in it."""
+    return json_text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
 def _own_file(name: str) -> str:
@@ -95,23 +85,11 @@ MODEL_FILES = ("config.json", "weights.safetensors", "vocabulary.txt")
 
 
 class Tile(NamedTuple):
-    """A number with its name and what to know about it."""
+    """A number with its name and an explanation."""
 
     name: str
     value: str
     note: str
-
-
-class Fact(NamedTuple):
-    name: str
-    value: str
-
-
-class Table(NamedTuple):
-    """Every value to the last digit, for those who compare."""
-
-    summary: str
-    values: dict[str, Any]
 
 
 def provenance(
@@ -119,62 +97,46 @@ def provenance(
     model: DocumentModel | AnswerRanker,
     source: Documents | QuestionAnswers | None,
     folder: Path | None,
-) -> list[Table]:
-    """The whole record, all that was set, and the hashes of corpus and model files."""
-    tables = [
-        Table("The whole record", record),
-        Table("All settings", _settings(model)),
-        Table("Files (SHA-256)", _file_hashes(source, folder)),
-    ]
-    return [table for table in tables if table.values]
-
-
-def fingerprint(source: Documents | QuestionAnswers | None) -> list[Fact]:
-    """The SHA-256 of the corpus, as `varitext evaluate` gives it."""
-    return [] if source is None else [Fact("SHA-256", source.sha256)]
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
-
-
-def why_stopped(stopped: str, measure: str) -> Fact:
-    """`measure` is what had stopped getting better."""
-    reasons = {
-        "finished": "it had made all its passes",
-        "fitted": "it is fitted without epochs",
-        "early": f"{measure} had stopped getting better",
-        "time": "the time limit was reached",
-        "interrupted": "it was interrupted; the best model so far was kept",
-        "diverged": "training diverged; the best model so far was kept",
-    }
-    return Fact("stopped", f"because {reasons.get(stopped, stopped)}")
-
-
-def _file_hashes(source: Documents | QuestionAnswers | None, folder: Path | None) -> dict[str, str]:
-    """Of every file that the corpus was read from, if they are few, and of the model's own."""
-    files = () if source is None or len(source.files) > MAX_FILES else source.files
-    paths = [folder / name for name in MODEL_FILES] if folder else []
-    hashes = {f"corpus: {file.name}": file.sha256 for file in files}
-    return hashes | {f"model: {path.name}": sha256_of(path) for path in paths if path.is_file()}
-
-
-def _settings(model: DocumentModel | AnswerRanker) -> dict[str, Any]:
-    """All that was set, and what training and the network were given in the end."""
-    named = {
+) -> dict[str, dict[str, Any]]:
+    """Tables by their headings: the whole record, all settings, and the hashes of corpus and model files."""
+    kinds = {
         "setting": model.get_params(deep=False),
         "training": model.fitted_.training,
         "network": model.fitted_.architecture,
     }
-    return {f"{kind}: {name}": value for kind, values in named.items() for name, value in values.items()}
+    settings = {f"{kind}: {name}": value for kind, values in kinds.items() for name, value in values.items()}
+    sources = () if source is None or len(source.files) > MAX_FILES else source.files
+    paths = [folder / name for name in MODEL_FILES] if folder else []
+    hashes = {f"corpus: {file.name}": file.sha256 for file in sources}
+    hashes |= {f"model: {path.name}": sha256_of(path) for path in paths if path.is_file()}
+    tables = {"Evaluation record": record, "Settings": settings, "Files (SHA-256)": hashes}
+    return {heading: values for heading, values in tables.items() if values}
+
+
+def fitted_in(seconds: float, seed: int) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"in {f'{minutes} min {rest} s' if minutes else f'{seconds:.1f} s'}, seed {seed}"
+
+
+def why_stopped(stopped: str, measure: str) -> str:
+    """`measure` is what early stopping watched."""
+    reasons = {
+        "finished": "all epochs completed",
+        "fitted": "not trained in epochs",
+        "early": f"{measure} no longer improved",
+        "time": "time limit reached",
+        "interrupted": "interrupted; the best model so far was kept",
+        "diverged": "training diverged; the best model so far was kept",
+    }
+    return reasons.get(stopped, stopped)
 
 
 # Charts
 
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 GRID = "rgba(128, 136, 148, 0.22)"
+CLEAR = "rgba(0,0,0,0)"
 HOVER = "%{customdata}<extra></extra>"
-DASHED = {"color": MIDDLE_INK, "width": 1, "dash": "dash"}
 
 
 def plotly_figure(chart: Chart) -> go.Figure:
@@ -191,29 +153,18 @@ def plotly_figure(chart: Chart) -> go.Figure:
 
 def _intervals(chart: Intervals) -> go.Figure:
     rows = list(range(len(chart.names)))[::-1]
+    marker = {"color": list(chart.colours), "size": 10 if chart.row_height > 26 else 9}
     points = go.Scatter(
-        x=chart.values,
-        y=rows,
-        mode="markers",
-        marker={"color": list(chart.colours), "size": 10 if chart.row_height > 26 else 9},
-        customdata=chart.hover,
-        hovertemplate=HOVER,
+        x=chart.values, y=rows, mode="markers", marker=marker, customdata=chart.hover, hovertemplate=HOVER
     )
     lines = [
         go.Scatter(x=[low, high], y=[row, row], mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip")
         for row, low, high, colour in zip(rows, chart.low, chart.high, chart.colours, strict=True)
         if high > low
     ]
+    names = {"tickvals": rows, "ticktext": [for_plotly(name) for name in chart.names], "showgrid": False}
     figure = _quiet([*lines, points], chart.height)
-    figure.update_layout(
-        xaxis=_axis(chart.axis) | {"nticks": 6},
-        yaxis={
-            "tickvals": rows,
-            "ticktext": [for_plotly(name) for name in chart.names],
-            "showgrid": False,
-            "range": [-0.6, len(rows) - 0.4],
-        },
-    )
+    figure.update_layout(xaxis=_axis(chart.axis) | {"nticks": 6}, yaxis=names | {"range": [-0.6, len(rows) - 0.4]})
     if chart.zero_line:
         figure.add_vline(x=0, line={"color": MIDDLE_INK, "width": 1})
     return figure
@@ -237,75 +188,62 @@ def _curve(chart: Curve) -> go.Figure:
     figure.update_layout(xaxis=_axis(chart.axes[0]), yaxis=_axis(chart.axes[1]))
     if chart.reference is not None:
         (x0, y0), (x1, y1) = chart.reference
-        figure.add_shape(type="line", x0=x0, y0=y0, x1=x1, y1=y1, line=DASHED, layer="below")
+        dashed = {"color": MIDDLE_INK, "width": 1, "dash": "dash"}
+        figure.add_shape(type="line", x0=x0, y0=y0, x1=x1, y1=y1, line=dashed, layer="below")
     if chart.shaded_until > 0:
         figure.add_vrect(x0=0, x1=chart.shaded_until, fillcolor=MIDDLE_INK, opacity=0.1, line_width=0)
     if (note := chart.note) is not None:
-        arrow = {
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowcolor": MIDDLE_INK,
-            "ax": 34 if note.right else -34,
-            "ay": -34 if note.above else 34,
-        }
+        away = {"ax": 34 if note.right else -34, "ay": -34 if note.above else 34}
+        arrow = {"showarrow": True, "arrowhead": 0, "arrowcolor": MIDDLE_INK} | away
         figure.add_annotation(x=note.x, y=note.y, text=for_plotly(note.text), **arrow)
     return figure
 
 
 def _bars(chart: Bars) -> go.Figure:
-    bars = go.Bar(
-        x=list(range(1, len(chart.values) + 1)),
-        y=list(chart.values),
-        marker={"color": list(chart.colours)},
-        customdata=chart.hover,
-        hovertemplate=HOVER,
-    )
+    places, marker = list(range(1, len(chart.values) + 1)), {"color": list(chart.colours)}
+    bars = go.Bar(x=places, y=list(chart.values), marker=marker, customdata=chart.hover, hovertemplate=HOVER)
     figure = _quiet([bars], chart.height)
     x, y = chart.axes
-    figure.update_layout(bargap=0.25, xaxis=_axis(x) | {"showgrid": False}, yaxis=_axis(y))
-    return figure
+    return figure.update_layout(bargap=0.25, xaxis=_axis(x) | {"showgrid": False}, yaxis=_axis(y))
 
 
 def _map(chart: Map) -> go.Figure:
-    traces = []
-    for group in chart.groups:
-        x, y = chart.places[group.rows].T
-        trace = go.Scatter(
-            x=x,
-            y=y,
+    traces = [
+        go.Scatter(
+            x=chart.places[group.rows, 0],
+            y=chart.places[group.rows, 1],
             mode="markers",
             name=for_plotly(group.name),
             marker={"color": group.colour, "size": chart.dot, "opacity": 0.75},
             customdata=[chart.hover[row] for row in group.rows],
             hovertemplate=HOVER,
         )
-        traces.append(trace)
+        for group in chart.groups
+    ]
     look = {"showarrow": False, "font": {"size": 11, "family": FONT}}
     names = [{"x": spot.x, "y": spot.y, "text": for_plotly(spot.name)} | look for spot in chart.spots]
     bare = {"visible": False}
-    figure = _quiet(traces, chart.height)
-    figure.update_layout(xaxis=bare, yaxis=bare | {"scaleanchor": "x"}, dragmode="pan", hovermode="closest")
-    return figure.update_layout(annotations=names)
+    return _quiet(traces, chart.height).update_layout(
+        xaxis=bare, yaxis=bare | {"scaleanchor": "x"}, dragmode="pan", hovermode="closest", annotations=names
+    )
 
 
 def _quiet(traces: Sequence[go.Scatter | go.Bar], height: int) -> go.Figure:
-    """A figure without plotly's template: no frames, faint grid, the page's font."""
+    """A figure without plotly's template: no frames, a faint grid, the page's font."""
     axis = {"gridcolor": GRID, "zeroline": False, "automargin": True, "title": {"standoff": 10, "font": {"size": 13}}}
-    return go.Figure(
-        data=list(traces),
-        layout={
-            "template": "none",
-            "height": height,
-            "margin": {"l": 12, "r": 14, "t": 14, "b": 12},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "font": {"family": FONT, "size": 13, "color": MIDDLE_INK},
-            "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 13}},
-            "showlegend": False,
-            "xaxis": axis,
-            "yaxis": axis,
-        },
-    )
+    layout = {
+        "template": "none",
+        "height": height,
+        "margin": {"l": 12, "r": 14, "t": 14, "b": 12},
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"family": FONT, "size": 13, "color": MIDDLE_INK},
+        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 13}},
+        "showlegend": False,
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+    return go.Figure(data=list(traces), layout=layout)
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -313,6 +251,6 @@ def _axis(axis: Axis) -> dict[str, Any]:
     layout |= {"range": list(axis.limits)} if axis.limits else {}
     layout |= {"rangemode": "tozero"} if axis.from_zero else {}
     if axis.names:
-        places = shown_names(axis)
+        places = axis.shown_names()
         layout |= {"tickvals": places, "ticktext": [for_plotly(axis.names[place]) for place in places]}
     return layout | ({"tickformat": ".0%"} if axis.percent else {})

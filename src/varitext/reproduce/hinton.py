@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from varitext.corpora.question_answers import subset
-from varitext.report.attention import GROUPS, PER_GROUP, hinton_figures, prior_log_std, rows_by_group
+from varitext.report.attention import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
 from varitext.report.drawing import svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
@@ -62,7 +62,7 @@ def _of(model: str, records: list[Record]) -> list[Record]:
 
 def figure(records: list[Record]) -> str:
     shown = {titles()[model]: _shown(_of(model, records)) for model in SEEDS}
-    return svg_text(hinton_figures({title: values for title, values in shown.items() if values}))
+    return svg_text(hinton_figure({title: values for title, values in shown.items() if values}))
 
 
 def _shown(records: list[Record]) -> dict[str, np.ndarray]:
