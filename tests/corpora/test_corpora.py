@@ -405,7 +405,7 @@ def test_files_of_texts(tmp_path, write, compress):
     assert loaded.files[0].sha256 == sha256
     assert corpora.parts(str(path)) == ("all",)
     refused(lambda: corpora.load(path, "test"), "no 'test' part")
-    refused(lambda: corpora.load(path, text_column="body"), "body", "'text', 'label'")
+    refused(lambda: corpora.load(path, text_column="body"), "no column 'body'. Columns: text, label.")
 
 
 def test_the_column_is_found_or_asked_for(tmp_path):
@@ -413,11 +413,13 @@ def test_the_column_is_found_or_asked_for(tmp_path):
     path.write_text("id,body\n1,some words\n2,more\n")
     assert corpora.load(path).texts == ("some words", "more")
     path.write_text("title,body\nA,some words\n")
-    refused(lambda: corpora.load(path), "rows.csv", "'title', 'body'")
+    refused(lambda: corpora.load(path), "rows.csv: no column 'text'. Columns: title, body. Use --text-column body")
     assert corpora.load(path, text_column="body").texts == ("some words",)
     pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["aa", None]}), tmp_path / "rows.parquet")
     refused(lambda: corpora.load(tmp_path / "rows.parquet"), "row 2", "'body'")
-    refused(lambda: corpora.load(tmp_path / "rows.parquet", text_column="id"), "'id' is int64, not text")
+    refused(
+        lambda: corpora.load(tmp_path / "rows.parquet", text_column="id"), "row 1: 'id' holds the number 1, not text"
+    )
 
 
 def test_folders_of_texts(tmp_path):
@@ -451,7 +453,7 @@ def test_feat_files(tmp_path):
     (tmp_path / "vocab.new").write_text("who 7\nout 6\nwhich 5\nwhy 2\n")
     assert corpora.load(path).vocabulary.words == ("who", "out", "which", "why")
     (tmp_path / "vocabulary.txt").write_text("aa\nbb\n")
-    refused(lambda: corpora.load(path), "some.feat, document 1: word id 3 is not between 1 and 2")
+    refused(lambda: corpora.load(path), "some.feat, line 1: word id 3 is not between 1 and 2")
 
 
 @pytest.mark.parametrize(
@@ -523,18 +525,24 @@ def test_bad_npz_files(tmp_path, capsys):
     [
         ("a.jsonl", b'{"text": "a"}\n{"text": }', ("a.jsonl, line 2", "JSON")),
         ("a.jsonl", b'{"text": "a"}\n[1]', ("a.jsonl, line 2", "object")),
-        ("a.jsonl", b'{"body": "a"}', ("a.jsonl, line 1", "'body'")),
-        ("a.jsonl", b'{"text": 3}', ("a.jsonl, line 1", "no text")),
+        (
+            "a.jsonl",
+            b'{"body": "a", "title": "b"}',
+            ("a.jsonl: no column 'text'. Columns: body, title. Use --text-column",),
+        ),
+        ("a.jsonl", b'{"text": "a"}\n{"body": "a"}', ("a.jsonl, line 2: no field 'text'. Fields: body.",)),
+        ("a.jsonl", b'{"text": 3}', ("a.jsonl, line 1: 'text' holds the number 3, not text",)),
+        ("a.jsonl", b'{"text": null}', ("a.jsonl, line 1: 'text' holds a missing value",)),
         ("a.jsonl", b"[" * 100_000, ("a.jsonl, line 1",)),
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}', ("a.jsonl, line 2", "UTF-8")),
-        ("a.jsonl", b" \n\n", ("a.jsonl is empty",)),
-        ("a.csv", b"", ("a.csv is empty",)),
+        ("a.jsonl", b" \n\n", ("a.jsonl has no documents",)),
+        ("a.csv", b"", ("a.csv has no documents",)),
         ("a.csv", b"text,label\n", ("a.csv has no documents",)),
         ("a.csv", b"text,label\none,x\ntwo\n", ("a.csv, line 3",)),
         ("a.csv", b'text\n"never closed\n', ("a.csv, line 2",)),
-        ("a.txt", b"", ("a.txt is empty",)),
+        ("a.txt", b"", ("a.txt has no documents",)),
         ("a.txt", b"caf\xe9", ("a.txt, line 1", "byte 3")),
-        ("a.feat", b"", ("a.feat is empty",)),
+        ("a.feat", b"", ("a.feat has no documents",)),
         ("a.feat.gz", gzip.compress(b"1 1:1\n" * 99, mtime=0)[:-9], ("a.feat.gz", "cut short")),
         ("a.csv.gz", b"not gzip", ("a.csv.gz", "damaged")),
         ("a.parquet", b"PAR1 and then nothing", ("a.parquet",)),

@@ -56,22 +56,22 @@ def vector_source(typed: str | None, data_dir: Path | None) -> "WordVectors | st
 
 
 def read_candidates(file: str, text_column: str | None) -> list[str]:
-    """One candidate a line, empty ones passed over, or one a row."""
+    """One candidate per line, empty lines skipped, or one per row of a table."""
     from varitext.corpora.documents import Columns
-    from varitext.corpora.encodings import decode
+    from varitext.corpora.own_files import stream_files
     from varitext.corpora.sources import read_bytes
-    from varitext.corpora.text_files import PARSERS, suffix_of
+    from varitext.corpora.tables import READERS, decode, suffix_of
 
     kind = "" if file == "-" else suffix_of(Path(file))
     where = "standard input" if file == "-" else file
-    content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
-    if kind in PARSERS and kind != ".txt":
-        candidates = list(PARSERS[kind](content, where, Columns(text_column)).texts)
+    if kind in READERS:
+        candidates = [row.text for row in stream_files(Path(file), Columns(text_column)).texts or ()]
     elif kind not in ("", ".txt"):
-        raise InputError(f"{file}: candidates are read from .txt, one a line, {', '.join(list(PARSERS)[1:])}, or -")
+        raise InputError(f"{file}: unknown kind of file. Candidates are read from .txt, {', '.join(READERS)} or -.")
     elif text_column is not None:
-        raise InputError(f"--text-column does not apply: {where} has one candidate a line")
+        raise InputError(f"--text-column does not apply: {where} has one candidate per line")
     else:
+        content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
         candidates = [line.strip() for line in decode(content, where).split("\n") if line.strip()]
     if not candidates:
         raise InputError(f"{where} has no candidates")

@@ -41,7 +41,8 @@ __all__ = [
 ]
 
 _SPECS = (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC, wikiqa.SPEC, qasent.SPEC)
-CORPORA: dict[str, CorpusSpec[Documents] | CorpusSpec[QuestionAnswers]] = {spec.name: spec for spec in _SPECS}
+Spec = CorpusSpec[Documents] | CorpusSpec[QuestionAnswers]
+CORPORA: dict[str, Spec] = {spec.name: spec for spec in _SPECS}
 _PROTOCOLS = {wikiqa.NAME: wikiqa.PROTOCOL, qasent.NAME: qasent.PROTOCOL}
 
 
@@ -190,14 +191,14 @@ def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool
     return (fitted_on.get("sha256"), fitted_on.get("part")) == (documents.sha256, documents.part)
 
 
-def _status(spec: CorpusSpec, found: list[LocalFile]) -> CorpusStatus:
+def _status(spec: Spec, found: list[LocalFile]) -> CorpusStatus:
     files = tuple(SourceFile(file.name, content_sha256(file.path)) for file in found)
     where = ", ".join(sorted({str(file.path.parent) for file in found})) or "not here"
     sha256 = combined_sha256(files) if files else None
     return CorpusStatus(spec.name, spec.description, spec.parts, where, files, sha256)
 
 
-def _spec(corpus: str | Path) -> CorpusSpec | None:
+def _spec(corpus: str | Path) -> Spec | None:
     """The named corpus, or None for a path; an `InputError` for what is neither."""
     if isinstance(corpus, str) and corpus in CORPORA:
         return CORPORA[corpus]

@@ -71,18 +71,19 @@ class LabelledCounts(NamedTuple):
 
 def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 1) -> LabelledCounts:
     """Lines `label id:count id:count ...`; ids run from 1 to `words`, or to the largest there is."""
-    labels, entries = [], []
+    labels, entries, places = [], [], []
     for number, line in enumerate(content.splitlines(), start=first_line):
         label, rest = (*line.split(maxsplit=1), b"", b"")[:2]
         if b":" in label or not _ENTRIES.fullmatch(rest):
             raise InputError(f"{where}, line {number}: {_what_is_wrong(line)}")
-        if label:  # a line with nothing on it is no document
+        if label:  # an empty line is not a document
+            places.append(number)
             labels.append(label.decode("utf-8", "replace"))
             entries.append(rest)
     lengths = [entry.count(b":") for entry in entries]
     numbers = np.fromstring(b" ".join(entries).replace(b":", b" ").decode("ascii"), np.int64, sep=" ").reshape(-1, 2)
     columns = numbers[:, 0] - 1
-    _check_ids(columns, lengths, where, words)
+    _check_ids(columns, np.repeat(places, lengths), where, words)
     width = words or int(columns.max(initial=-1)) + 1
     rows = (numbers[:, 1], columns, np.cumsum([0, *lengths]))
     return LabelledCounts(check_counts(sparse.csr_matrix(rows, (len(labels), width)), where), tuple(labels))
@@ -97,13 +98,13 @@ def _what_is_wrong(line: bytes) -> str:
     return f"{wrong[:40]!r} is not word id:count, two whole numbers from 0 to 999,999,999"
 
 
-def _check_ids(columns: np.ndarray, lengths: list[int], where: str, words: int | None) -> None:
+def _check_ids(columns: np.ndarray, lines: np.ndarray, where: str, words: int | None) -> None:
     largest = words or MAX_VOCABULARY
     wrong = (columns < 0) | (columns >= largest)
     if wrong.any():
         first = int(np.argmax(wrong))
-        document = int(np.searchsorted(np.cumsum(lengths), first, side="right")) + 1
-        raise InputError(f"{where}, document {document}: word id {columns[first] + 1} is not between 1 and {largest:,}")
+        line, word = int(lines[first]), columns[first] + 1
+        raise InputError(f"{where}, line {line}: word id {word} is not between 1 and {largest:,}")
 
 
 def read_npz(path: Path) -> sparse.csr_matrix:

@@ -1,51 +1,90 @@
-"""The user's own files: a file of texts or counts, or a folder of them.
+"""Documents from users' files: a file of texts or counts, or a folder of them, read as a stream.
 
-A folder is a `train` and a `test` part (sub-folders, or files such as train.jsonl), or .txt files, of which those in
-sub-folders have the sub-folder's name for a label; or the shards that `varitext prepare` wrote.
+A folder is a `train` and a `test` part (sub-folders, or files such as train.jsonl); or .txt files, labelled by the
+sub-folder they are in; or the shards that `varitext prepare` wrote. A whole file is a list of its stream. Tables of
+texts stream row by row, .feat files some lines at a time; .npz files are read whole.
 """
 
+import csv
 import hashlib
+import io
 import sys
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from varitext.corpora.counts import numbered_words, parse_feat, read_npz, vocabulary_beside
-from varitext.corpora.documents import ANY_COLUMNS, Columns, Documents, Texts
-from varitext.corpora.encodings import decode
-from varitext.corpora.sharded_counts import ShardedCounts
+from scipy.sparse import csr_matrix, vstack
+
+from varitext.corpora.counts import LabelledCounts, numbered_words, parse_feat, read_npz, vocabulary_beside
+from varitext.corpora.documents import (
+    ANY_COLUMNS,
+    DEFAULT_COLUMN,
+    LABEL_COLUMN,
+    Columns,
+    Documents,
+    check_column,
+    choose_column,
+    described,
+    is_missing,
+)
+from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
-from varitext.corpora.text_files import PARSERS, parse_unnamed, suffix_of
+from varitext.corpora.tables import (
+    READERS,
+    Row,
+    decode,
+    file_of_part,
+    has_words,
+    hashed_content,
+    listed,
+    parquet_rows,
+    separator_of,
+    suffix_of,
+    table_rows,
+)
 from varitext.errors import InputError
 from varitext.files import sha256_of
+from varitext.text import Vocabulary
 
-KINDS = (*PARSERS, ".feat", ".npz")
+TEXT_KINDS = (".txt", *READERS)
+KINDS = (*TEXT_KINDS, ".feat", ".npz")
 WHOLE = "all"  # the part of a file or folder that is not divided
 PARTS = ("train", "test")
 STANDARD_INPUT = "-"
+FIRST_ROWS = 1000  # of a table, from which the column of text is chosen
+FEAT_LINES = 1000  # at a time
+
+
+class TextRow(NamedTuple):
+    """A document and the other columns of its row."""
+
+    text: str
+    columns: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Texts, or blocks of counts over a vocabulary; `sources` is complete when the last one has been taken."""
+
+    name: str
+    sources: list[SourceFile]
+    texts: Iterator[TextRow] | None = None
+    counts: Iterator[LabelledCounts] | None = None
+    vocabulary: Vocabulary | None = None  # of counts; None if the file does not name its words
+
+
+# Parts
 
 
 def parts(path: Path) -> tuple[str, ...]:
-    found = tuple(part for part in PARTS if path.is_dir() and _part_of_folder(path, part))
-    return found or (WHOLE,)
-
-
-def load(path: Path, part: str, columns: Columns = ANY_COLUMNS) -> Documents:
-    """The part of `path`; a path that is not divided is loaded whole when asked for its training part."""
-    documents = load_whole(*folder_or_file(path, part), columns)
-    return replace(documents, path=path.absolute(), read_as=columns)
-
-
-def load_standard_input(columns: Columns) -> Documents:
-    """What is typed or piped in: it has no file that could be found again."""
-    content, where = sys.stdin.buffer.read(), "standard input"
-    if not content.strip():
-        raise InputError(f"{where} is empty")
-    return _of_texts(parse_unnamed(content, where, columns), where, WHOLE, source_file(where, content))
+    return tuple(part for part in PARTS if path.is_dir() and _part_of_folder(path, part)) or (WHOLE,)
 
 
 def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
-    """Where that part of `path` is, and its name."""
+    """The path and the name of that part; a path that is not divided is its own training part."""
     known = parts(path)
     if known == (WHOLE,):
         if part not in ("train", WHOLE):
@@ -58,86 +97,207 @@ def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:
-    if (folder / part).is_dir():
-        return folder / part
-    files = [file for file in sorted(folder.glob(f"{part}.*")) if file.is_file() and suffix_of(file) in KINDS]
-    if len(files) > 1:
-        raise InputError(f"{folder} has more than one file for {part}: {', '.join(file.name for file in files)}")
-    return files[0] if files else None
+    return folder / part if (folder / part).is_dir() else file_of_part(folder, part, KINDS)
 
 
-def load_whole(path: Path, part: str, columns: Columns) -> Documents:
-    """A file or folder that is not divided."""
-    if is_shard_folder(path):
-        documents = _open_shards(path, part)
-    elif path.is_dir():
-        documents = _load_folder(path, part, columns)
-    elif suffix_of(path) == ".npz":
-        documents = _load_npz(path, part)
-    elif suffix_of(path) == ".feat":
-        documents = _load_feat(path, part)
-    elif suffix_of(path) in PARSERS:
-        documents = _load_texts(path, part, columns)
+# Whole files
+
+
+def load(path: Path, part: str, columns: Columns = ANY_COLUMNS) -> Documents:
+    """A part of `path`; a path that is not divided is loaded whole."""
+    found, part = folder_or_file(path, part)
+    if is_shard_folder(found):
+        documents = _open_shards(found, part)
     else:
-        raise InputError(f"{path} is not of a known kind; known are {', '.join(KINDS)} and folders of .txt")
+        documents = _whole(stream_files(found, columns), part, columns, found.is_dir())
     if not len(documents):
-        raise InputError(f"{path} has no documents")
-    return documents
+        raise InputError(f"{found} has no documents")
+    return replace(documents, path=path.absolute(), read_as=columns)
 
 
-def _load_texts(path: Path, part: str, columns: Columns) -> Documents:
-    content = read_bytes(path)
+def load_standard_input(columns: Columns) -> Documents:
+    """Documents from a pipe: .parquet, JSON lines, a table whose header names the text, or one document per line."""
+    content, where = sys.stdin.buffer.read(), "standard input"
     if not content.strip():
-        raise InputError(f"{path} is empty")
-    texts = PARSERS[suffix_of(path)](content, str(path), columns)
-    return _of_texts(texts, str(path), part, source_file(path.name, content))
+        raise InputError(f"{where} is empty")
+    texts = _unnamed_texts(content, where, columns)
+    return _whole(Stream(where, [source_file(where, content)], texts), WHOLE, columns)
 
 
-def _of_texts(read: Texts, name: str, part: str, file: SourceFile) -> Documents:
-    return Documents(
-        name, part, (file,), texts=read.texts, labels=read.labels, ids=read.ids, dates=read.dates, columns=read.columns
-    )
+def _whole(stream: Stream, part: str, columns: Columns, is_folder: bool = False) -> Documents:
+    """All documents of a stream, in memory."""
+    if stream.texts is None:
+        return _whole_counts(stream, part)
+    texts: list[str] = []
+    table: dict[str, list[Any]] = {}
+    for number, row in enumerate(stream.texts):
+        texts.append(row.text)
+        for name, value in row.columns.items():
+            values = table.setdefault(name, [])
+            values += [None] * (number - len(values))  # rows need not all have the same fields
+            values.append(value)
+    for values in table.values():
+        values += [None] * (len(texts) - len(values))
+    ids, labels, dates = described(table, columns, stream.name) if texts else (None, None, None)
+    if is_folder:
+        table, labels = {}, None if set(labels or ()) == {"."} else labels
+    files = tuple(stream.sources)
+    return Documents(stream.name, part, files, tuple(texts), labels=labels, ids=ids, dates=dates, columns=table)
 
 
-def _load_feat(path: Path, part: str) -> Documents:
-    content = read_bytes(path)
-    if not content.strip():
-        raise InputError(f"{path} is empty")
-    vocabulary = vocabulary_beside(path, None)
-    counts, labels = parse_feat(content, str(path), None if vocabulary is None else len(vocabulary))
-    vocabulary = vocabulary or numbered_words(counts.shape[1])
-    file = source_file(path.name, content)
-    return Documents(str(path), part, (file,), counts=counts, vocabulary=vocabulary, labels=labels)
-
-
-def _load_npz(path: Path, part: str) -> Documents:
-    counts = read_npz(path)
-    words = counts.shape[1]
-    vocabulary = vocabulary_beside(path, words) or numbered_words(words)
-    file = SourceFile(path.name, sha256_of(path))
-    return Documents(str(path), part, (file,), counts=counts, vocabulary=vocabulary)
+def _whole_counts(stream: Stream, part: str) -> Documents:
+    blocks = list(stream.counts or ())
+    if not blocks:
+        raise InputError(f"{stream.name} has no documents")
+    width = max((block.counts.shape[1] for block in blocks), default=0)
+    vocabulary = stream.vocabulary or numbered_words(width)
+    widened = [
+        csr_matrix((counts.data, counts.indices, counts.indptr), (counts.shape[0], len(vocabulary)))
+        for counts, _ in blocks
+    ]
+    counts = vstack(widened, "csr") if len(widened) > 1 else widened[0]
+    labels = tuple(chain.from_iterable(block.labels for block in blocks)) or None
+    files = tuple(stream.sources)
+    return Documents(stream.name, part, files, counts=counts, vocabulary=vocabulary, labels=labels)
 
 
 def _open_shards(folder: Path, part: str) -> Documents:
-    """Nothing is read but the list of shards: the counts stay on disk."""
+    """Only the list of shards is read: the counts stay on disk."""
     shards = ShardFolder.open(folder)
     file = SourceFile("config.json", shards.sha256)
     counts = ShardedCounts(shards, shards.vocabulary)
     return Documents(str(folder), part, (file,), counts=counts, vocabulary=shards.vocabulary)
 
 
-def _load_folder(folder: Path, part: str, columns: Columns) -> Documents:
-    paths = sorted(path for path in folder.rglob("*.txt") if path.is_file())
-    if not paths:
-        raise InputError(f"{folder} has no .txt files")
-    texts, files = [], []
-    for path in paths:
+# Streams
+
+
+def stream_documents(documents: Documents) -> Stream:
+    """Documents that are in memory, or in shards, already."""
+    sources = list(documents.files)
+    if documents.counts is None:
+        return Stream(documents.name, sources, texts=(TextRow(text, {}) for text in documents.texts or ()))
+    blocks = (LabelledCounts(block, ()) for block in blocks_of(documents.counts))
+    return Stream(documents.name, sources, counts=blocks, vocabulary=documents.vocabulary)
+
+
+def stream_files(path: Path, columns: Columns = ANY_COLUMNS, texts_only: bool = False) -> Stream:
+    """A file or folder that is not divided; with `texts_only`, other columns may be left out."""
+    kind, sources = suffix_of(path), list[SourceFile]()
+    if path.is_dir():
+        if is_shard_folder(path):
+            return stream_documents(_open_shards(path, WHOLE))
+        return Stream(str(path), sources, texts=_folder_texts(path, columns, sources))
+    if kind in TEXT_KINDS:
+        return Stream(str(path), sources, texts=_file_texts(path, columns, sources, texts_only))
+    if kind == ".feat":
+        vocabulary = vocabulary_beside(path, None)
+        return Stream(str(path), sources, counts=_feat_counts(path, vocabulary, sources), vocabulary=vocabulary)
+    if kind == ".npz":
+        counts = read_npz(path)
+        vocabulary = vocabulary_beside(path, counts.shape[1]) or numbered_words(counts.shape[1])
+        sources.append(SourceFile(path.name, sha256_of(path)))
+        return Stream(str(path), sources, counts=iter([LabelledCounts(counts, ())]), vocabulary=vocabulary)
+    raise InputError(f"{path}: unknown kind of file. Use {', '.join(KINDS)} or a folder of .txt files.")
+
+
+def _file_texts(path: Path, columns: Columns, sources: list[SourceFile], texts_only: bool) -> Iterator[TextRow]:
+    if suffix_of(path) == ".txt":  # the file is one document
         content = read_bytes(path)
-        texts.append(decode(content, str(path), columns.encoding))
-        files.append(SourceFile(path.relative_to(folder).as_posix(), hashlib.sha256(content).hexdigest()))
-    labels = [path.relative_to(folder).parent.as_posix() for path in paths]
-    # One line for the folder: a record of a hundred thousand file names helps nobody.
-    whole = SourceFile(folder.name, combined_sha256(files))
-    return Documents(
-        str(folder), part, (whole,), texts=tuple(texts), labels=None if set(labels) == {"."} else tuple(labels)
-    )
+        sources.append(source_file(path.name, content))
+        if content.strip():
+            yield TextRow(decode(content, str(path), columns.encoding), {})
+        return
+    if texts_only and path.suffix.lower() == ".parquet":
+        yield from parquet_texts(path, columns)
+        sources.append(SourceFile(path.name, sha256_of(path)))
+        return
+    rows = table_rows(path, sources, columns.encoding)
+    yield from _table_texts(rows, str(path), columns, is_sheet=suffix_of(path) == ".xlsx")
+
+
+def parquet_texts(path: Path, columns: Columns, row_groups: range | None = None) -> Iterator[TextRow]:
+    """The texts of a .parquet file, or of some of its row groups; the other columns are not read."""
+    column, _ = _choose_text(islice(parquet_rows(path, str(path)), FIRST_ROWS), str(path), columns)
+    rows = parquet_rows(path, str(path), [column] if column else None, row_groups)
+    return _table_texts(rows, str(path), replace(columns, text_column=column or None))
+
+
+def _table_texts(rows: Iterator[Row], where: str, columns: Columns, is_sheet: bool = False) -> Iterator[TextRow]:
+    """The text of each row; the first rows show which column has it."""
+    column, rows = _choose_text(rows, where, columns)
+    for values, place in rows:
+        if column not in values:
+            raise InputError(f"{place}: no field {column!r}. Fields: {listed(values)}.")
+        text = values.pop(column)
+        if is_sheet:  # an empty cell is an empty text, a number its digits
+            text = "" if text is None else str(text)
+        if not isinstance(text, str):
+            raise InputError(f"{place}: {column!r} {_held(text)}, not text")
+        yield TextRow(text, values)
+
+
+def _choose_text(rows: Iterator[Row], where: str, columns: Columns) -> tuple[str, Iterator[Row]]:
+    first = list(islice(rows, FIRST_ROWS))
+    names = list(dict.fromkeys(name for row in first for name in row.values))
+
+    def is_text(name: str) -> bool:
+        return has_words(row.values.get(name) for row in first)
+
+    if not first:
+        return "", iter(())
+    return choose_column(names, is_text, columns.text_column, where), chain(first, rows)
+
+
+def _held(value: Any) -> str:
+    if is_missing(value):
+        return "holds a missing value"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"holds the number {value}"
+    return f"holds a {type(value).__name__}"
+
+
+def _unnamed_texts(content: bytes, where: str, columns: Columns) -> Iterator[TextRow]:
+    """Of standard input, whose kind its content shows."""
+    stream: io.BufferedReader = io.BufferedReader(io.BytesIO(content))
+    if content[:4] == b"PAR1":
+        return _table_texts(READERS[".parquet"](stream, where, columns.encoding), where, columns)
+    text = decode(content, where, columns.encoding)
+    first = text.partition("\n")[0]
+    header = next(csv.reader([first], delimiter=separator_of(first)), [])
+    is_json = text.lstrip().startswith("{")
+    if is_json or (columns.text_column or DEFAULT_COLUMN) in header:
+        kind = ".jsonl" if is_json else ".csv"
+        return _table_texts(READERS[kind](stream, where, columns.encoding), where, columns)
+    if columns.text_column is not None:
+        check_column(columns.text_column, header, where)
+    return (TextRow(line.rstrip("\r"), {}) for line in text.split("\n") if line.strip())
+
+
+def _folder_texts(folder: Path, columns: Columns, sources: list[SourceFile]) -> Iterator[TextRow]:
+    files = []
+    for path in _text_files(folder):
+        content = read_bytes(path)
+        name = path.relative_to(folder)
+        yield TextRow(decode(content, str(path), columns.encoding), {LABEL_COLUMN: name.parent.as_posix()})
+        files.append(SourceFile(name.as_posix(), hashlib.sha256(content).hexdigest()))
+    if not files:
+        raise InputError(f"{folder} has no .txt files")
+    sources.append(SourceFile(folder.name, combined_sha256(files)))  # one entry, not a hundred thousand
+
+
+def _text_files(folder: Path) -> Iterator[Path]:
+    """The .txt files below, in the order of their paths."""
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            yield from _text_files(path)
+        elif path.suffix == ".txt" and path.is_file():
+            yield path
+
+
+def _feat_counts(path: Path, vocabulary: Vocabulary | None, sources: list[SourceFile]) -> Iterator[LabelledCounts]:
+    words, line = None if vocabulary is None else len(vocabulary), 1
+    with hashed_content(path, sources) as lines:
+        while some := list(islice(lines, FEAT_LINES)):
+            yield parse_feat(b"".join(some), str(path), words, line)
+            line += len(some)

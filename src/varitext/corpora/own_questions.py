@@ -5,37 +5,53 @@ share a `question_id` if there is one, and the question's text otherwise. `candi
 index in its document (from 0), are optional. `QuestionColumns` gives columns other names.
 """
 
-import csv
-import io
-import itertools
-import json
 import math
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from varitext.corpora.documents import is_missing
-from varitext.corpora.encodings import decode
-from varitext.corpora.parquet_files import parquet_rows
-from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words
-from varitext.corpora.sources import read_bytes, source_file
-from varitext.corpora.text_files import separator_of, suffix_of
+from varitext.corpora.question_answers import (
+    Candidate,
+    Pair,
+    Question,
+    QuestionAnswers,
+    group_pairs,
+    sentence_words,
+)
+from varitext.corpora.sources import SourceFile
+from varitext.corpora.tables import READERS, Row, file_of_part, listed, suffix_of, table_rows
 from varitext.errors import InputError
 
+PARTS = ("train", "dev", "test")
+WHOLE = "all"  # the part of a file that is not divided
 _LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # as JSON, csv and pandas write them
 
 
 @dataclass(frozen=True)
 class QuestionColumns:
-    """None: it has its usual name, `question`, `answer`, `label`, `question_id`; the last two need not be there."""
+    """Which columns of a table hold questions and answers, and from which grade on an answer is right.
+
+    Parameters
+    ----------
+    question_column : str, optional
+        Column of the question (default: "question").
+    answer_column : str, optional
+        Column of the candidate answer (default: "answer").
+    label_column : str, optional
+        Column of the label (default: "label").
+    id_column : str, optional
+        Column of the question's id, which rows of one question share (default: "question_id", if there is one).
+    min_relevance : float, optional
+        Labels are grades, and an answer with this grade or a higher one is right (default: labels are 1 or 0).
+    """
 
     question_column: str | None = None
     answer_column: str | None = None
     label_column: str | None = None
-    id_column: str | None = None  # of the question; rows of one question share it
-    min_relevance: float | None = None  # labels are grades, and those of this grade or higher are right
+    id_column: str | None = None
+    min_relevance: float | None = None
 
     @property
     def question(self) -> str:
@@ -54,16 +70,16 @@ class QuestionColumns:
         return self.id_column or "question_id"
 
     def as_dict(self) -> dict[str, str | float]:
-        """What was said, for the model folder."""
+        """The settings that were given, for the model folder."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def recorded(cls, corpus: Mapping[str, Any]) -> "QuestionColumns":
-        """Those that a model folder has recorded of its corpus."""
+        """The settings that a model folder has recorded of its corpus."""
         return cls(**{name: corpus.get(name) for name in asdict(cls())})
 
     def is_right(self, value: object) -> int | None:
-        """1 for a label that says right, 0 for one that says wrong, None for what is neither."""
+        """1 for a label that means right, 0 for one that means wrong, None for neither."""
         if self.min_relevance is None:
             return _LABELS.get(str(value).strip().lower())
         try:
@@ -76,33 +92,20 @@ class QuestionColumns:
 USUAL_COLUMNS = QuestionColumns()
 
 
-PARTS = ("train", "dev", "test")
-WHOLE = "all"  # the part of a file that is not divided
-
-
-class Row(NamedTuple):
-    values: Mapping[str, Any]
-    where: str
-
-
 def parts(path: Path) -> tuple[str, ...]:
     if not path.is_dir():
         return (WHOLE,)
-    return tuple(part for part in PARTS if _part_of_folder(path, part))
+    return tuple(part for part in PARTS if _part(path, part))
 
 
 def load(
     path: Path, part: str = "train", columns: QuestionColumns = USUAL_COLUMNS, labelled: bool = True
 ) -> QuestionAnswers:
-    """The part of `path`; a file is loaded whole when asked for its training part.
-
-    Unless it must be `labelled`, labels are not looked at, and all answers count as wrong.
-    """
-    path = Path(path)
+    """A part of `path`; a file is loaded whole. Unless it must be `labelled`, labels are ignored and count as wrong."""
     if path.is_dir():
-        file = _part_of_folder(path, part)
+        file = _part(path, part)
         if file is None:
-            raise InputError(f"{path} has no part {part!r}: a file {part}.jsonl or {part}.csv is expected there")
+            raise InputError(f"{path} has no part {part!r}. Expected a file such as {part}.jsonl or {part}.csv")
         return _load_file(file, part, columns, labelled)
     if part not in ("train", WHOLE):
         raise InputError(f"{path} is not divided into parts, so it has no {part!r} part")
@@ -118,76 +121,31 @@ def from_table(table: Any, columns: QuestionColumns = USUAL_COLUMNS, labelled: b
 
 
 def holds_questions(path: Path, columns: QuestionColumns = USUAL_COLUMNS) -> bool:
-    """Whether the first row has what a question needs; documents do not. Nothing else is checked here."""
-    file = next((found for part in PARTS if (found := _part_of_folder(path, part))), None) if path.is_dir() else path
+    """Whether the first row has the columns of questions; nothing else is checked."""
+    file = next((found for part in PARTS if (found := _part(path, part))), None) if path.is_dir() else path
     if file is None or suffix_of(file) not in READERS:
         return False
-    first = next(READERS[suffix_of(file)](read_bytes(file), str(file)), None)
+    first = next(table_rows(file, []), None)
     return first is not None and first.values.keys() >= {columns.question, columns.answer, columns.label}
 
 
-def _part_of_folder(folder: Path, part: str) -> Path | None:
-    files = [file for file in sorted(folder.glob(f"{part}.*")) if file.is_file() and suffix_of(file) in READERS]
-    if len(files) > 1:
-        raise InputError(f"{folder} has more than one file for {part}: {', '.join(file.name for file in files)}")
-    return files[0] if files else None
+def _part(folder: Path, part: str) -> Path | None:
+    return file_of_part(folder, part, tuple(READERS))
 
 
 def _load_file(path: Path, part: str, columns: QuestionColumns, labelled: bool) -> QuestionAnswers:
     if suffix_of(path) not in READERS:
-        raise InputError(f"{path} is not of a known kind; questions are read from {', '.join(READERS)}")
-    content = read_bytes(path)
-    questions = _questions(READERS[suffix_of(path)](content, str(path)), str(path), columns, labelled)
-    return QuestionAnswers(str(path), part, (source_file(path.name, content),), questions)
+        raise InputError(f"{path}: unknown kind of file. Questions are read from {', '.join(READERS)}.")
+    sources: list[SourceFile] = []
+    questions = _questions(table_rows(path, sources), str(path), columns, labelled)
+    return QuestionAnswers(str(path), part, tuple(sources), questions)
 
 
-def _questions(rows: Iterable[Row], where: str, columns: QuestionColumns, labelled: bool) -> tuple[Any, ...]:
+def _questions(rows: Iterable[Row], where: str, columns: QuestionColumns, labelled: bool) -> tuple[Question, ...]:
     questions = group_pairs(_pair(row, number, columns, labelled) for number, row in enumerate(rows))
     if not questions:
         raise InputError(f"{where} has no questions")
     return questions
-
-
-# Readers of files
-
-
-def _read_jsonl(content: bytes, path: str) -> Iterator[Row]:
-    for number, line in enumerate(decode(content, path).split("\n"), start=1):
-        if line.strip():
-            where = f"{path}, line {number}"
-            try:
-                values = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{where}: not valid JSON ({error})") from None
-            if not isinstance(values, dict):
-                raise InputError(f"{where}: a JSON object is expected, not {type(values).__name__}")
-            yield Row(values, where)
-
-
-def _read_csv(content: bytes, path: str) -> Iterator[Row]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a sentence may be longer than the 131,072 of the default
-    text = decode(content, path)
-    separator = separator_of(text.partition("\n")[0])
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
-    header: list[str] = []
-    try:
-        for values in filter(None, lines):
-            where = f"{path}, line {lines.line_num}"
-            if header and len(values) != len(header):
-                raise InputError(f"{where}: {len(values)} columns, not {len(header)} as above")
-            if header:
-                yield Row(dict(zip(header, values, strict=True)), where)
-            header = header or values
-    except csv.Error as error:
-        raise InputError(f"{path}, line {lines.line_num}: {error}") from None
-
-
-def _read_parquet(content: bytes, path: str) -> Iterator[Row]:
-    rows = parquet_rows(io.BytesIO(content), path)
-    return (Row(values, f"{path}, row {number}") for values, number in zip(rows, itertools.count(1)))
-
-
-READERS = {".jsonl": _read_jsonl, ".csv": _read_csv, ".tsv": _read_csv, ".parquet": _read_parquet}
 
 
 # A row
@@ -197,8 +155,7 @@ def _pair(row: Row, number: int, columns: QuestionColumns, labelled: bool) -> Pa
     needed = [columns.question, columns.answer] + [columns.label] * labelled
     for name in needed:
         if name not in row.values:
-            listed = ", ".join(map(repr, list(row.values)[:20]))
-            raise InputError(f"{row.where}: has no {name!r}; its fields are {listed[:400]}")
+            raise InputError(f"{row.where}: no field {name!r}. Fields: {listed(row.values)}.")
     question, answer = _text(row, columns.question, "question"), _text(row, columns.answer, "answer")
     candidate = Candidate(
         id=_named(row, "candidate_id") or str(number),
@@ -218,7 +175,7 @@ def _named(row: Row, column: str) -> str:
 def _text(row: Row, column: str, what: str) -> str:
     text = row.values[column]
     if not isinstance(text, str):
-        raise InputError(f"{row.where}: the {what} is not text but {type(text).__name__}")
+        raise InputError(f"{row.where}: the {what} must be text, not {type(text).__name__}")
     if not text.strip():
         raise InputError(f"{row.where}: the {what} is empty")
     return text.strip()
@@ -228,10 +185,9 @@ def _label(row: Row, columns: QuestionColumns) -> int:
     value = row.values[columns.label]
     label = columns.is_right(value)
     if label is None:
-        grade = columns.min_relevance is not None
-        kind = (
-            "a grade, a number" if grade else "1 (right) or 0 (wrong), or a grade, with min_relevance (--min-relevance)"
-        )
+        kind = "1 (right) or 0 (wrong). For grades, use --min-relevance (min_relevance)"
+        if columns.min_relevance is not None:
+            kind = "a number"
         raise InputError(f"{row.where}: the label is {str(value)[:40]!r}; it must be {kind}")
     return label
 
@@ -242,5 +198,5 @@ def _position(row: Row) -> int | None:
         return None
     plain = str(int(position)) if isinstance(position, float) and position.is_integer() else str(position)
     if not plain.isascii() or not plain.isdigit():
-        raise InputError(f"{row.where}: the position is {str(position)[:40]!r}; it must be a whole number from 0")
+        raise InputError(f"{row.where}: the position is {str(position)[:40]!r}; it must be a whole number, 0 or more")
     return int(plain)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from varitext.corpora import CORPORA, load_documents
 from varitext.corpora.counts import MAX_VOCABULARY, numbered_words
-from varitext.corpora.documents import Documents
+from varitext.corpora.documents import Columns, Documents
+from varitext.corpora.own_files import Stream, folder_or_file, stream_documents, stream_files
 from varitext.corpora.shards import (
     DEFAULT_SIZES,
     ShardFolder,
@@ -26,7 +27,6 @@ from varitext.corpora.shards import (
     write_shards,
 )
 from varitext.corpora.sources import SourceFile
-from varitext.corpora.streams import Stream, stream_documents, stream_files
 from varitext.errors import InputError
 from varitext.files import atomic_folder, refuse_to_overwrite
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
@@ -113,7 +113,7 @@ def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None
     if isinstance(corpus, Documents):
         return stream_documents(corpus)
     if corpus not in CORPORA and os.path.exists(corpus):
-        return stream_files(Path(corpus), part, text_column)
+        return stream_files(folder_or_file(Path(corpus), part)[0], Columns(text_column), texts_only=True)
     return stream_documents(load_documents(corpus, part, data_dir))  # which also says what is wrong with a name
 
 
@@ -146,7 +146,7 @@ def _counted(streams: list[Stream], find_words: FindWords, processes: int) -> Co
 
     def texts() -> Iterator[str]:
         for stream in streams:
-            yield from stream.texts or ()
+            yield from (row.text for row in stream.texts or ())
             sources.extend(stream.sources)
 
     chunks = partial(count_chunks, texts(), find_words, processes=processes)
@@ -207,7 +207,7 @@ def _write_counts(
 
     def chunks() -> Iterator[ChunkCounts]:
         nonlocal width
-        for counts in chain.from_iterable(stream.counts or () for stream in streams):
+        for counts, _ in chain.from_iterable(stream.counts or () for stream in streams):
             width = max(width, counts.shape[1])
             yield chunk_of(counts)
 

@@ -13,13 +13,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from varitext.corpora import CORPORA, Documents
-from varitext.corpora.own_files import folder_or_file
-from varitext.corpora.parquet_files import parquet_batches, parquet_row_groups
+from varitext.corpora.documents import Columns
+from varitext.corpora.own_files import folder_or_file, parquet_texts, stream_files
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile
-from varitext.corpora.streams import stream_files
-from varitext.corpora.text_files import suffix_of
+from varitext.corpora.tables import parquet_row_groups, suffix_of
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
@@ -44,14 +43,13 @@ class Piece:
 
     def texts(self, sources: list[SourceFile]) -> Iterator[str]:
         """The documents; where a file ends, what it was is added to `sources`."""
-        path = Path(self.path)
+        path, columns = Path(self.path), Columns(self.text_column)
         if self.first is None or self.after is None:
-            stream = stream_files(path, self.part, self.text_column)
-            yield from stream.texts or ()
+            stream = stream_files(path, columns, texts_only=True)
+            yield from (row.text for row in stream.texts or ())
             sources += stream.sources
             return
-        for batch in parquet_batches(path, self.path, self.text_column, range(self.first, self.after)):
-            yield from batch.texts
+        yield from (row.text for row in parquet_texts(path, columns, range(self.first, self.after)))
         if self.is_last:
             sources.append(SourceFile(path.name, sha256_of(path)))
 
@@ -76,7 +74,7 @@ def _cut(corpus: str | Path | Documents, part: str, text_column: str | None, doc
         ends = list(accumulate(shard.documents for shard in ShardFolder.open(path).shards))
         return [replace(whole, first=first, after=end) for first, end in zip([0, *ends], ends, strict=False)]
     if path.name.lower().endswith(".parquet"):
-        return _row_groups(whole, parquet_row_groups(path, str(path)), documents)
+        return _row_groups(whole, parquet_row_groups(path), documents)
     if path.is_dir() or suffix_of(path) in (".jsonl", ".csv", ".tsv", ".parquet", ".txt"):
         return [whole]
     raise InputError(f"{path}: on Ray, documents are texts or shards; counts are quickly read without it")
