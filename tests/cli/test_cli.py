@@ -313,7 +313,7 @@ def cut_npz(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "write, said",
     [
-        (empty_file, "is empty"),
+        (empty_file, "has no documents"),
         (empty_folder, "has no .txt files"),
         (one_document, "at least 2 documents"),
         (one_word, "vocabulary"),
@@ -321,8 +321,8 @@ def cut_npz(folder: Path) -> Path:
         (latin_1, "latin.csv, line 2: byte 7 is not UTF-8"),
         (cut_short, "cut short"),
         (bad_line, "bad.jsonl, line 3: not valid JSON"),
-        (other_column, "has no field 'text'; its fields are 'body', 'label'"),
-        (unknown_kind, "not of a known kind"),
+        (other_column, "no column 'text'. Columns: body, label."),
+        (unknown_kind, "unknown kind of file"),
         (bad_feat("-1"), "line 2: '1:-1'"),
         (bad_feat("0.5"), "line 2: '1:0.5'"),
         (bad_feat("nan"), "line 2: '1:nan'"),

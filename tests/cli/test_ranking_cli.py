@@ -82,7 +82,7 @@ def test_what_does_not_go_together_is_refused(fitted, tmp_path):
         (("--pairs", pairs), "--pairs FILE and --out FILE belong together"),
         (("--pairs", pairs, "--question", "who", *out), "--question does not apply: --pairs ranks many questions"),
         (("--pairs", pairs, "--out", tmp_path / "run.pdf"), "rankings are written as .trec, .csv, .jsonl, .parquet"),
-        (("--pairs", pairs, *out), "line 1: has no 'question'; its fields are 'asked'"),
+        (("--pairs", pairs, *out), "line 1: no field 'question'. Fields: asked"),
         (("--question", "who", "--id-column", "number"), "--id-column does not apply: it belongs to --pairs"),
     ):
         assert said in refused(tmp_path, "rank", fitted, *typed)
