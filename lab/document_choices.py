@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from lab.held_out_by_date import split_by_date
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
-from varitext.documents.perplexity import perplexity_of
+from varitext.documents.posterior import perplexity_of
 from varitext.documents.settings import DocumentSettings
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.files import write_json
@@ -97,7 +97,7 @@ def fitted(
     seed: int,
 ) -> DocumentNetwork:
     train, dev = hold_out(split_by_date().earlier, 0.05, seed)
-    recipe = choose_recipe(DocumentSettings(model, LATENT_DIM, seed=seed), train)
+    recipe = choose_recipe(model, DocumentSettings(model, LATENT_DIM, seed=seed), train)
     recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, **json.loads(training)))
     if length_exponent is not None:
         recipe = dataclasses.replace(

@@ -87,7 +87,7 @@ def multiply_rate(size: int = 1024, repeats: int = 20) -> float:
 def measured(name: str, train, test) -> dict[str, object]:
     settings = DocumentSettings(name, epochs=1)
     counts, held_out = hold_out(train, settings.dev_share, 0)
-    recipe = choose_recipe(settings, counts)
+    recipe = choose_recipe(name, settings, counts)
     network = build_network(name, recipe, counts, 0, "cpu")
     trainer = choose_trainer(network, recipe, counts, held_out, "cpu")
     trainer.train()

@@ -21,11 +21,10 @@ import torch
 
 from lab.benchmark.systems.plain_nvdm import DenseFit
 from varitext.corpora import load
-from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
+from varitext.documents.fitting import DocumentTask, build_network, choose_recipe, choose_trainer, hold_out
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
-from varitext.documents.perplexity import perplexity_of
+from varitext.documents.posterior import perplexity_of
 from varitext.documents.settings import DocumentSettings
-from varitext.documents.task import DocumentTask
 from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM
 from varitext.reproduce.provenance import provenance
@@ -106,7 +105,7 @@ def seconds_to_target(train, test, epochs: int) -> dict[str, float] | None:
     watch, settings = Watch(test), DocumentSettings("nvdm", epochs=epochs)
     with running_on(THREADS):
         counts, held_out = hold_out(train.counts, settings.dev_share, SEED)
-        recipe = choose_recipe(settings, counts)
+        recipe = choose_recipe("nvdm", settings, counts)
         watch.network = build_network("nvdm", recipe, counts, SEED, "cpu")
         choose_trainer(watch.network, recipe, counts, held_out, "cpu", progress=watch).train()
     return watch.reached

@@ -24,7 +24,7 @@ from torch import nn
 from lab.held_out_by_date import CORPUS, split_by_date
 from varitext.corpora import load
 from varitext.documents.fitting import build_network, choose_trainer, hold_out
-from varitext.documents.perplexity import perplexity_of
+from varitext.documents.posterior import perplexity_of
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_json
 from varitext.models.documents.nvdm import NVDM

@@ -85,7 +85,7 @@ def trainer_of(shards: Path) -> Trainer:
     counts = load(str(shards)).counts.without_empty()
     settings = DocumentSettings("nvdm", LATENT, epochs=1, threads=1, batch_size=256)
     train, held_out = hold_out(counts, 0.05, 0)
-    recipe = choose_recipe(settings, train)
+    recipe = choose_recipe("nvdm", settings, train)
     network = build_network("nvdm", recipe, train, 0, "cpu")
     return choose_trainer(network, recipe, train, held_out, "cpu")
 

@@ -66,7 +66,7 @@ def measure(point: Point) -> dict[str, Any]:
 
 
 def _trainer(settings: DocumentSettings, counts: Counts) -> Trainer:
-    recipe = choose_recipe(settings, counts)
+    recipe = choose_recipe("nvdm", settings, counts)
     network = build_network("nvdm", recipe, counts, seed=0, device="cpu")
     network.train()
     trainer = choose_trainer(network, recipe, counts, counts[:100], "cpu")

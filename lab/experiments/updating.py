@@ -43,7 +43,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(seed: int, plan: Plan) -> dict[str, Any]:
     halves = split(load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan), seed)
     first = _fit(halves.first, seed, plan)
-    before = first.latent_space()
+    before = first.fitted_.latent_space()
     found = {"first": _measured(first, halves, plan, None)}
     others = (("other seed", halves.first, seed + 1000), ("all", load_part(NEWSGROUPS, "train", plan), seed))
     for way, documents, own_seed in others:
@@ -75,7 +75,7 @@ def _measured(model: DocumentModel, halves: Halves, plan: Plan, before: Any) -> 
     }
     found["dev"] = model.fitted_.dev_perplexity
     if before is not None:
-        found["alignment"] = alignment_record(before, model.latent_space()).as_dict()
+        found["alignment"] = alignment_record(before, model.fitted_.latent_space()).as_dict()
     if model.fitted_.updates:
         found["update"] = model.fitted_.updates[-1]
     return found

@@ -26,7 +26,7 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.prepare import prepare
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.corpora.shards import ShardFolder, ShardSizes
-from varitext.documents.perplexity import perplexity_of
+from varitext.documents.posterior import perplexity_of
 from varitext.evaluation.perplexity import merge_records
 from varitext.files import sha256_of
 from varitext.text import Vocabulary, VocabularyRules, count_texts
@@ -362,7 +362,7 @@ from varitext.corpora.prepare import prepare
 from varitext.corpora.shards import ShardSizes
 from varitext.corpora import load
 from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.documents import regions
+from varitext.documents import topics
 from varitext import DocumentModel
 def peak():  # of this process; that of getrusage starts with the peak of whoever started it
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
@@ -377,7 +377,7 @@ def measure(path, out):
         pass
     model.score(view, samples=2)
     print(prepared, peak() - before, len(shards), flush=True)
-regions.REGIONS_FROM = 1000  # as many documents for topics from the small corpus as from the large
+topics.MAX_DOCUMENTS = 1000  # as many documents for topics from the small corpus as from the large
 torch.optim.AdamW([torch.zeros(1)])  # it imports the rest of torch
 for path, out in zip(sys.argv[1::2], sys.argv[2::2]):  # each in a process of its own that starts with the imports
     if not (child := os.fork()):

@@ -5,8 +5,14 @@ import pytest
 from synthetic import topic_documents
 
 from varitext import DocumentModel
-from varitext.documents.default_model import BURSTS, MAX_DIMENSIONS, MAX_WORDS, PLAIN, model_for
-from varitext.documents.settings import DocumentSettings
+from varitext.documents.settings import (
+    DEFAULT_MODEL,
+    FALLBACK_MODEL,
+    MAX_DIMENSIONS,
+    MAX_WORDS,
+    DocumentSettings,
+    default_document_model,
+)
 
 COUNTS = topic_documents(documents=60, words=24, topics=3, length=15)
 SMALL = {"latent_dim": 3, "epochs": 2, "threads": 1, "n_topics": 2}
@@ -15,30 +21,28 @@ SMALL = {"latent_dim": 3, "epochs": 2, "threads": 1, "n_topics": 2}
 @pytest.mark.parametrize(
     ("settings", "words", "expected"),
     [
-        ({}, 0, BURSTS),
-        ({"latent_dim": MAX_DIMENSIONS}, MAX_WORDS, BURSTS),
-        ({"latent_dim": MAX_DIMENSIONS + 1}, 0, PLAIN),
-        ({}, MAX_WORDS + 1, PLAIN),
-        ({"preset": "paper"}, 0, PLAIN),
-        ({"fractional_counts": True}, 0, PLAIN),
-        ({"softmax": "sampled"}, 0, PLAIN),
-        ({"model": "sbn"}, MAX_WORDS + 1, "sbn"),
-        ({"model": BURSTS, "latent_dim": 200}, MAX_WORDS + 1, BURSTS),  # whoever names it gets it
+        ({}, 0, DEFAULT_MODEL),
+        ({"latent_dim": MAX_DIMENSIONS}, MAX_WORDS, DEFAULT_MODEL),
+        ({"latent_dim": MAX_DIMENSIONS + 1}, 0, FALLBACK_MODEL),
+        ({}, MAX_WORDS + 1, FALLBACK_MODEL),
+        ({"preset": "paper"}, 0, FALLBACK_MODEL),
+        ({"fractional_counts": True}, 0, FALLBACK_MODEL),
+        ({"softmax": "sampled"}, 0, FALLBACK_MODEL),
     ],
 )
 def test_bursts_wherever_they_apply(settings, words, expected):
-    assert model_for(DocumentSettings(**settings), words) == expected
+    assert default_document_model(DocumentSettings(**settings), words) == expected
 
 
 def test_fit_and_folder_say_which_it_was(tmp_path):
     model = DocumentModel(**SMALL).fit(COUNTS)
-    assert model.model is None and model.fitted_.model == BURSTS
+    assert model.model is None and model.fitted_.model == DEFAULT_MODEL
     model.save(tmp_path / "model")
     loaded = DocumentModel.load(tmp_path / "model")
-    assert loaded.model is None and loaded.fitted_.model == BURSTS
-    assert loaded.partial_fit(COUNTS).fitted_.model == BURSTS
+    assert loaded.model is None and loaded.fitted_.model == DEFAULT_MODEL
+    assert loaded.partial_fit(COUNTS).fitted_.model == DEFAULT_MODEL
 
 
 def test_fractions_of_words_are_learned_without_bursts():
     model = DocumentModel(**SMALL, fractional_counts=True).fit(COUNTS * 0.5)
-    assert model.fitted_.model == PLAIN and np.isfinite(model.transform(COUNTS * 0.5)).all()
+    assert model.fitted_.model == FALLBACK_MODEL and np.isfinite(model.transform(COUNTS * 0.5)).all()

@@ -14,8 +14,7 @@ from synthetic import topic_documents
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
-from varitext.documents.completion import completion_log_likelihoods, completion_of
-from varitext.documents.evaluation import evaluate_documents
+from varitext.documents.evaluation import completion_log_likelihoods, completion_of, evaluate_documents
 from varitext.evaluation import classification_record
 from varitext.evaluation.perplexity import Halves, split_words
 from varitext.models.documents.nvdm import NVDM

@@ -85,7 +85,7 @@ def test_a_tokeniser_of_ones_own_is_named_in_the_folder_and_needed_again(tmp_pat
     assert "MOON" in model.fitted_.vocabulary.words
     model.save(tmp_path / "m")
     again = DocumentModel.load(tmp_path / "m")
-    with pytest.raises(InputError, match="fitted with a tokeniser of your own, words_of"):
+    with pytest.raises(InputError, match="fitted with your own tokeniser, words_of"):
         again.transform(TEXTS)
     assert again.transform([["MOON", "ORBIT"]]).shape == (1, 2)  # lists of words need none
     again.save(tmp_path / "n")

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
-from varitext.documents.mixture import Directions, Mixture, Seeds, directions_of, fit_mixture
-from varitext.documents.number_of_topics import choose_number
+from varitext.documents.mixture import Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
 from varitext.documents.posterior import Posterior
 
 
@@ -93,7 +92,7 @@ def test_held_out_documents_choose_the_number(components):
 
 
 def test_more_topics_than_places_are_not_made():
-    with pytest.warns(UserWarning, match="50 topics were asked for; the documents differ in 2 places only"):
+    with pytest.warns(UserWarning, match="50 topics requested, but only 2 documents are distinct; using 2"):
         assert choose_number(np.eye(2), 50, seed=0).number == 2
     assert choose_number(np.ones((30, 1)), None, seed=0).number == 1
     assert fit_mixture(np.ones((30, 1)), 1, seed=0).weights == pytest.approx(1)

@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
-from varitext.documents.region_words import document_shares
 from varitext.documents.topic_records import read_topic_table, topic_from_dict
+from varitext.documents.topics import document_shares
 from varitext.evaluation.shares import shares_by_value
 from varitext.evaluation.topic_quality import clustering_record
 
@@ -84,7 +84,7 @@ def test_documents_of_mixed_words_surprise(texts_model):
 
 def test_tables_become_data_frames(texts_model):
     pandas = pytest.importorskip("pandas")
-    frame = texts_model.topic_info().to_frame()
+    frame = texts_model.topics().to_frame()
     assert isinstance(frame, pandas.DataFrame) and list(frame["number"]) == [0, 1, 2, 3]
     documents = texts_model.document_info(TEXTS[:3]).to_frame()
     assert list(documents["row"]) == [0, 1, 2] and {"topic", "probability", "surprise"} <= set(documents.columns)
@@ -92,14 +92,14 @@ def test_tables_become_data_frames(texts_model):
 
 def test_frames_can_have_the_names_of_bertopic(texts_model):
     pytest.importorskip("pandas")
-    topics = texts_model.topic_info().to_frame("bertopic")
+    topics = texts_model.topics().to_frame("bertopic")
     assert {"Topic", "Count", "Name", "Representation", "Representative_Docs"} <= set(topics.columns)
     assert list(topics["Count"]) == [topic.documents for topic in texts_model.topics()]
     assert topics["Representative_Docs"][0] == [one.text for one in texts_model.topics()[0].typical]
     documents = texts_model.document_info([TEXTS[0], "nothing that it knows"]).to_frame("bertopic")
     assert documents["Topic"][1] == -1 and documents["Topic"][0] >= 0 and "Probability" in documents.columns
     with pytest.raises(InputError, match="names must be one of varitext, bertopic"):
-        texts_model.topic_info().to_frame("gensim")
+        texts_model.topics().to_frame("gensim")
 
 
 def test_shares_by_class_have_intervals(texts_model):
@@ -200,7 +200,7 @@ def test_topics_are_merged_split_renamed_and_dropped(model):
 def test_a_topic_that_was_not_merged_is_split_by_documents(model):
     model.refit_topics(TEXTS, 3)
     mixed = max(model.topics(), key=lambda topic: topic.documents)
-    with pytest.raises(InputError, match="splitting it takes documents"):
+    with pytest.raises(InputError, match="splitting it needs documents"):
         model.split_topic(mixed.number)
     model.split_topic(mixed.number, TEXTS)
     assert len(model.topics()) == 4 and sum(topic.documents for topic in model.topics()) == len(TEXTS)
@@ -259,7 +259,7 @@ def test_the_number_is_chosen_by_held_out_documents():
 
 
 def test_two_documents_or_documents_all_alike_have_what_topics_they_can():
-    with pytest.warns(UserWarning, match="50 topics were asked for"):
+    with pytest.warns(UserWarning, match="50 topics requested, but only"):
         two = DocumentModel(latent_dim=2, epochs=2, threads=1, n_topics=50).fit(COUNTS[:2])
     assert len(two.topics()) <= 2
     alike = DocumentModel(latent_dim=2, epochs=2, threads=1).fit(COUNTS[[0] * 40])
@@ -282,13 +282,13 @@ def test_topics_come_back_from_the_folder_and_are_read_without_the_model(model, 
         assert (tmp_path / "third" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
-def test_a_folder_without_topics_is_loaded_and_gets_them_from_documents(model, tmp_path):
+def test_the_folder_of_an_interrupted_fit_gets_topics_from_documents(model, tmp_path):
     folder = tmp_path / "model"
     config = json.loads((folder / "config.json").read_text())
     for name in ("topics.json", "topics.safetensors"):
         (folder / name).unlink()
         del config["sha256"][name]
-    del config["settings"]["n_topics"], config["config_sha256"]
+    del config["config_sha256"]
     (folder / "config.json").write_text(json.dumps(config))
     assert read_topic_table(folder) is None
     old = DocumentModel.load(folder)

@@ -16,9 +16,8 @@ from synthetic import topic_documents
 from varitext.cli import main
 from varitext.corpora import load
 from varitext.corpora.prepare import prepare
-from varitext.documents.anchor import Anchor
-from varitext.documents.growing import grown, place_new_words
 from varitext.documents.model import DocumentModel
+from varitext.documents.updating import Anchor, grown, place_new_words
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
 from varitext.models.documents import DOCUMENT_MODELS, model_class

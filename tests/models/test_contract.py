@@ -17,7 +17,7 @@ from varitext.answers.settings import AnswerRecipe
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
-from varitext.documents.completion import completion_of
+from varitext.documents.evaluation import completion_of
 from varitext.latent import Bound, elbo
 from varitext.latent.bound import draw_from
 from varitext.models.answers import ANSWER_MODELS, cross_encoder, pretrained

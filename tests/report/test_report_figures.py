@@ -19,8 +19,8 @@ import test_report
 import test_report_answers
 from PIL import Image
 
+from varitext.documents.fitting import ACTIVE
 from varitext.documents.model import DocumentModel
-from varitext.documents.task import ACTIVE
 from varitext.errors import InputError
 from varitext.report import ColumnValues, save_answer_figures, save_document_figures
 from varitext.report.answers import ANSWER_FIGURES

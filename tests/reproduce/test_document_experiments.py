@@ -13,7 +13,7 @@ from synthetic import topic_documents
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.corpora.documents import Documents
-from varitext.documents.completion import completion_log_likelihoods
+from varitext.documents.evaluation import completion_log_likelihoods
 from varitext.evaluation.perplexity import split_words
 from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS

@@ -15,8 +15,8 @@ from varitext.answers.prediction import predict
 from varitext.answers.task import AnswerObjective, AnswerTask
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
+from varitext.documents.fitting import DocumentTask
 from varitext.documents.model import DocumentModel
-from varitext.documents.task import DocumentTask
 from varitext.documents.updating import Anchor
 from varitext.errors import InputError
 from varitext.models.answers import ANSWER_MODELS

@@ -22,8 +22,7 @@ from torch import distributed
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatches
-from varitext.documents.fitting import choose_trainer
-from varitext.documents.task import DocumentTask
+from varitext.documents.fitting import DocumentTask, choose_trainer
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
 from varitext.models.documents import model_class
 from varitext.models.documents.recipe import DocumentObjective

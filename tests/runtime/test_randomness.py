@@ -11,9 +11,8 @@ from synthetic import topic_documents
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe
-from varitext.documents.fitting import build_network, hold_out
+from varitext.documents.fitting import DocumentTask, build_network, hold_out
 from varitext.documents.model import DocumentModel
-from varitext.documents.task import DocumentTask
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.randomness import Purpose, stream

@@ -125,7 +125,7 @@ def test_similar_words_and_latent_dimensions(client, news):
 
 def test_the_two_tables_are_the_models_own(client, news):
     answer = client.get("/api/models/news/topics", params={"words": 4}).json()
-    assert_same(answer["topics"], json.loads(json.dumps(news.topic_info(4).as_dicts())))
+    assert_same(answer["topics"], json.loads(json.dumps(news.topics(4).as_dicts())))
     assert answer["choice"]["number"] == len(answer["topics"]) and answer["choice"]["how"]
     asked = {"texts": [*texts(2), "nothing known"]}
     documents = client.post("/api/models/news/assign", json=asked).json()["documents"]

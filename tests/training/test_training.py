@@ -12,7 +12,7 @@ import torch
 from synthetic import topic_documents
 
 from varitext.batches.counts import CountBatch
-from varitext.documents.task import DocumentTask
+from varitext.documents.fitting import DocumentTask
 from varitext.errors import InputError, TrainingDiverged
 from varitext.latent import Bound
 from varitext.models.documents.nvdm import NVDM

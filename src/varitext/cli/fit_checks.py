@@ -10,8 +10,7 @@ from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.fit_jobs import FitRequest
 from varitext.cli.fit_options import ANSWER_OPTIONS, DOCUMENT_OPTIONS
 from varitext.cli.printing import log
-from varitext.documents.default_model import model_for
-from varitext.documents.settings import DocumentSettings
+from varitext.documents.settings import DocumentSettings, default_document_model
 from varitext.errors import InputError
 from varitext.loading import load_any
 from varitext.models.answers import ANSWER_MODELS, model_class
@@ -40,7 +39,9 @@ def default_model(corpus: str, typed: dict[str, Any]) -> str:
         of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus, columns)
     except InputError:
         of_questions = False
-    return AnswerSettings.model if of_questions else model_for(record_from_options(DocumentSettings, typed))
+    return (
+        AnswerSettings.model if of_questions else default_document_model(record_from_options(DocumentSettings, typed))
+    )
 
 
 def is_answer_model(name: str) -> bool:

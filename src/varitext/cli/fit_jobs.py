@@ -22,7 +22,7 @@ class FitRequest:
     part: str
     data_dir: Path | None
     model: str
-    model_is_default: bool  # for documents the vocabulary's size may yet change it: `documents/default_model.py`
+    model_is_default: bool  # for documents the vocabulary's size may yet change it: `documents/settings.py`
     typed: dict[str, Any]  # the options that were typed, by name
     resume: bool = False
 
@@ -56,7 +56,7 @@ def document_job(request: FitRequest) -> FitJob:
 
 
 def _seed_topics(file: str | None) -> dict[str, tuple[str, ...]] | None:
-    from varitext.documents.seed_topics import read_seed_topics
+    from varitext.documents.topics import read_seed_topics
 
     return None if file is None else {topic.name: topic.words for topic in read_seed_topics(Path(file))}
 

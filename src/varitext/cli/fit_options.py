@@ -17,8 +17,7 @@ from typer.core import TyperCommand
 
 from varitext.answers.settings import AnswerSettings
 from varitext.cli.data_settings import DataSettings, QuestionSettings
-from varitext.documents.default_model import BURSTS
-from varitext.documents.settings import DocumentSettings
+from varitext.documents.settings import DEFAULT_MODEL, DocumentSettings
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import DATA, GROUPS, MODEL, TRAINING, WHERE_IT_RUNS, Option, options_of
@@ -36,7 +35,7 @@ ModelName = Annotated[
         "--model",
         metavar="NAME",
         help=f"Documents: {', '.join(DOCUMENT_MODELS)}. Answers: {', '.join(ANSWER_MODELS)}. "
-        f"If left out, {BURSTS}, or {AnswerSettings.model} for questions.",
+        f"If left out, {DEFAULT_MODEL}, or {AnswerSettings.model} for questions.",
         rich_help_panel=MODEL,
     ),
 ]

@@ -44,7 +44,7 @@ class Place:
 
 def change_topics(folder: Path, changes: TopicChanges, place: Place) -> None:
     """Load the model, change its topics, and write the folder again, whole or not at all."""
-    from varitext.documents.seed_topics import read_seed_topics
+    from varitext.documents.topics import read_seed_topics
 
     model = load_document_model(folder)
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None

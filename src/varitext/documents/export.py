@@ -8,6 +8,7 @@ import numpy as np
 
 from varitext.corpora.sharded_counts import Counts
 from varitext.documents.model import DocumentModel
+from varitext.documents.posterior import mean_blocks
 from varitext.errors import InputError
 from varitext.files import atomic_file, check_can_write
 
@@ -29,10 +30,10 @@ def check_vector_file(path: Path) -> None:
 
 
 def vector_tables(model: DocumentModel, counts: Counts, with_std: bool, refine: bool = True) -> Iterator[np.ndarray]:
-    """The vectors of documents, and how sure each is after them if asked for, some rows at a time."""
+    """The vectors of documents, with standard deviations after them if asked for, a block of rows at a time."""
     if with_std:
         return (np.hstack(block) for block in model.posterior_blocks(counts, refine=refine))
-    return model.mean_blocks(counts, refine=refine)
+    return mean_blocks(model.fitted_.network, model.count(counts), refine=refine, threads=model.threads)
 
 
 def write_vectors(path: Path, tables: Iterable[np.ndarray], documents: int, width: int, with_std: bool) -> None:

@@ -1,38 +1,88 @@
-"""From settings and counts to a trained network: hold documents out, choose a recipe, build, choose a trainer."""
+"""From settings and counts to a trained network: hold documents out, choose a recipe, build the network, train it.
 
-import dataclasses
+Most models learn by gradients (`training.Trainer` with a `DocumentTask`). A model may instead have
+
+    fit_without_gradients(train, settings)
+
+a generator that yields after every round the share of the work that is done, from 0 to 1, and then holds what it has
+learned so far. `DirectTrainer` adds what every fit has between rounds: the held-out score, the history, the time limit,
+Ctrl-C.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
+from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.repeats import count_repeats
-from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
-from varitext.documents.default_model import model_for
-from varitext.documents.direct import DirectTrainer
-from varitext.documents.fitted import FittedDocuments
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
 from varitext.documents.input import TrainingDocuments
 from varitext.documents.posterior import kl_per_dimension, means_of
-from varitext.documents.settings import DocumentSettings
-from varitext.documents.task import DocumentTask
+from varitext.documents.settings import DocumentSettings, default_document_model
+from varitext.documents.topics import Regions
 from varitext.errors import InputError
-from varitext.models.documents import check_preset, model_class
+from varitext.evaluation.latent_dimensions import LatentSpace
+from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
-from varitext.models.documents.recipe import Recipe
-from varitext.runtime.devices import check_device
-from varitext.runtime.processes import ALONE, World
-from varitext.runtime.randomness import seeded, stream
-from varitext.training.settings import Progress
+from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.models.registry import stored_name, with_network_arguments
+from varitext.runtime.devices import check_device, seeded
+from varitext.runtime.interruption import Interruption
+from varitext.runtime.processes import ALONE, World, working_on
+from varitext.runtime.randomness import stream
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.training.settings import Progress, Score, StepLoss, TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
 
 AXES_FROM = 4000  # documents that readable axes, and the information in each, are found from
 OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
+DEV_SAMPLES = 5  # enough to tell two rounds apart; the final evaluation uses 20
+ACTIVE = 0.01  # nats: a latent dimension with a smaller KL is inactive
+
+
+@dataclass(frozen=True)
+class FittedDocuments:
+    """A trained network and how it came about: `DocumentModel.fitted_`."""
+
+    model: str  # its name in the registry, or `package.module:Class` of a plug-in
+    network: DocumentNetwork
+    architecture: dict[str, Any]  # the arguments that build the network
+    training: dict[str, Any]  # the settings of training and objective that were used
+    vocabulary: Vocabulary
+    token_rules: TokenRules
+    vocabulary_rules: VocabularyRules
+    corpus: dict[str, str] | None  # name, part and sha256, so that `varitext evaluate` finds its test part
+    kl_per_dimension: np.ndarray  # [K] nats per training document
+    history: list[dict[str, float]]  # one record per round: metrics.jsonl
+    stopped: str  # why training ended
+    fit_seconds: float
+    dev_perplexity: float
+    n_training_documents: int
+    n_dev_documents: int
+    n_empty_documents: int
+    n_repeated_documents: int  # held-out documents that are also training documents, word for word
+    updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
+    regions: Regions | None = None  # the topics; None after an interrupted fit
+
+    def latent_space(self) -> LatentSpace:
+        """What latent dimensions are ranked, and compared with those of another fit, by."""
+        frequencies = self.network.word_log_frequencies.double().exp().cpu().numpy()
+        word_vectors = self.network.word_vectors.cpu().numpy()
+        return LatentSpace(word_vectors, frequencies, self.vocabulary.words, self.kl_per_dimension)
 
 
 class DocumentFit:
-    """A network ready to be trained. After training, also after one that was cut short, `result` has what was learned.
+    """A network ready to be trained. After training, even if cut short, `result` returns what was learned.
 
-    Without `held_out` counts a share of the documents is held out; they choose when to stop.
+    Held-out documents choose when to stop: `held_out` or, without these, a share of the documents.
     """
 
     def __init__(
@@ -44,28 +94,27 @@ class DocumentFit:
         progress: Progress | None = None,
         world: World = ALONE,
     ):
-        self.model = model_for(settings, documents.counts.shape[1])
-        self.settings, self.documents = settings, documents
+        self.seed, self.documents = settings.seed, documents
+        self.model = settings.model or default_document_model(settings, documents.counts.shape[1])
         self.train, self.held_out = split_off(documents.counts, held_out, settings)
-        self.recipe = choose_recipe(settings, self.train)
+        self.recipe = choose_recipe(self.model, settings, self.train)
         self.network = build_network(self.model, self.recipe, self.train, settings.seed, settings.device)
         self.trainer = choose_trainer(
             self.network, self.recipe, self.train, self.held_out, settings.device, checkpoint, progress, world
         )
 
     def result(self) -> FittedDocuments:
-        """With the axes on which topics and vectors are shown, if the model leaves a choice of them."""
+        """With readable axes, if the model leaves a choice of them."""
         network, state, documents = self.network.eval().requires_grad_(False), self.trainer.state, self.documents
-        generator = np.random.default_rng(stream(self.settings.seed, "documents for axes"))
-        rows = some_rows(generator, self.train.shape[0], AXES_FROM)
-        sample = self.train[rows]
+        generator = np.random.default_rng(stream(self.seed, "documents for axes"))
+        sample = self.train[some_rows(generator, self.train.shape[0], AXES_FROM)]
         if network.free_axes:
             network.turn_axes(means_of(network, sample))
         return FittedDocuments(
-            model=self.model,
+            model=stored_name(self.model, DOCUMENT_MODELS),
             network=network,
             architecture=self.recipe.architecture,
-            training=dataclasses.asdict(self.recipe.training) | dataclasses.asdict(self.recipe.objective),
+            training=asdict(self.recipe.training) | asdict(self.recipe.objective),
             vocabulary=documents.vocabulary,
             token_rules=documents.token_rules,
             vocabulary_rules=documents.vocabulary_rules,
@@ -84,14 +133,14 @@ class DocumentFit:
 
 
 def split_off(counts: Counts, held_out: Counts | None, settings: DocumentSettings) -> tuple[Counts, Counts]:
-    """Training and held-out documents: those that the user has held out, or else a share."""
+    """Training and held-out documents: those that the user has held out, or a share."""
     return hold_out(counts, settings.dev_share, settings.seed) if held_out is None else (counts, held_out)
 
 
 def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
-    """Training and held-out documents, at random: `share` of them, at least 20 if that leaves enough, at most 2,000."""
+    """Training and held-out documents at random: `share` of them, at least 20 if that leaves enough, at most 2,000."""
     if not 0 < share < 1:
-        raise InputError(f"dev_share is a share of the documents, between 0 and 1, not {share}")
+        raise InputError(f"dev_share must lie between 0 and 1, not {share}")
     size = counts.shape[0]
     held_out = max(1, min(max(round(share * size), min(20, size // 5)), 2000, size // 2))
     rows = some_rows(np.random.default_rng(stream(seed, "hold-out")), size, held_out)
@@ -100,35 +149,44 @@ def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
     return counts[np.delete(np.arange(size), rows)], counts[rows]
 
 
-def choose_recipe(settings: DocumentSettings, counts: Counts) -> Recipe:
-    """The preset's recipe for a corpus of this size; what the user has set goes before."""
-    model = model_for(settings, counts.shape[1])
-    check_preset(model, settings.preset)
+def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings, counts: Counts) -> Recipe:
+    """The preset's recipe for a corpus of this size, overridden by what the user has set."""
     kind = model_class(model)
+    if not (isinstance(kind, type) and issubclass(kind, DocumentNetwork)):
+        raise InputError(f"model: a name or a subclass of DocumentNetwork is needed, not {kind!r}")
+    check_preset(model, settings.preset)
     if settings.fractional_counts and kind.whole_counts:
-        raise InputError(f"{model} reads whole counts only: leave fractional_counts at False")
+        raise InputError(f"{kind.__name__} needs whole counts: set fractional_counts=False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
     recipe = kind.recipe(settings.preset, documents, words_per_document)
     overrides = {name: getattr(settings, name) for name in OVERRIDES if getattr(settings, name) is not None}
-    architecture = {"vocabulary_size": words, "latent_dim": settings.latent_dim} | recipe.architecture
+    training = replace(recipe.training, seed=settings.seed, **overrides)
+    objective = recipe.objective
+    if settings.fractional_counts:  # only whole counts can lose words
+        objective = replace(objective, word_dropout=0.0)
+    return Recipe(_architecture(kind, settings, words, recipe), training, objective)
+
+
+def _architecture(
+    kind: type[DocumentNetwork], settings: DocumentSettings, words: int, recipe: Recipe
+) -> dict[str, Any]:
+    sizes = {"vocabulary_size": words, "latent_dim": min(settings.latent_dim, words)}
+    architecture = with_network_arguments(kind, sizes | recipe.architecture, settings.network, reserved=sizes)
     for name in ("estimator", "softmax"):
         if (value := getattr(settings, name)) is not None:
             if name not in architecture:
-                raise InputError(f"{model} has no choice of {name}: leave it at None")
+                raise InputError(f"{kind.__name__} has no choice of {name}: leave it at None")
             architecture[name] = value
-    training = dataclasses.replace(recipe.training, seed=settings.seed, **overrides)
-    # only whole counts can lose words
-    objective = (
-        dataclasses.replace(recipe.objective, word_dropout=0.0) if settings.fractional_counts else recipe.objective
-    )
-    return Recipe(architecture, training, objective)
+    return architecture
 
 
-def build_network(name: str, recipe: Recipe, train: Counts, seed: int, device: str) -> DocumentNetwork:
+def build_network(
+    model: str | type[DocumentNetwork], recipe: Recipe, train: Counts, seed: int, device: str
+) -> DocumentNetwork:
     check_device(device)
     with seeded(stream(seed, "initial weights")):
-        network = model_class(name)(**recipe.architecture)
+        network = model_class(model)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
     network.learn_frequencies(torch.from_numpy(word_counts))
     network.learn_cooccurrence(train)
@@ -144,12 +202,125 @@ def choose_trainer(
     checkpoint: Path | None = None,
     progress: Progress | None = None,
     world: World = ALONE,
-) -> Trainer | DirectTrainer:
-    """Gradients, unless the model has a way of its own."""
+) -> "Trainer | DirectTrainer":
+    """Gradients, unless the model has `fit_without_gradients`."""
     direct = isinstance(network, LearnsDirectly)
     if world.size > 1 and (direct or not network.rows_draw_alone):
-        raise InputError(f"{type(network).__name__} learns in one process only: its documents do not draw alone")
+        raise InputError(f"{type(network).__name__} learns in one process only: use one process")
     task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)
     return Trainer(network, task, recipe.training, checkpoint, progress, world)
+
+
+class DocumentTask:
+    """A `Task` for the training loop: batches of counts, the weighted loss, the un-annealed held-out bound."""
+
+    def __init__(
+        self,
+        train: Counts,
+        dev: Counts,
+        settings: TrainingSettings,
+        objective: DocumentObjective,
+        device: str = "cpu",
+        world: World = ALONE,
+    ):
+        self.world = world
+        self.train, self.dev, self.settings, self.device = train, in_memory(dev), settings, device
+        self.objective = objective
+        self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
+        # the loss in nats per word of an average document: one learning rate then fits titles and long articles
+        self.loss_scale = 1 / _mean_power_of_lengths(train, 1 - objective.length_exponent)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        if isinstance(self.train, ShardedCounts):
+            return self.train.sha256
+        digest = hashlib.sha256()
+        for part in (self.train.indptr, self.train.indices, self.train.data):
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()
+
+    def batches(self, epoch: int) -> Iterator[CountBatch]:
+        batches = CountBatches(self.train, self.device)
+        seed, word_dropout = (stream(self.settings.seed, "shuffles"), epoch), self.objective.word_dropout
+        return batches.shuffled(self.settings.batch_size, seed, word_dropout, self.world)
+
+    def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
+        share = batch.share or ALONE.share(len(batch))
+        with working_on(share):
+            surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
+        weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
+        loss = -share.mean(weights * surrogate)
+        with torch.no_grad():
+            return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
+
+    def score(self, model: DocumentNetwork) -> Score:
+        bounds = model.evaluate_round(self.dev, DEV_SAMPLES, stream(self.settings.seed, "dev noise"))
+        perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
+        metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
+        if bounds.kl.any():  # a model without draws of h has none
+            active = int((bounds.kl_by_dimension > ACTIVE).sum())
+            metrics |= {"dev_kl": float(bounds.kl.mean()), "active_units": active}
+        return Score(perplexity, metrics)
+
+
+def _mean_power_of_lengths(counts: Counts, exponent: float) -> float:
+    """The mean over documents of a power of their length."""
+    mean = 0.0
+    for block in blocks_of(counts):
+        lengths = np.asarray(block.sum(1)).ravel()
+        mean += block.shape[0] / counts.shape[0] * float((lengths**exponent).mean())
+    return mean
+
+
+class DirectTrainer:
+    """In place of `training.Trainer`; afterwards the model holds what scored best on the held-out documents."""
+
+    def __init__(
+        self,
+        model: DocumentNetwork,
+        task: DocumentTask,
+        settings: TrainingSettings,
+        progress: Progress | None = None,
+    ):
+        if not isinstance(model, LearnsDirectly):
+            raise TypeError(f"{type(model).__name__} has no fit_without_gradients")
+        self.learner = model
+        self.model, self.task, self.settings, self.progress = model, task, settings, progress
+        self.state = TrainingState()
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Run to the end. The global random state is left as it was found."""
+        if resume and self.progress:
+            self.progress.note("this model keeps no checkpoint: starting from the beginning")
+        with seeded(stream(self.settings.seed, "training noise"), self.task.device), Interruption() as interruption:
+            started = time.monotonic()
+            for share in self.learner.fit_without_gradients(in_memory(self.task.train), self.settings):
+                self.state.step += 1
+                self.state.seconds = time.monotonic() - started
+                self._round(share)
+                self.state.stopped = self._reason_to_stop(interruption)
+                if self.state.stopped:
+                    break
+        self.state.stopped = self.state.stopped or "finished"
+        self.model.load_state_dict(self.best_weights)
+        return self.state
+
+    def _round(self, share: float) -> None:
+        self.model.eval()
+        score, state = self.task.score(self.model), self.state
+        if score.loss < state.best or state.step == 1:
+            state.best, state.best_step = score.loss, state.step
+            self.best_weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        record = {"step": state.step, "epoch": round(share * self.settings.epochs, 3)}
+        state.history.append(record | {"seconds": round(state.seconds, 3)} | score.metrics)
+        if self.progress:
+            self.progress.step(share, score.metrics["dev_elbo_per_word"], score.metrics.get("dev_kl", 0.0))
+            self.progress.round(state.history[-1])
+
+    def _reason_to_stop(self, interruption: Interruption) -> str:
+        if interruption.requested:
+            return "interrupted"
+        limit = self.settings.time_limit
+        return "time" if limit is not None and self.state.seconds >= limit else ""

@@ -1,19 +1,33 @@
-"""A fitted document model as a model folder (`store.py`), and back."""
+"""A fitted document model as a model folder (`store.py`), and back.
 
-import dataclasses
+Beside the files that every model has, topics are two: topics.json, which people may read, and topics.safetensors. An
+interrupted fit has none.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from varitext.documents.fitted import FittedDocuments
-from varitext.documents.region_files import restored_regions, stored_regions
+from varitext.documents.fitting import FittedDocuments
+from varitext.documents.mixture import Choice, Mixture
+from varitext.documents.posterior import LengthLine
 from varitext.documents.settings import DocumentSettings
+from varitext.documents.topic_model import topic_tree
+from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDocument
+from varitext.documents.topics import DocumentShares, Group, Regions
 from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
+from varitext.models.documents.base import DocumentNetwork
+from varitext.models.registry import home_of, trusted_class
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, load_weights, save_model
-from varitext.text import TokenRules, VocabularyRules
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
 KIND = "document-model"
 LEARNED = (
@@ -29,6 +43,7 @@ LEARNED = (
     "stopped",
     "fit_seconds",
 )
+Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
 
 class LoadedDocuments(NamedTuple):
@@ -39,85 +54,147 @@ class LoadedDocuments(NamedTuple):
 def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocuments, overwrite: bool) -> None:
     config = {
         "model": fitted.model,
-        "settings": {name: _plain(value) for name, value in vars(settings).items()} | _tokeniser_name(settings),
+        "settings": {field.name: _plain(getattr(settings, field.name)) for field in fields(DocumentSettings)},
         "architecture": fitted.architecture,
         "training": fitted.training,
         "learned": {name: _plain(getattr(fitted, name)) for name in LEARNED},
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
-    attachments = {} if fitted.regions is None else stored_regions(fitted.regions)
+    attachments = {} if fitted.regions is None else _stored_regions(fitted.regions)
     save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
 
 
-def restore_documents(stored: StoredModel, folder: Path) -> LoadedDocuments:
+def restore_documents(stored: StoredModel, folder: Path, trust: Trust = None) -> LoadedDocuments:
     """On the device that the model was fitted on, if this machine has it."""
-    config = stored.config
-    values = dict(config["settings"])
-    for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
-        values[name] = None if values[name] is None else rules.from_dict(values[name])
-    if tokeniser := values.get("tokeniser"):
-        values["tokeniser"] = MissingTokeniser(str(tokeniser))
-    settings = DocumentSettings(**values)
-    if config["model"] not in DOCUMENT_MODELS:
-        raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
+    config, learned = stored.config, stored.config["learned"]
+    kind = _class_of(str(config["model"]), trust, folder)
+    settings = _settings(config["settings"], kind)
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    settings = dataclasses.replace(settings, device=usable_device(settings.device))
-    network = model_class(config["model"])(**config["architecture"])
+    network = kind(**config["architecture"])
     load_weights(network, stored.weights, folder)
-    learned = config["learned"]
     kl_per_dimension = np.asarray(learned["kl_per_dimension"], np.float64)
     if kl_per_dimension.shape != (network.vector_dim,) or not np.isfinite(kl_per_dimension).all():
-        raise InputError(f"{folder / 'config.json'}: kl_per_dimension_ needs a finite number for every dimension")
+        raise InputError(f"{folder / 'config.json'}: kl_per_dimension needs a finite number for every dimension")
+    rules = {
+        "token_rules": TokenRules.from_dict(learned["token_rules"]),
+        "vocabulary_rules": VocabularyRules.from_dict(learned["vocabulary_rules"]),
+    }
     fitted = FittedDocuments(
         model=config["model"],
         network=network.to(settings.device).eval().requires_grad_(False),
         architecture=config["architecture"],
         training=config["training"],
         vocabulary=stored.vocabulary,
-        token_rules=TokenRules.from_dict(learned["token_rules"]),
-        vocabulary_rules=VocabularyRules.from_dict(learned["vocabulary_rules"]),
-        corpus=learned["corpus"],
-        kl_per_dimension=kl_per_dimension,
         history=stored.metrics,
-        stopped=learned["stopped"],
-        fit_seconds=learned["fit_seconds"],
-        dev_perplexity=learned["dev_perplexity"],
-        n_training_documents=learned["n_training_documents"],
-        n_dev_documents=learned["n_dev_documents"],
-        n_empty_documents=learned["n_empty_documents"],
-        n_repeated_documents=learned["n_repeated_documents"],
-        updates=config.get("updates", []),  # the first folders were written before there were updates
-        regions=restored_regions(stored.attachments, stored.vocabulary, folder),  # or topics
+        updates=config["updates"],
+        regions=_restored_regions(stored.attachments, stored.vocabulary, folder),
+        **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
     )
     return LoadedDocuments(settings, fitted)
 
 
-@dataclasses.dataclass(frozen=True)
+def _class_of(name: str, trust: Trust, folder: Path) -> type[DocumentNetwork]:
+    """A model of varitext by its name; a class of another package only if the caller trusts it."""
+    if name in DOCUMENT_MODELS and not DOCUMENT_MODELS[name].plug_in:
+        return model_class(name)
+    if ":" not in name:
+        raise InputError(f"{folder} holds a {name!r}, a model that this version of varitext does not have")
+    kind = trusted_class(name, trust, folder)
+    if not (isinstance(kind, type) and issubclass(kind, DocumentNetwork)):
+        raise InputError(f"{folder}: {name} is not a subclass of DocumentNetwork")
+    return kind
+
+
+def _settings(stored: Mapping[str, Any], kind: type[DocumentNetwork]) -> DocumentSettings:
+    values = dict(stored)
+    for name, rules in (("token_rules", TokenRules), ("vocabulary_rules", VocabularyRules)):
+        values[name] = None if values[name] is None else rules.from_dict(values[name])
+    if tokeniser := values["tokeniser"]:
+        values["tokeniser"] = MissingTokeniser(str(tokeniser))
+    if values["model"] == home_of(kind):
+        values["model"] = kind
+    settings = DocumentSettings(**values)
+    settings.device = usable_device(settings.device)
+    return settings
+
+
+@dataclass(frozen=True)
 class MissingTokeniser:
-    """In place of a function of the user's, which a model folder names and does not hold."""
+    """In place of a user's function, which a model folder names but does not hold."""
 
     name: str
 
     def __call__(self, text: str) -> list[str]:
         raise InputError(
-            f"the model was fitted with a tokeniser of your own, {self.name}, which its folder does not hold: "
-            "DocumentModel.load(folder, tokeniser=...) takes it again; lists of words and counts need none"
+            f"the model was fitted with your own tokeniser, {self.name}, which its folder does not hold. Pass it to "
+            "DocumentModel.load(folder, tokeniser=...), or give lists of words or counts instead of texts"
         )
 
 
-def _tokeniser_name(settings: DocumentSettings) -> dict[str, str | None]:
-    tokeniser = settings.tokeniser
-    if isinstance(tokeniser, MissingTokeniser):
-        return {"tokeniser": tokeniser.name}
-    if tokeniser is None:
-        return {"tokeniser": None}
-    return {"tokeniser": getattr(tokeniser, "__qualname__", type(tokeniser).__qualname__)}
-
-
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+    """A value as JSON has it; functions and classes by name."""
+    if isinstance(value, MissingTokeniser):
+        return value.name
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, type) and issubclass(value, DocumentNetwork):
+        return home_of(value)
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__qualname__)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _stored_regions(regions: Regions) -> dict[str, bytes]:
+    table = {
+        "topics": [topic.as_dict() for topic in regions.info()],
+        "choice": regions.choice.as_dict(),
+        "tree": [merge._asdict() for merge in topic_tree(regions)],
+        "length_line": regions.line and regions.line._asdict(),
+        "seed_topics": regions.seeds,
+        "groups": [group._asdict() for group in regions.groups],
+        "components": [
+            {"coherence": coherence, "typical": [asdict(one) for one in typical]}
+            for coherence, typical in zip(regions.coherence, regions.typical, strict=True)
+        ],
+    }
+    tensors = {
+        **regions.mixture._asdict(),
+        "word_probabilities": regions.word_probabilities,
+        "frequencies": regions.frequencies,
+        "document_shares": regions.shares.of_regions,
+        "document_shares_of_all": regions.shares.of_all,
+        "documents": regions.documents,
+        "tokens": regions.tokens,
+    }
+    text = json.dumps(table, indent=1, ensure_ascii=False) + "\n"
+    return {
+        TABLE_FILE: text.encode(),
+        TENSOR_FILE: save({name: np.ascontiguousarray(array) for name, array in tensors.items()}),
+    }
+
+
+def _restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder: Path) -> Regions | None:
+    if TABLE_FILE not in files or TENSOR_FILE not in files:
+        return None
+    try:
+        table, tensors = json.loads(files[TABLE_FILE]), load(files[TENSOR_FILE])
+    except (ValueError, SafetensorError) as error:
+        raise InputError(f"{folder}: its topics cannot be read ({error})") from None
+    line, choice, components = table["length_line"], table["choice"], table["components"]
+    return Regions(
+        mixture=Mixture(*(tensors[name] for name in Mixture._fields)),
+        word_probabilities=tensors["word_probabilities"],
+        frequencies=tensors["frequencies"],
+        shares=DocumentShares(tensors["document_shares"], tensors["document_shares_of_all"]),
+        documents=tensors["documents"],
+        tokens=tensors["tokens"],
+        coherence=tuple(one["coherence"] for one in components),
+        typical=tuple(tuple(TypicalDocument(**typical) for typical in one["typical"]) for one in components),
+        groups=tuple(Group(one["number"], tuple(one["components"]), one["name"]) for one in table["groups"]),
+        words=vocabulary.words,
+        choice=Choice(choice["number"], choice["how"], tuple(map(tuple, choice["log_likelihoods"]))),
+        line=line and LengthLine(**line),
+        seeds=tuple(table["seed_topics"]),
+    )

@@ -1,25 +1,41 @@
-"""Topics as regions: a mixture of spherical Gaussians over the directions of documents' posterior means.
+"""The mixture whose components are topics: spherical Gaussians over the directions of documents' posterior means.
 
     p(u)      =  sum_t  weight_t  N(u; centre_t, variance_t I)                        u = mean / |mean|, by EM
     p(t | X)  ∝  weight_t  N(u; centre_t, (variance_t + s^2) I)                       s^2 = mean_k std_k^2 / |mean|^2
 
 The spread of q(h | X) widens every component alike: a short document, whose h is uncertain, belongs to several topics;
 a document without a known word has no direction, and belongs to all of them as the training documents do.
+
+The number of components is the one requested, or chosen by the likelihood of held-out documents. More components fit
+these better until they divide what belongs together, so the fewest within one standard error of the best are taken
+(Breiman et al. 1984): the documents cannot tell them from the best, and fewer are easier to read.
 """
 
-from typing import NamedTuple
+import math
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from varitext.documents.posterior import Posterior
 
 ITERATIONS = 50
-ENOUGH = 1e-3  # nats per document: EM ends when an iteration gains less
+TOLERANCE = 1e-3  # nats per document: EM ends when an iteration gains less
 MIN_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
+
+NUMBERS = (2, 3, 5, 8, 12, 20, 30, 50, 75, 100)  # of components that are tried
+MIN_DOCUMENTS = 15  # per component, on average
+FITTED_ON, HELD_OUT = 1500, 750  # documents
+ROUNDING = 1e-4  # of a unit vector: documents that are nearer count as one place
+PATIENCE = 2  # numbers in a row that are worse than the best: the search ends
 
 
 class Directions(NamedTuple):
-    """Where documents lie, with lengths left out, and how uncertain that is."""
+    """Directions of documents' posterior means, and the variance of each."""
 
     unit: np.ndarray  # [D, K]   zero for a document without a known word
     variance: np.ndarray  # [D]   infinite for such a document, and 0 for a model with a point estimate of h
@@ -65,7 +81,7 @@ def directions_of(posterior: Posterior) -> Directions:
 
 
 def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = 1) -> Mixture:
-    """The best of several starts by EM: seeded components in their order, then the others, the largest first."""
+    """The best of several initializations by EM: seeded components in their order, then the others by size."""
     unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
     found = [
         _expectation_maximisation(unit, _start(unit, components, (seed, start), seeds), seeds)
@@ -78,8 +94,8 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
 
 
 def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> Mixture:
-    """At documents far from each other (k-means++), the first at the seeds."""
-    from sklearn.cluster import kmeans_plusplus  # here: whoever only loads a model need not wait for it
+    """Centres at documents far from each other (k-means++), the first ones at the seeds."""
+    from sklearn.cluster import kmeans_plusplus  # slow to import, and not needed to load a model
 
     drawn = np.random.default_rng(seed).integers(2**31)
     centres, _ = kmeans_plusplus(unit, components, random_state=int(drawn))
@@ -96,7 +112,7 @@ def _expectation_maximisation(unit: np.ndarray, mixture: Mixture, seeds: Seeds |
     for _ in range(ITERATIONS):
         memberships, evidence = _normalised(mixture._log_joint(unit))
         mixture = _maximised(unit, memberships, seeds)
-        if (now := float(evidence.mean())) - before < ENOUGH:
+        if (now := float(evidence.mean())) - before < TOLERANCE:
             break
         before = now
     return mixture
@@ -135,3 +151,62 @@ def _log_density(unit: np.ndarray, centres: np.ndarray, variances: np.ndarray) -
 def _squared_distances(unit: np.ndarray, centres: np.ndarray) -> np.ndarray:
     squares = np.square(unit).sum(1)[:, None] + np.square(centres).sum(1) - 2 * unit @ centres.T
     return np.asarray(np.maximum(squares, 0.0))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How many topics, and why."""
+
+    number: int
+    how: str  # in a few words
+    log_likelihoods: tuple[tuple[int, float], ...] = ()  # of held-out documents, nats each, by number of topics
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0) -> Choice:
+    """`least` is the number of topics that have seed words."""
+    most = number_of_places(unit)
+    if asked is not None:
+        asked = max(asked, least)
+        if asked > most:
+            distinct = f"{asked} topics requested, but only {most} documents are distinct; using {most}"
+            warnings.warn(distinct, UserWarning, stacklevel=2)
+        return Choice(max(1, min(asked, most)), "as requested")
+    rows = np.random.default_rng((seed, 4)).permutation(len(unit))[: FITTED_ON + HELD_OUT]
+    n_held_out = min(HELD_OUT, len(rows) // 4)
+    held_out, fitted_on = unit[rows[:n_held_out]], unit[rows[n_held_out:]]
+    grid = [number for number in NUMBERS if number <= min(most, len(fitted_on) // MIN_DOCUMENTS)]
+    if not grid or not n_held_out:
+        return Choice(max(1, min(most, max(least, 1))), "too few documents to try more")
+    found = _search(fitted_on, held_out, grid, seed)
+    best = max(found, key=lambda number: float(found[number].mean()))
+    error = float(found[best].std()) / math.sqrt(n_held_out)
+    number = next(one for one in found if found[one].mean() >= found[best].mean() - error)
+    if len(grid) == 1:
+        how = "too few documents to try more"
+    else:
+        how = f"chosen automatically from {grid[0]} to {max(found)} by held-out log-likelihood"
+    return Choice(max(number, least), how, tuple((one, float(found[one].mean())) for one in found))
+
+
+def number_of_places(unit: np.ndarray) -> int:
+    """Number of distinct directions; those that differ by no more than rounding count as one."""
+    places = np.unique(np.round(unit, 5), axis=0)
+    if len(places) > 1000:  # too many for rounding alone to have made of a few
+        return len(places)
+    near = cKDTree(places).query_pairs(ROUNDING, output_type="ndarray")  # [pairs, 2]
+    graph = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places), len(places)))
+    number, _ = connected_components(graph, directed=False)
+    return int(number)
+
+
+def _search(fitted_on: np.ndarray, held_out: np.ndarray, grid: list[int], seed: int) -> dict[int, np.ndarray]:
+    found: dict[int, np.ndarray] = {}
+    for number in grid:
+        found[number] = fit_mixture(fitted_on, number, seed).log_likelihood(held_out)
+        means = [float(values.mean()) for values in found.values()]
+        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
+            break
+    return found

@@ -1,33 +1,57 @@
-"""DocumentModel: what a user holds. Texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
+"""DocumentModel: texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
+from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
-from varitext.corpora.sharded_counts import ShardedCounts
-from varitext.documents.fitting import DocumentFit
-from varitext.documents.folder import KIND, restore_documents, save_documents
-from varitext.documents.input import corpus_of, documents_to_learn, texts_of, widened_vocabulary, without_empty
-from varitext.documents.perplexity import mean_bound_per_word, perplexity_of
-from varitext.documents.posterior import BLOCK, Posterior, mean_blocks, means_of, posterior_blocks, posterior_of
-from varitext.documents.regions import RegionDocuments, find_regions
-from varitext.documents.seed_topics import known_words, seed_topics_of
-from varitext.documents.surprise import fit_length_line
-from varitext.documents.topics import TopicsOfDocuments
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
+from varitext.documents import topic_model
+from varitext.documents.fitting import DocumentFit, FittedDocuments
+from varitext.documents.folder import KIND, Trust, restore_documents, save_documents
+from varitext.documents.input import (
+    corpus_of,
+    count_documents,
+    documents_to_learn,
+    texts_of,
+    widened_vocabulary,
+    without_empty,
+)
+from varitext.documents.posterior import (
+    BLOCK,
+    Posterior,
+    fit_length_line,
+    mean_bound_per_word,
+    means_of,
+    perplexity_of,
+    posterior_blocks,
+    posterior_of,
+)
+from varitext.documents.settings import DocumentSettings
+from varitext.documents.topic_model import TopicMatrices, TreeMerge, regions_of
+from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
+from varitext.documents.topics import RegionDocuments, Regions, find_regions, known_words, seed_topics_of
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
-from varitext.evaluation.latent_dimensions import LatentDimension, LatentSpace, Neighbour, nearest, rank_dimensions
+from varitext.evaluation.keywords import DistinctWords, distinct_words
+from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.records import check_choice
-from varitext.runtime.devices import check_device, running_on
+from varitext.records import check_at_least, check_choice
+from varitext.runtime.devices import check_device
 from varitext.runtime.processes import ALONE, World
+from varitext.runtime.threads import running_on
 from varitext.store import StoredModel, load_as
-from varitext.text import TokenRules, VocabularyRules
+from varitext.text import TokenRules, Vocabulary
 from varitext.training.settings import Progress
 
 __all__ = ["DocumentModel", "LatentDimension", "Neighbour", "PerplexityRecord", "Posterior"]
@@ -35,75 +59,98 @@ __all__ = ["DocumentModel", "LatentDimension", "Neighbour", "PerplexityRecord", 
 PREDICTION_SAMPLES = 20  # the paper's
 
 
-class DocumentModel(TopicsOfDocuments):
-    """A latent-variable model of documents, with scikit-learn's manners.
+class DocumentModel(
+    DocumentSettings,  # the constructor
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
+    """A latent-variable model of documents with a scikit-learn API.
 
-    Documents are raw texts, lists of tokens, sparse or dense counts, or a corpus record, whose counts may lie in shards
-    on disk: memory then does not grow with the corpus. Settings left at None are chosen from the preset and the size of
-    the corpus. So is the model: NVDM with words that come in bursts, "nvdm_dcm", or with a multinomial, "nvdm", where
-    that does not apply; `model_` says which. `seed_topics` has a name and a few words for each topic that is wanted;
-    `transform_to="topics"` makes `transform` give p(topic | document); `verbose` shows the progress of a fit on
-    standard error.
+    Wherever documents are expected, pass raw texts, lists of tokens, sparse or dense counts, a pandas Series or
+    DataFrame, or a corpus record. Counts may lie in shards on disk: memory then does not grow with the corpus.
 
-    >>> model = DocumentModel(latent_dim=50).fit(texts)          # doctest: +SKIP
-    >>> model.topics()[0].words, model.similar_words("space")    # doctest: +SKIP
-    >>> model.posterior(["a new text"]).std                      # doctest: +SKIP
+    Parameters
+    ----------
+    model : str, class or None, default=None
+        Name of a model, see `varitext.models.documents.DOCUMENT_MODELS`, or a subclass of `DocumentNetwork`. None:
+        "nvdm_dcm", NVDM with a Dirichlet-compound-multinomial likelihood, or "nvdm" where that does not apply.
+    latent_dim : int, default=50
+        Number of latent dimensions.
+    preset : str, default="recommended"
+        Named set of training settings; "nvdm" also has "paper".
+    network : mapping or None, default=None
+        Architecture arguments that override the preset's, for example `{"hidden_dim": 256}`.
+    epochs : int or None, default=None
+        Passes over the training documents. None here and below: chosen by the preset and the size of the corpus.
+    batch_size : int or None, default=None
+        Documents per update.
+    learning_rate : float or None, default=None
+        Highest learning rate of the fit.
+    samples : int or None, default=None
+        Draws of h per document in training.
+    updates : {"joint", "alternating"} or None, default=None
+        Whether encoder and decoder are updated jointly or in turn.
+    estimator : str or None, default=None
+        Gradient estimator of a discrete h, for example "nvil".
+    softmax : str or None, default=None
+        Softmax over the vocabulary, "full" or "sampled", for models that have the choice.
+    time_limit : float or None, default=None
+        Seconds after which training ends; its schedule adapts. None: no limit.
+    dev_share : float, default=0.05
+        Share of the documents held out to choose when to stop.
+    token_rules : TokenRules or None, default=None
+        How texts become tokens. None: the default rules, with a segmenter if the language needs one.
+    vocabulary_rules : VocabularyRules or None, default=None
+        Which words are kept. None: the default rules.
+    tokeniser : callable or None, default=None
+        Your own function from a text to a list of tokens.
+    text_column : str or None, default=None
+        Column of a DataFrame that holds the texts. None: "text", or the only text column.
+    processes : int, default=1
+        Processes that count words.
+    fractional_counts : bool, default=False
+        Whether counts may be fractions.
+    threads : int or None, default=None
+        CPU threads. None: all cores.
+    device : str, default="cpu"
+        "cpu" or "cuda".
+    seed : int, default=0
+        The same seed gives identical results on the same machine with the same number of threads.
+    n_topics : int or None, default=None
+        Number of topics. None: chosen automatically.
+    seed_topics : mapping or None, default=None
+        Words that guide topics, by the name of the topic: `{"space": ["orbit", "nasa"]}`.
+    transform_to : {"vectors", "topics"}, default="vectors"
+        What `transform` returns: posterior means or p(topic | document).
+    verbose : bool, default=False
+        Whether to show the progress of a fit on standard error.
+
+    Attributes
+    ----------
+    fitted_ : FittedDocuments
+        Everything that was learned: network, vocabulary, topics, training history.
+    n_features_in_ : int
+        Number of words in the vocabulary.
+    word_vectors_ : ndarray of shape (n_words, latent_dim)
+        One vector per word.
+
+    Examples
+    --------
+    >>> from varitext import DocumentModel
+    >>> texts = ["orbit moon rocket launch", "goal match team ball", "bread oven flour yeast"] * 12
+    >>> model = DocumentModel(latent_dim=3, epochs=20, n_topics=3, threads=1).fit(texts)
+    >>> sorted(topic.documents for topic in model.topics())
+    [12, 12, 12]
+    >>> model.posterior(["a rocket to the moon"]).std.shape
+    (1, 3)
+    >>> record = model.document_info(["a rocket to the moon"])[0]
+    >>> record.topic == model.find_topics("rocket")[0][0]
+    True
     """
 
-    def __init__(
-        self,
-        model: str | None = None,
-        latent_dim: int = 50,
-        *,
-        preset: str = "recommended",
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        samples: int | None = None,
-        updates: str | None = None,
-        estimator: str | None = None,
-        softmax: str | None = None,
-        time_limit: float | None = None,
-        dev_share: float = 0.05,
-        token_rules: TokenRules | None = None,
-        vocabulary_rules: VocabularyRules | None = None,
-        tokeniser: Tokeniser | None = None,
-        text_column: str | None = None,
-        processes: int = 1,
-        fractional_counts: bool = False,
-        threads: int | None = None,
-        device: str = "cpu",
-        seed: int = 0,
-        n_topics: int | None = None,
-        seed_topics: Mapping[str, Sequence[str]] | None = None,
-        transform_to: str = "vectors",
-        verbose: bool = False,
-    ):
-        self.model = model
-        self.latent_dim = latent_dim
-        self.preset = preset
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.samples = samples
-        self.updates = updates
-        self.estimator = estimator
-        self.softmax = softmax
-        self.time_limit = time_limit
-        self.dev_share = dev_share
-        self.token_rules = token_rules
-        self.vocabulary_rules = vocabulary_rules
-        self.tokeniser = tokeniser
-        self.text_column = text_column
-        self.processes = processes
-        self.fractional_counts = fractional_counts
-        self.threads = threads
-        self.device = device
-        self.seed = seed
-        self.n_topics = n_topics
-        self.seed_topics = seed_topics
-        self.transform_to = transform_to
-        self.verbose = verbose
+    fitted_: FittedDocuments
+    n_features_in_: int
 
     # Learning
 
@@ -118,34 +165,51 @@ class DocumentModel(TopicsOfDocuments):
         checkpoint: Path | None = None,
         resume: bool = False,
         world: World = ALONE,
-    ) -> "DocumentModel":
-        """Learn from documents. `dev` documents choose when to stop; without them a share of X is held out.
+    ) -> Self:
+        """Learn a model and its topics from documents.
 
-        `vocabulary` names the columns of counts, as `CountVectorizer.get_feature_names_out()` does; texts are counted
-        over it.
+        Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best weights so far are kept.
 
-        Each process of a `world` calls this with the same documents, and ends with the same model; see docs/scaling.md.
+        Parameters
+        ----------
+        X : documents
+            Documents to learn from.
+        y : object, default=None
+            Ignored.
+        dev : documents or None, default=None
+            Documents that choose when to stop. None: a share of X is held out.
+        vocabulary : sequence of str or None, default=None
+            The words to count in texts, or the names of the columns of counts, such as
+            `CountVectorizer.get_feature_names_out()`.
+        progress : Progress or None, default=None
+            Receives the progress of training.
+        checkpoint : Path or None, default=None
+            File to save the state of training in after every round.
+        resume : bool, default=False
+            Whether to continue from the checkpoint.
+        world : World, default=ALONE
+            The processes that share the work. Each calls `fit` with the same documents and ends with the same model.
 
-        Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept.
+        Returns
+        -------
+        DocumentModel
+            The model itself.
         """
-        settings = self._settings()
         check_choice("transform_to", self.transform_to, ("vectors", "topics"))
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
-        documents = documents_to_learn(X, settings, self._validated, vocabulary)
-        known_words(wanted, documents.vocabulary)  # or say so now, and not after training
+        documents = documents_to_learn(X, self, self._validated, vocabulary)
+        known_words(wanted, documents.vocabulary)  # unknown seed words are refused now, not after training
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
             with self._watched(progress) as shown:
-                run = DocumentFit(settings, documents, held_out, checkpoint, shown, world)
+                run = DocumentFit(self, documents, held_out, checkpoint, shown, world)
                 self._train(run, resume)
-            line = fit_length_line(self.fitted_.network, run.held_out, self.seed)
+            network, words = self.fitted_.network, self.fitted_.vocabulary
+            line = fit_length_line(network, run.held_out, self.seed)
             given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
-            fitted = self.fitted_
-            regions = find_regions(fitted.network, fitted.vocabulary, given, self.n_topics, self.seed, line, wanted)
-            self.fitted_ = replace(fitted, regions=regions)
-        return self
+            return self._with(find_regions(network, words, given, self.n_topics, self.seed, line, wanted))
 
     def partial_fit(
         self,
@@ -160,11 +224,34 @@ class DocumentModel(TopicsOfDocuments):
         progress: Progress | None = None,
         checkpoint: Path | None = None,
         resume: bool = False,
-    ) -> "DocumentModel":
-        """Learn from new documents; topics stay where they are, and words, to which `new_words` adds: `updating.py`.
+    ) -> Self:
+        """Learn from new documents without the earlier ones; topics stay where they are.
 
-        The earlier documents are not needed; `anchor` is how much they count beside the new ones. What the update did
-        is the last record of `updates_`.
+        What the update did is the last record of `fitted_.updates`. A model that is not fitted is fitted.
+
+        Parameters
+        ----------
+        X : documents
+            New documents.
+        y : object, default=None
+            Ignored.
+        dev : documents or None, default=None
+            Documents that choose when to stop. None: a share of X is held out.
+        new_words : bool, default=False
+            Whether to add the words of the new documents to the vocabulary.
+        epochs : int or None, default=None
+            Passes over the new documents. None: half of those of a first fit.
+        learning_rate : float or None, default=None
+            Highest learning rate. None: half of that of a first fit.
+        anchor : float, default=1.0
+            Weight of an earlier document relative to a new one; at 0 topics move freely.
+        progress, checkpoint, resume
+            As in `fit`.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
         """
         if not hasattr(self, "fitted_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
@@ -172,104 +259,225 @@ class DocumentModel(TopicsOfDocuments):
         X = listed_documents(X, self.text_column)
         rules, vocabulary = self.fitted_.token_rules, self.fitted_.vocabulary
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self._settings())
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self)
         counts = without_empty(self._count(X, vocabulary, rules))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
             update = DocumentUpdate(
-                self._settings(), chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, shown
+                self, chosen, earlier, vocabulary, counts, held_out, corpus_of(X), checkpoint, shown
             )
             self._train(update, resume)
         return self
 
-    def move_to(self, device: str) -> "DocumentModel":
-        """Compute there from now on."""
+    def move_to(self, device: str) -> Self:
+        """Compute on another device from now on.
+
+        Parameters
+        ----------
+        device : str
+            "cpu" or "cuda".
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
         check_device(device)
         self.device = device
         self.fitted_.network.to(device)
         return self
 
-    # Using what was learned
+    # Vectors and likelihood
 
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
-        """Counts over the fitted vocabulary, [D, V]; words that it does not have are left out. Shards stay on disk."""
+        """Count the words of the vocabulary; other words are left out.
+
+        Parameters
+        ----------
+        X : documents
+
+        Returns
+        -------
+        csr_matrix of shape (n_documents, n_words)
+            Or sharded counts, which stay on disk.
+        """
         check_is_fitted(self)
         return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
-        """One vector per document: the posterior mean; or p(topic | document), with `transform_to="topics"`."""
+        """One vector per document.
+
+        Parameters
+        ----------
+        X : documents
+        refine : bool, default=True
+            As in `posterior`.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, latent_dim)
+            Posterior means; or, with `transform_to="topics"`, p(topic | document), one column per topic.
+        """
         if self.transform_to == "topics":
-            return self.memberships_of(self.posterior(X, refine=refine))
+            return self.topic_memberships(self.posterior(X, refine=refine))
         counts = self.count(X)
         return means_of(self.fitted_.network, counts, refine=refine, threads=self.threads)
 
     def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
-        `block` documents go through the model at a time, filled up if there are fewer; a smaller one answers sooner.
+        A document without a known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
 
-        Without `refine` a model that refines its posterior in prediction leaves it as the inference network says:
-        several times faster, and a little less sharp.
+        Parameters
+        ----------
+        X : documents
+        block : int, default=256
+            Documents that go through the model at a time. For a few documents a smaller block is faster.
+        refine : bool, default=True
+            Whether a model that refines its posterior in prediction does so. Without it vectors are those of the
+            inference network: several times faster, a little less accurate.
 
-        A document without any known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
+        Returns
+        -------
+        Posterior
+            `mean` and `std`, each of shape (n_documents, latent_dim).
         """
         counts = self.count(X)
         return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
-        """The same a few documents at a time, so that the vectors of a large corpus can go to a file as they come."""
+        """The posterior a block of documents at a time: the vectors of a large corpus need not fit into memory.
+
+        Parameters
+        ----------
+        X : documents
+        block : int, default=256
+            Documents per block.
+        refine : bool, default=True
+            As in `posterior`.
+
+        Yields
+        ------
+        Posterior
+        """
         counts = self.count(X)
         yield from posterior_blocks(self.fitted_.network, counts, block, refine, self.threads)
 
-    def mean_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[np.ndarray]:
-        """The means alone, for less where the model is that of bursts."""
-        counts = self.count(X)
-        yield from mean_blocks(self.fitted_.network, counts, block, refine, self.threads)
-
     def perplexity_record(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> PerplexityRecord:
-        """Held-out perplexity in full: what kind of estimate it is, bounds, KL apart, unigram, interval."""
+        """Held-out perplexity in full: bound, importance-weighted bound, KL, unigram perplexity, interval.
+
+        Parameters
+        ----------
+        X : documents
+        samples : int, default=20
+            Draws of h per document.
+
+        Returns
+        -------
+        PerplexityRecord
+        """
         counts = self.count(X)
         with running_on(self.threads):
             return perplexity_of(self.fitted_.network, counts, samples, self.seed)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
-        """Per-document perplexity, the paper's; of the bound, unless the model has better. Lower is better."""
+        """Per-document perplexity, the paper's, from the bound or the model's better estimate. Lower is better.
+
+        Parameters
+        ----------
+        X : documents
+        samples : int, default=20
+            Draws of h per document.
+
+        Returns
+        -------
+        float
+        """
         return float(np.exp(-self.score(X, samples=samples)))
 
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
-        """Mean over documents of the bound per word; higher is better. `perplexity == exp(-score)`."""
+        """Mean over documents of the bound per word; `perplexity == exp(-score)`. Higher is better.
+
+        Parameters
+        ----------
+        X : documents
+        y : object, default=None
+            Ignored.
+        samples : int, default=20
+            Draws of h per document.
+
+        Returns
+        -------
+        float
+        """
         counts = without_empty(self.count(X))
         with running_on(self.threads):
             return mean_bound_per_word(self.fitted_.network, counts, samples, self.seed)
 
-    def latent_dimensions(self, words: int = 10) -> list[LatentDimension]:
-        """The latent dimensions as ranked words, those of the largest KL first; the paper's Table 2 shows some.
+    # Words and neighbours
 
-        Ranked are the frequent words that make up four fifths of the text: rare ones have the largest weights, and
-        say least.
+    def latent_dimensions(self, words: int = WORDS) -> list[LatentDimension]:
+        """The latent dimensions as ranked words, as in the paper's Table 2; those of the largest KL first.
+
+        Only the frequent words that make up four fifths of the text are ranked: rare words have the largest weights,
+        but say least.
+
+        Parameters
+        ----------
+        words : int, default=10
+            Words per dimension.
+
+        Returns
+        -------
+        list of LatentDimension
         """
-        return rank_dimensions(*self.latent_space(), words)
-
-    def latent_space(self) -> LatentSpace:
-        """Word vectors, frequencies and KL, to compare the latent dimensions of two fits: `alignment_record`."""
         check_is_fitted(self)
-        return self.fitted_.latent_space()
+        return rank_dimensions(*self.fitted_.latent_space(), words)
 
     def similar_words(self, word: str, n: int = 5) -> list[tuple[str, float]]:
-        """The words nearest in the semantic space (rows of R), by cosine."""
+        """The words nearest to a word by the cosine of their vectors.
+
+        Parameters
+        ----------
+        word : str
+            A word of the vocabulary.
+        n : int, default=5
+            Number of words.
+
+        Returns
+        -------
+        list of (str, float)
+            Words and cosines, best first.
+        """
         check_is_fitted(self)
-        if word not in self.fitted_.vocabulary.index:
-            raise InputError(f"{word!r} is not among the {len(self.fitted_.vocabulary)} words of the model")
-        row = self.fitted_.vocabulary.index[word]
+        vocabulary = self.fitted_.vocabulary
+        if word not in vocabulary.index:
+            raise InputError(f"{word!r} is not among the {len(vocabulary)} words of the model")
+        row = vocabulary.index[word]
         neighbours = nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
-        return [(self.fitted_.vocabulary.words[i], similarity) for i, similarity in neighbours if i != row][:n]
+        return [(vocabulary.words[i], similarity) for i, similarity in neighbours if i != row][:n]
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
-        """For each document of X the nearest ones in `among`, by the cosine of their vectors."""
+        """The documents nearest to each document of X by the cosine of their vectors.
+
+        Parameters
+        ----------
+        X : documents
+            The queries.
+        among : documents
+            The documents to search.
+        n : int, default=5
+            Number of neighbours per query.
+
+        Returns
+        -------
+        list of list of Neighbour
+            For each query its neighbours (`index`, `similarity`), best first.
+        """
         counts = [self.count(each) for each in (among, X)]
-        vectors, asked = (means_of(self.fitted_.network, each, threads=self.threads) for each in counts)
-        return [nearest(vectors, vector, n) for vector in asked]
+        vectors, queries = (means_of(self.fitted_.network, each, threads=self.threads) for each in counts)
+        return [nearest(vectors, query, n) for query in queries]
 
     @property
     def word_vectors_(self) -> np.ndarray:
@@ -277,22 +485,398 @@ class DocumentModel(TopicsOfDocuments):
         check_is_fitted(self)
         return self.fitted_.network.word_vectors.cpu().numpy()
 
-    # Keeping it
+    # Topics: regions of the latent space in which documents lie
+
+    def topics(self, words: int = WORDS) -> Records[TopicInfo]:
+        """The topics, each with its name, size, words, coherence and typical documents.
+
+        Parameters
+        ----------
+        words : int, default=10
+            Words per topic.
+
+        Returns
+        -------
+        list of TopicInfo
+            `to_frame()` makes a pandas DataFrame of it.
+        """
+        return first_words(self._regions().info(), words)
+
+    def find_topics(self, query: str, n: int = 5) -> list[tuple[int, float]]:
+        """The topics nearest to a query text.
+
+        Parameters
+        ----------
+        query : str
+            Words or a text; at least one word must be known to the model.
+        n : int, default=5
+            Number of topics.
+
+        Returns
+        -------
+        list of (int, float)
+            Topic numbers and cosines between the query's vector and the centre of the topic, best first.
+        """
+        counts = in_memory(self.count([query]))
+        if not counts.sum():
+            raise InputError(f"no word of the query {query!r} is among the {self.n_features_in_} words of the model")
+        return topic_model.nearest_topics(self.fitted_, self._posterior_of(counts), n)
+
+    def topic_memberships(self, X: DocumentInput | Posterior) -> np.ndarray:
+        """p(topic | document).
+
+        Parameters
+        ----------
+        X : documents or Posterior
+            Documents, or their posterior if it is known already.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_topics)
+            Rows sum to one; columns are in the order of `topics()`.
+        """
+        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X))
+        check_is_fitted(self)
+        return topic_model.memberships_of(self.fitted_, posterior)
+
+    def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
+        """Topic, probability, uncertainty and surprise of each document.
+
+        Parameters
+        ----------
+        X : documents
+
+        Returns
+        -------
+        list of DocumentInfo
+            `to_frame()` makes a pandas DataFrame of it.
+        """
+        counts = in_memory(self.count(X))
+        posterior = self._posterior_of(counts)
+        with running_on(self.threads):
+            return topic_model.document_info(self.fitted_, counts, posterior, self.seed)
+
+    def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
+        """Share of each topic by class, month or any other value.
+
+        Parameters
+        ----------
+        X : documents
+        values : sequence
+            One value per document.
+
+        Returns
+        -------
+        list of TopicShare
+            With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
+        """
+        counts = in_memory(self.count(X))
+        return topic_model.topic_shares(self.fitted_, counts, self._posterior_of(counts), values)
+
+    def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
+        """The words that distinguish the documents of each class, month or other value from all others.
+
+        Parameters
+        ----------
+        X : documents
+        values : sequence
+            One value per document.
+        words : int, default=10
+            Words per value at most.
+
+        Returns
+        -------
+        list of DistinctWords
+        """
+        counts = in_memory(self.count(X))
+        return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
+
+    def topic_tree(self) -> list[TreeMerge]:
+        """Which topics are most alike: merges from two topics up to all.
+
+        Returns
+        -------
+        list of TreeMerge
+        """
+        return topic_model.topic_tree(self._regions())
+
+    def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
+        """Topics and documents as pyLDAvis takes them; documents without a known word are left out.
+
+        Parameters
+        ----------
+        X : documents
+
+        Returns
+        -------
+        TopicMatrices
+        """
+        return topic_model.topic_matrices(self.fitted_, in_memory(self.count(X)), self.threads)
+
+    def refit_topics(
+        self,
+        X: DocumentInput,
+        n_topics: int | None = None,
+        seed_topics: Mapping[str, Sequence[str]] | None = None,
+    ) -> Self:
+        """Find the topics again, in these documents; the network stays as it is.
+
+        Parameters
+        ----------
+        X : documents
+        n_topics : int or None, default=None
+            Number of topics. None: chosen automatically.
+        seed_topics : mapping or None, default=None
+            Words that guide topics, by the name of the topic; other topics are found beside them.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        check_is_fitted(self)
+        check_at_least("n_topics", 1 if n_topics is None else n_topics, 1)
+        given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
+        fitted, earlier = self.fitted_, self.fitted_.regions
+        with running_on(self.threads):
+            line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
+            return self._with(find_regions(fitted.network, fitted.vocabulary, given, n_topics, self.seed, line, wanted))
+
+    def rename_topic(self, number: int, name: str) -> Self:
+        """Give a topic a name.
+
+        Parameters
+        ----------
+        number : int
+            Number of the topic.
+        name : str
+            Its new name.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        return self._with(topic_model.renamed(self._regions(), number, name))
+
+    def merge_topics(self, numbers: Sequence[int], name: str | None = None) -> Self:
+        """Merge topics into one, which keeps the lowest of their numbers.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Numbers of at least two topics.
+        name : str or None, default=None
+            Its name. None: the first that a user gave one of them, or its words.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        return self._with(topic_model.merged(self._regions(), numbers, name))
+
+    def reduce_topics(self, n_topics: int) -> Self:
+        """Merge the topics that are most alike until `n_topics` are left.
+
+        Parameters
+        ----------
+        n_topics : int
+            Number of topics to keep.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        check_at_least("n_topics", n_topics, 1)
+        return self._with(topic_model.reduced(self._regions(), n_topics))
+
+    def drop_topics(self, numbers: Sequence[int]) -> Self:
+        """Leave topics out; their documents go to the next most probable topic.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Numbers of the topics.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        return self._with(topic_model.dropped(self._regions(), numbers))
+
+    def split_topic(self, number: int, X: DocumentInput | None = None) -> Self:
+        """Undo a merge, or divide a topic in two.
+
+        Parameters
+        ----------
+        number : int
+            Number of the topic.
+        X : documents or None, default=None
+            Documents to divide the topic by, if it was not merged from others.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        given = None if X is None else self._given(X)
+        with running_on(self.threads):
+            return self._with(topic_model.split(self._regions(), number, self.fitted_.network, given, self.seed))
+
+    # Saving and loading
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write the model folder, whole or not at all; plain files that are safe to load."""
+        """Write a model folder of plain files that are safe to load. It is written completely or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+        overwrite : bool, default=False
+            Whether to replace a folder that exists.
+        """
         check_is_fitted(self)
-        save_documents(Path(folder), self._settings(), self.fitted_, overwrite)
+        save_documents(Path(folder), self, self.fitted_, overwrite)
 
     @classmethod
-    def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None) -> "DocumentModel":
-        """The model in the folder. One that was fitted with a tokeniser of your own needs it again to read texts."""
-        model = load_as(Path(folder), KIND, cls.from_stored)
+    def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None, trust: Trust = None) -> Self:
+        """Load a model folder. Nothing in it runs.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A folder that `save` or `varitext fit` wrote.
+        tokeniser : callable or None, default=None
+            Your own tokeniser, if the model was fitted with one: the folder does not hold it.
+        trust : str, class or None, default=None
+            A network class of another package that the folder may use, as "package.module:Class". Without it, a folder
+            that names such a class is refused.
+
+        Returns
+        -------
+        DocumentModel
+            The fitted model.
+        """
+        model = load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
         return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod
-    def from_stored(cls, stored: StoredModel, folder: Path) -> "DocumentModel":
-        loaded = restore_documents(stored, folder)
+    def from_stored(cls, stored: StoredModel, folder: Path, trust: Trust = None) -> Self:
+        """The model that the files of a folder describe.
+
+        Parameters
+        ----------
+        stored : StoredModel
+            The files, already checked.
+        folder : Path
+            Where they are, for messages.
+        trust : str, class or None, default=None
+            As in `load`.
+
+        Returns
+        -------
+        DocumentModel
+            The fitted model.
+        """
+        loaded = restore_documents(stored, folder, trust)
         model = cls(**vars(loaded.settings))
         model._take(loaded.fitted)
         return model
+
+    # scikit-learn and notebooks
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of str
+            "topic0: name", ... with `transform_to="topics"`, otherwise "documentmodel0", ...
+        """
+        if self.transform_to != "topics":
+            return np.asarray(super().get_feature_names_out(input_features))
+        return np.array([f"topic{topic.number}: {topic.name}" for topic in self.topics()], dtype=object)
+
+    def _html_repr(self) -> str:
+        """In notebooks: the settings, as scikit-learn shows them, and the topics of a fitted model."""
+        shown: str = estimator_html_repr(self)
+        has_topics = hasattr(self, "fitted_") and self.fitted_.regions is not None
+        return f"{shown}{topic_model.topics_html(self.topics())}" if has_topics else shown
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fitted_")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.fitted_.network.vector_dim
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    # Inside
+
+    def _take(self, fitted: FittedDocuments) -> None:
+        self.fitted_ = fitted
+        self.n_features_in_ = len(fitted.vocabulary)
+
+    def _with(self, regions: Regions) -> Self:
+        self.fitted_ = replace(self.fitted_, regions=regions)
+        return self
+
+    def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
+        try:
+            run.trainer.train(resume)
+        finally:  # also when training gave up: the best weights so far are in place
+            if run.trainer.state.stopped:
+                self._take(run.result())
+        if self.fitted_.stopped == "interrupted":
+            raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
+
+    @contextmanager
+    def _watched(self, progress: Progress | None) -> Iterator[Progress | None]:
+        """The given progress; without one, and with `verbose`, a bar or lines on standard error."""
+        if progress is not None or not self.verbose:
+            yield progress
+            return
+        from varitext.training.progress import show_progress
+
+        with show_progress() as shown:
+            yield shown
+
+    def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+        X = listed_documents(X, self.text_column)
+        return count_documents(X, vocabulary, token_rules, self, self._validated)
+
+    def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+        return without_empty(self._count(dev, vocabulary, token_rules))
+
+    def _validated(self, X: Any, reset: bool) -> scipy.sparse.csr_matrix:
+        """Counts without words, as scikit-learn checks them; `reset` to learn how many columns there are."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
+        check_non_negative(X, "DocumentModel")
+        return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
+
+    def _posterior_of(self, counts: Counts) -> Posterior:
+        return posterior_of(self.fitted_.network, counts, threads=self.threads)
+
+    def _regions(self) -> Regions:
+        check_is_fitted(self)
+        return regions_of(self.fitted_)
+
+    def _given(self, X: DocumentInput) -> RegionDocuments:
+        """Documents that have words, and their rows in X."""
+        counts = self.count(X)
+        rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
+        return RegionDocuments(without_empty(counts), rows, texts_of(X))

@@ -1,7 +1,7 @@
-"""From counts to q(h | X) of every document, a block at a time, whichever network it is.
+"""What a network says about documents: q(h | X), bounds on log p(X), and how surprising each document is.
 
-A block is the work of one thread, and threads take blocks in turn: no operation on a block is large enough to share.
-What a document gets then depends neither on its neighbours nor on the number of threads.
+A block of documents is the work of one thread, and threads take blocks in turn: no operation on a block is large enough
+to share. What a document gets then depends neither on its neighbours nor on the number of threads.
 """
 
 import itertools
@@ -15,19 +15,33 @@ import torch
 from torch import Tensor
 
 from varitext.batches.counts import CountBatch, CountBatches
-from varitext.corpora.sharded_counts import Counts
+from varitext.corpora.sharded_counts import Counts, blocks_of
+from varitext.errors import InputError
+from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.runtime.devices import running_on, workers
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
+LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line is fitted on; draws of h for each
 
 
 class Posterior(NamedTuple):
-    """Mean and standard deviation of q(h | X); the latter is 0 for a model with a point estimate of h."""
+    """The approximate posterior q(h | X) of documents.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_documents, latent_dim)
+        Posterior means: the documents' vectors.
+    std : ndarray of shape (n_documents, latent_dim)
+        Posterior standard deviations; 0 for a model with a point estimate of h.
+    """
 
     mean: np.ndarray  # [D, K]
     std: np.ndarray  # [D, K]
+
+
+# Vectors
 
 
 def posterior_blocks(
@@ -43,7 +57,7 @@ def posterior_blocks(
 def mean_blocks(
     network: DocumentNetwork, counts: Counts, block: int = BLOCK, refine: bool = True, threads: int | None = None
 ) -> Iterator[np.ndarray]:
-    """The means alone, which a model may have for less."""
+    """The means alone, which some models compute faster."""
     return _blocks(network, network.document_means, counts, block, refine, threads)
 
 
@@ -90,7 +104,91 @@ def _blocks(
 
 
 def kl_per_dimension(network: DocumentNetwork, counts: scipy.sparse.csr_matrix) -> np.ndarray:
-    """How much each dimension of the vectors says about these documents, in nats per document, [K]."""
+    """Information about these documents in each latent dimension, in nats per document, [K]."""
     vectors = DocumentVectors(*(torch.from_numpy(part).to(network.device) for part in posterior_of(network, counts)))
     lengths = torch.from_numpy(np.asarray(counts.sum(1)).ravel()).to(network.device)
     return network.kl_per_dimension(vectors, lengths).double().cpu().numpy()
+
+
+# Held-out perplexity: the network bounds log p(X) block by block, `evaluation/perplexity.py` does the rest
+
+
+def perplexity_of(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> PerplexityRecord:
+    """The record for documents with at least one known word; the others are left out and counted."""
+    blocks = enumerate(blocks_of(counts), seed)  # each block has its own noise
+    return merge_records([_perplexity_of_block(network, block, samples, own_seed) for own_seed, block in blocks])
+
+
+def mean_bound_per_word(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> float:
+    """Mean over documents, none of them empty, of log p(X) / N, or of its bound."""
+    mean = 0.0
+    for own_seed, block in enumerate(blocks_of(counts), seed):
+        bounds = network.evaluate(block, samples, own_seed)
+        mean += block.shape[0] / counts.shape[0] * float((bounds.elbo / bounds.lengths).mean())
+    return mean
+
+
+def _perplexity_of_block(
+    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, samples: int, seed: int
+) -> PerplexityRecord:
+    known = counts[np.asarray(counts.sum(1)).ravel() > 0]
+    if known.shape[0] == 0:
+        raise InputError("no document has a word of the model's vocabulary: perplexity is not defined")
+    bounds = network.evaluate(known, samples, seed)
+    return perplexity_record(
+        bounds.log_likelihood,
+        bounds.kl,
+        bounds.importance_weighted,
+        known @ network.word_log_frequencies.double().cpu().numpy(),
+        bounds.lengths,
+        kind=network.estimate_kind.kind,
+        figure=network.estimate_kind.words,
+        likelihood=network.likelihood,
+        samples=samples if bounds.drawn is None else bounds.drawn,
+        standard_errors=bounds.standard_errors,
+        empty_documents=counts.shape[0] - known.shape[0],
+        seed=seed,
+    )
+
+
+# Surprise: nats per word beyond what documents of that length take
+
+
+class LengthLine(NamedTuple):
+    """expected(n) = intercept + slope log n: nats per word, by least squares on held-out documents."""
+
+    intercept: float
+    slope: float
+
+    def expected(self, lengths: np.ndarray) -> np.ndarray:
+        return np.asarray(self.intercept + self.slope * np.log(np.maximum(lengths, 1)))
+
+
+def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> LengthLine | None:
+    """None if there is no document to fit it on."""
+    counts = held_out[:LENGTH_LINE_DOCUMENTS]
+    counts = counts[np.flatnonzero(counts.getnnz(1))]
+    if not counts.shape[0]:
+        return None
+    nats, lengths = _nats_per_word(network, counts, seed)
+    x = np.log(np.maximum(lengths, 1))
+    spread = float(x.var())
+    slope = float(((x - x.mean()) * (nats - nats.mean())).mean() / spread) if spread > 1e-9 else 0.0
+    return LengthLine(float(nats.mean() - slope * x.mean()), slope)
+
+
+def surprises(network: DocumentNetwork, counts: scipy.sparse.csr_matrix, line: LengthLine, seed: int) -> np.ndarray:
+    """-log p(X) / n - expected(n), by the bound or a better estimate; NaN without a known word.  [D]"""
+    found = np.full(counts.shape[0], np.nan)
+    known = np.flatnonzero(counts.getnnz(1))
+    if len(known):
+        nats, lengths = _nats_per_word(network, counts[known], seed)
+        found[known] = nats - line.expected(lengths)
+    return found
+
+
+def _nats_per_word(
+    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    bounds = network.evaluate(counts, LENGTH_LINE_SAMPLES, seed)
+    return -bounds.elbo / bounds.lengths, bounds.lengths

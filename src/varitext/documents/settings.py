@@ -1,41 +1,53 @@
-"""What a user can set of a document model: the record that fitting reads, and the options of `varitext fit`."""
+"""The parameters of `DocumentModel`, declared once, and which model learns documents if none is named.
 
-from dataclasses import dataclass
+Nothing heavy is imported here: the command line reads its options of `varitext fit` from this record.
+"""
+
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
+from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
 from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
-if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
+if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from varitext.corpora.document_input import Tokeniser
+    from varitext.models.documents.base import DocumentNetwork
     from varitext.text import TokenRules, VocabularyRules
 
+DEFAULT_MODEL, FALLBACK_MODEL = "nvdm_dcm", "nvdm"
+MAX_DIMENSIONS = 100  # the curvature of log p(h | X) is K x K for every document: at 200 a fit takes seven times NVDM's
+MAX_WORDS = 30_000  # above, NVDM samples its softmax; the DCM likelihood needs every word
 
-@dataclass(frozen=True)
+
+@dataclass(eq=False, repr=False)
 class DocumentSettings:
-    """The arguments of `DocumentModel`. None: the preset decides, by the size of the corpus."""
+    """What a user can set of a document model: see `DocumentModel`, whose constructor this is."""
 
-    model: str | None = None  # nvdm_dcm where it applies, else nvdm: `default_model.py`
+    model: "str | type[DocumentNetwork] | None" = None
     latent_dim: int = setting(50, LATENT_DIM)
-    preset: str = setting("recommended", Option("By name; nvdm also has paper.", MODEL, "NAME"))
+    _: KW_ONLY
+    preset: str = setting("recommended", Option("Named set of training settings; nvdm also has paper.", MODEL, "NAME"))
+    network: "Mapping[str, Any] | None" = None
     epochs: int | None = setting(None, EPOCHS)
     batch_size: int | None = setting(
-        None, Option("Documents per update; else the model decides.", TRAINING, "N", minimum=1)
+        None, Option("Documents per update. Chosen by the model if omitted.", TRAINING, "N", minimum=1)
     )
     learning_rate: float | None = setting(None, LEARNING_RATE)
     samples: int | None = None
     updates: str | None = setting(
         None,
         Option(
-            "Encoder and decoder learn jointly, or alternating as in the paper.",
+            "Update encoder and decoder jointly, or alternating as in the paper.",
             TRAINING,
             choices=("joint", "alternating"),
         ),
     )
     estimator: str | None = setting(
-        None, Option("How gradients of a discrete h are estimated, for example nvil.", TRAINING, "NAME")
+        None, Option("Gradient estimator of a discrete h, for example nvil.", TRAINING, "NAME")
     )
     softmax: str | None = None
     time_limit: float | None = setting(None, TIME_LIMIT)
@@ -50,10 +62,22 @@ class DocumentSettings:
     device: str = setting("cpu", DEVICE)
     seed: int = setting(0, SEED)
     n_topics: int | None = setting(
-        None, Option("Topics; else as many as held-out documents ask for.", MODEL, "N", minimum=1, name="topics")
+        None, Option("Number of topics. Chosen automatically if omitted.", MODEL, "N", minimum=1, name="topics")
     )
     seed_topics: "Mapping[str, Sequence[str]] | None" = setting(
-        None, Option('Words that some topics start from: a file {"space": ["orbit", "nasa"]}.', MODEL, "FILE")
+        None, Option('JSON file of words that guide topics: {"space": ["orbit", "nasa"]}.', MODEL, "FILE")
     )
     transform_to: str = "vectors"
     verbose: bool = False
+
+
+def default_document_model(settings: DocumentSettings, words: int = 0) -> str:
+    """The model if none is named, for a vocabulary of this size."""
+    dcm_does_not_apply = (
+        settings.preset not in DOCUMENT_MODELS[DEFAULT_MODEL].presets
+        or settings.fractional_counts  # its likelihood is one of whole counts
+        or settings.softmax is not None
+        or settings.latent_dim > MAX_DIMENSIONS
+        or words > MAX_WORDS
+    )
+    return FALLBACK_MODEL if dcm_does_not_apply else DEFAULT_MODEL

@@ -1,6 +1,6 @@
-"""What is said of topics and documents, as plain records; and the topics of a model folder, without loading the model.
+"""Topics and documents as plain records, and the topics of a model folder without loading the model.
 
-Nothing heavy is imported here: `varitext topics` answers from `topics.json` at once.
+Nothing heavy is imported here: `varitext topics` reads `topics.json` at once.
 """
 
 from collections.abc import Iterable
@@ -32,22 +32,46 @@ Made = TypeVar("Made", bound="TopicInfo | DocumentInfo | TopicShare")
 
 @dataclass(frozen=True)
 class TypicalDocument:
-    row: int  # in the documents that were fitted on, from 0
-    text: str | None  # its beginning, if texts were fitted on
+    """A document near the centre of a topic."""
+
+    row: int  # of the training documents, from 0
+    text: str | None  # its beginning, if the model was fitted on texts
 
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """One topic: a region of the latent space."""
+    """One topic: a region of the latent space.
+
+    Attributes
+    ----------
+    number : int
+        Stays the same when other topics are merged, split or dropped.
+    name : str
+        Words that tell it from its neighbours, or the name that the user gave it.
+    documents : int
+        Training documents whose most probable topic it is.
+    share : float
+        The same as a share of the training documents.
+    tokens : int
+        Words in these documents.
+    words : tuple of str
+        Its words by relevance, best first.
+    weights : tuple of float
+        p(word | topic) of each of them.
+    coherence : float or None
+        NPMI of the first ten words in training documents; None for a merged topic.
+    typical : tuple of TypicalDocument
+        Training documents nearest to its centre.
+    """
 
     number: int
-    name: str  # words that tell it from its neighbours, or what the user calls it
-    documents: int  # training documents whose most probable topic it is
-    share: float  # of the training documents
-    tokens: int  # words in these documents
-    words: tuple[str, ...]  # by relevance, best first
-    weights: tuple[float, ...]  # p(word | topic)
-    coherence: float | None  # NPMI of the first ten words in training documents; None for a topic made by hand
+    name: str
+    documents: int
+    share: float
+    tokens: int
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+    coherence: float | None
     typical: tuple[TypicalDocument, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,7 +80,29 @@ class TopicInfo:
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """One document; a document without a known word has no topic."""
+    """What one document is about. A document without a known word has no topic: those fields are None.
+
+    Attributes
+    ----------
+    row : int
+        Its place among the documents given, from 0.
+    topic : int or None
+        Number of its most probable topic.
+    name : str or None
+        Name of that topic.
+    probability : float or None
+        p(topic | document).
+    second_topic : int or None
+        Number of the next most probable topic.
+    second_probability : float or None
+        Probability of that topic.
+    spread : float
+        Uncertainty: root mean square of the posterior standard deviations.
+    surprise : float or None
+        Nats per word beyond what documents of its length take.
+    known_words : int
+        Words of the document that are in the vocabulary.
+    """
 
     row: int
     topic: int | None
@@ -64,8 +110,8 @@ class DocumentInfo:
     probability: float | None
     second_topic: int | None
     second_probability: float | None
-    spread: float  # root mean square of the standard deviations of its vector
-    surprise: float | None  # nats per word beyond what documents of its length take
+    spread: float
+    surprise: float | None
     known_words: int
 
     def as_dict(self) -> dict[str, Any]:
@@ -74,14 +120,14 @@ class DocumentInfo:
 
 @dataclass(frozen=True)
 class TopicShare:
-    """How many of the documents of one class, or of one time, are of a topic."""
+    """How many of the documents with one value, such as a class or a month, belong to a topic."""
 
-    value: str
-    topic: int
-    name: str
-    documents: int
+    value: str  # the class, month or other value
+    topic: int  # number of the topic
+    name: str  # of the topic
+    documents: int  # with this value whose most probable topic it is
     of: int  # documents with this value
-    share: float
+    share: float  # documents / of
     low: float  # of the 95 % interval
     high: float
 
@@ -90,13 +136,23 @@ class TopicShare:
 
 
 class Records(list[Made]):
-    """A list of records that becomes a pandas DataFrame where pandas is installed."""
+    """A list of records that converts to a pandas DataFrame if pandas is installed."""
 
     def as_dicts(self) -> list[dict[str, Any]]:
         return [record.as_dict() for record in self]
 
     def to_frame(self, names: str = "varitext") -> "pandas.DataFrame":
-        """A row for each record; with names="bertopic" under the names that BERTopic has for the same columns."""
+        """One row per record.
+
+        Parameters
+        ----------
+        names : {"varitext", "bertopic"}, default="varitext"
+            Column names; "bertopic" uses BERTopic's names for the columns that it has too.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         check_choice("names", names, ("varitext", "bertopic"))
         try:
             import pandas
@@ -107,7 +163,7 @@ class Records(list[Made]):
 
 
 def _as_in_bertopic(row: dict[str, Any]) -> dict[str, Any]:
-    """Columns that BERTopic has too, under its names; a document without a topic has -1, a typical one is its text."""
+    """A document without a topic has -1, a typical document is its text."""
     shown = dict(row)
     if "typical" in shown:
         shown["typical"] = [one["text"] for one in shown["typical"]]
@@ -123,12 +179,12 @@ def topic_from_dict(values: dict[str, Any]) -> TopicInfo:
 
 
 def first_words(topics: Iterable[TopicInfo], words: int) -> Records[TopicInfo]:
-    """The same topics with at most so many words each."""
+    """The same topics with at most this many words each."""
     return Records(replace(topic, words=topic.words[:words], weights=topic.weights[:words]) for topic in topics)
 
 
 def read_topic_table(folder: Path) -> dict[str, Any] | None:
-    """topics.json of a model folder, checked against its hash; None if this is a folder of another kind or age."""
+    """topics.json of a model folder, checked against its hash; None if the folder has no topics."""
     config = read_json(folder / "config.json") if (folder / "config.json").is_file() else None
     hashes = config.get("sha256") if isinstance(config, dict) else None
     if not isinstance(hashes, dict) or TABLE_FILE not in hashes:

@@ -1,223 +1,409 @@
-"""What a `DocumentModel` says and lets users change about topics; `regions.py` has what a topic is."""
+"""The topics of a fitted model: regions of the latent space, with what was learned about each from the documents.
+
+A topic is one component of the mixture, or several that a user has merged. What belongs to components never changes by
+hand; what users change, merges, names and what was dropped, is a list of groups over them (`topic_model.py`).
+
+p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the words
+                that its documents have, smoothed towards the unigram model
+relevance       lambda log s(w | region) + (1 - lambda) log (s(w | region) / s(w)), after Sievert and Shirley (2014),
+                with the share s of documents that have the word in place of p: words are bursty, and a signature that
+                one author repeats is not what a region is about
+name            the first words that are not also among those of the nearest other region
+seed words      read as a document, they have a posterior mean; its direction is where a component starts, and a prior
+                counts it as a share of the documents. These may still draw the component elsewhere: `seeds_used`
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, Self
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import estimator_html_repr
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse
+import torch
 
-from varitext.corpora.document_input import DocumentInput
-from varitext.corpora.sharded_counts import ShardedCounts, in_memory
-from varitext.documents import topic_editing
-from varitext.documents.estimator import DocumentEstimator
-from varitext.documents.input import texts_of, without_empty
-from varitext.documents.mixture import directions_of
-from varitext.documents.posterior import Posterior, posterior_of
-from varitext.documents.regions import RegionDocuments, Regions, find_regions
-from varitext.documents.seed_topics import seed_topics_of
-from varitext.documents.surprise import fit_length_line, surprises
-from varitext.documents.topic_html import topics_html
-from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
-from varitext.documents.topic_tree import TreeMerge, merges_to, topic_tree
+from varitext.corpora.sharded_counts import Counts, some_rows
+from varitext.documents.mixture import Choice, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
+from varitext.documents.posterior import LengthLine, posterior_of
+from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
 from varitext.errors import InputError
-from varitext.evaluation.keywords import DistinctWords, distinct_words
-from varitext.evaluation.shares import shares_by_value
-from varitext.runtime.devices import running_on
+from varitext.evaluation.coherence import coherence_record
+from varitext.files import read_json
+from varitext.models.documents.base import DocumentNetwork
+from varitext.text import Vocabulary
+
+MAX_DOCUMENTS = 20_000  # that regions are found from
+KEPT_WORDS = 30  # of each topic, in the table
+EXCERPT = 300  # characters of a typical document
+COHERENCE_WORDS = 10
+
+RELEVANCE = 0.55  # lambda: less of it, and topics share fewer words; more, and their words go together better
+NAME_WORDS, NAME_CANDIDATES = 3, 10
+MIN_STEM_LENGTH, MAX_SUFFIX_LENGTH = 3, 2  # letters: bike and bikes are forms of one word
+SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
+DOCUMENT_SMOOTHING = 0.5  # documents with the words of all that are added to those of a region
+MAX_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
+BLOCK = 512
+
+PRIOR_DOCUMENTS = 0.02  # share of all documents that each seed counts as
+REPEATS = 5  # of each word in the document of seed words: a short document would be too uncertain
 
 
-class TopicMatrices(NamedTuple):
-    """What pyLDAvis takes: `pyLDAvis.prepare(**matrices._asdict(), sort_topics=False, start_index=0)`."""
+class Group(NamedTuple):
+    """A topic as the components that it is made of."""
 
-    topic_term_dists: np.ndarray  # [topics, V]
-    doc_topic_dists: np.ndarray  # [D, topics]
-    doc_lengths: np.ndarray  # [D]
-    vocab: list[str]
-    term_frequency: np.ndarray  # [V]
+    number: int
+    components: tuple[int, ...]
+    name: str | None = None  # the user's
 
 
-class TopicsOfDocuments(DocumentEstimator):
-    """Topics are regions of the latent space in which documents lie."""
+@dataclass(frozen=True)
+class Regions:
+    """The topics of a model; arrays are by component of the mixture."""
 
-    # Looking at them
+    mixture: Mixture
+    word_probabilities: np.ndarray  # [T, V]   p(w | component)
+    frequencies: np.ndarray  # [V]
+    shares: "DocumentShares"  # of documents that have a word, component by component
+    documents: np.ndarray  # [T]   training documents of each component
+    tokens: np.ndarray  # [T]   words in these
+    coherence: tuple[float | None, ...]
+    typical: tuple[tuple[TypicalDocument, ...], ...]
+    groups: tuple[Group, ...]
+    words: tuple[str, ...]  # the vocabulary
+    choice: Choice
+    line: LengthLine | None
+    seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
 
-    def topics(self, words: int = WORDS) -> Records[TopicInfo]:
-        """The topics, each with its name, size, words, coherence and typical documents; `to_frame()` for pandas."""
-        return first_words(self._regions().info(), words)
+    def memberships(self, documents: Directions) -> np.ndarray:
+        """p(topic | X), dropped topics left out; columns in the order of `groups`.  [D, topics]"""
+        every = self.mixture.memberships(documents)
+        kept = np.stack([every[:, list(group.components)].sum(1) for group in self.groups], 1)
+        return np.asarray(kept / np.maximum(kept.sum(1, keepdims=True), 1e-300))
 
-    def topic_info(self, words: int = WORDS) -> Records[TopicInfo]:
-        """The same, by the name that other tools have for it."""
-        return self.topics(words)
+    def group_probabilities(self) -> np.ndarray:
+        """p(w | topic), components weighted by their documents.  [topics, V]"""
+        return np.stack([self._average(self.word_probabilities, group) for group in self.groups])
 
-    def topic_memberships(self, X: DocumentInput) -> np.ndarray:
-        """p(topic | document); a row sums to one, columns are in the order of `topics()`.  [D, topics]"""
-        counts = self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
-        return self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
+    def group_centres(self) -> np.ndarray:
+        return np.stack([self._average(self.mixture.centres, group) for group in self.groups])
 
-    def memberships_of(self, posterior: Posterior) -> np.ndarray:
-        """The same where the vectors are known already.  [D, topics]"""
-        return self._regions().memberships(directions_of(posterior))
+    def _average(self, values: np.ndarray, group: Group) -> np.ndarray:
+        components = list(group.components)
+        return np.asarray(np.average(values[components], axis=0, weights=self.mixture.weights[components]))
 
-    def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
-        """What each document is about, how sure that is, and how surprising the document; see `DocumentInfo`."""
-        regions = self._regions()
-        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
-        posterior = posterior_of(self.fitted_.network, counts, threads=self.threads)
-        memberships = self.memberships_of(posterior)
-        with running_on(self.threads):
-            line = regions.line
-            surprise = None if line is None else surprises(self.fitted_.network, counts, line, self.seed)
-        spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
-        known = np.asarray(counts.sum(1)).ravel()
-        names = [(topic.number, topic.name) for topic in regions.info()]
-        return Records(
-            _document(row, memberships[row], names, float(spread[row]), surprise, int(known[row]))
-            for row in range(len(memberships))
+    def info(self) -> list[TopicInfo]:
+        """What is known about each topic, in the order of `groups`."""
+        probabilities, centres = self.group_probabilities(), self.group_centres()
+        of_groups = np.stack([self._average(self.shares.of_regions, group) for group in self.groups])
+        order = self.shares._replace(of_regions=of_groups).most_relevant(KEPT_WORDS)
+        names = name_columns(order, centres, self.words)
+        every = max(1, int(self.documents.sum()))
+        return [
+            self._topic(group, probabilities[row], order[row], names[row], every)
+            for row, group in enumerate(self.groups)
+        ]
+
+    def _topic(
+        self, group: Group, probabilities: np.ndarray, order: np.ndarray, name: list[int], every: int
+    ) -> TopicInfo:
+        components = list(group.components)
+        by_size = sorted(components, key=lambda component: -self.documents[component])
+        documents = int(self.documents[components].sum())
+        return TopicInfo(
+            number=group.number,
+            name=group.name or ", ".join(self.words[column] for column in name),
+            documents=documents,
+            share=documents / every,
+            tokens=int(self.tokens[components].sum()),
+            words=tuple(self.words[column] for column in order),
+            weights=tuple(float(probabilities[column]) for column in order),
+            coherence=self.coherence[components[0]] if len(components) == 1 else None,
+            typical=tuple(one for component in by_size for one in self.typical[component])[:TYPICAL],
         )
 
-    def topic_tree(self) -> list[TreeMerge]:
-        """Which topics are most alike: merges from two topics up to all, for `merge_topics` to follow."""
-        return topic_tree(self._regions())
 
-    def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
-        """How many documents of each topic there are by class, month or any other value, one value a document."""
-        regions, counts = self._regions(), in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
-        memberships = self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
-        most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
-        assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
-        names = {topic.number: topic.name for topic in self.topics()}
-        found = shares_by_value(assigned, [str(value) for value in values], list(names))
-        return Records(TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found)
+class RegionDocuments(NamedTuple):
+    """What regions are found from."""
 
-    def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
-        """For each class, month or other value, the words that tell its documents from all others."""
-        check_is_fitted(self)
-        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
-        return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
-
-    def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
-        """Topics and documents as pyLDAvis takes them; documents without a known word are left out."""
-        regions = self._regions()
-        counts = in_memory(self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules))
-        counts = counts[np.flatnonzero(counts.getnnz(1))]
-        memberships = self.memberships_of(posterior_of(self.fitted_.network, counts, threads=self.threads))
-        lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
-        probabilities = regions.group_probabilities()
-        new_words = len(self.fitted_.vocabulary) - probabilities.shape[1]  # which an update has added
-        probabilities = np.pad(probabilities / probabilities.sum(1, keepdims=True), ((0, 0), (0, new_words)))
-        return TopicMatrices(probabilities, memberships, lengths, list(self.fitted_.vocabulary.words), frequency)
-
-    # Changing them
-
-    def refit_topics(
-        self,
-        X: DocumentInput,
-        n_topics: int | None = None,
-        seed_topics: Mapping[str, Sequence[str]] | None = None,
-    ) -> Self:
-        """Find the topics anew in these documents: another number of them, or guided by words.
-
-        `seed_topics` has a name and a few words for each topic that is wanted; other topics are found beside them.
-        The network stays as it is.
-        """
-        check_is_fitted(self)
-        if n_topics is not None and n_topics < 1:
-            raise InputError(f"n_topics must be at least 1, not {n_topics}")
-        given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
-        with running_on(self.threads):
-            earlier = self.fitted_.regions
-            line = earlier.line if earlier else fit_length_line(self.fitted_.network, given.counts, self.seed)
-            network, vocabulary = self.fitted_.network, self.fitted_.vocabulary
-            regions = find_regions(network, vocabulary, given, n_topics, self.seed, line, wanted)
-        return self._change(regions)
-
-    def rename_topic(self, number: int, name: str) -> Self:
-        return self._change(topic_editing.renamed(self._regions(), number, name))
-
-    def merge_topics(self, numbers: Sequence[int], name: str | None = None) -> Self:
-        """One topic of several, under the lowest of their numbers."""
-        return self._change(topic_editing.merged(self._regions(), numbers, name))
-
-    def reduce_topics(self, n_topics: int) -> Self:
-        """Merge the topics that are most alike until so many are left."""
-        if n_topics < 1:
-            raise InputError(f"n_topics must be at least 1, not {n_topics}")
-        for numbers in merges_to(self._regions(), n_topics):
-            self.merge_topics(numbers)
-        return self
-
-    def drop_topics(self, numbers: Sequence[int]) -> Self:
-        """Leave topics out; their documents go to the next most probable one."""
-        return self._change(topic_editing.dropped(self._regions(), numbers))
-
-    def split_topic(self, number: int, X: DocumentInput | None = None) -> Self:
-        """Undo a merge; a topic that was not merged is divided in two by the documents X."""
-        given = None if X is None else self._given(X)
-        with running_on(self.threads):
-            return self._change(topic_editing.split(self._regions(), number, self.fitted_.network, given, self.seed))
-
-    # scikit-learn's and notebooks' manners
-
-    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
-        """Names of the columns of `transform`: of topics, or numbered ones of latent dimensions."""
-        if self._settings().transform_to != "topics":
-            return np.asarray(super().get_feature_names_out(input_features))
-        return np.array([f"topic{topic.number}: {topic.name}" for topic in self.topics()], dtype=object)
-
-    def _html_repr(self) -> str:
-        """In notebooks: the settings, as scikit-learn shows them, and the topics of a fitted model."""
-        shown = estimator_html_repr(self)
-        return (
-            shown
-            if not hasattr(self, "fitted_") or self.fitted_.regions is None
-            else f"{shown}{topics_html(self.topics())}"
-        )
-
-    # Inside
-
-    def _regions(self) -> Regions:
-        check_is_fitted(self)
-        regions = self.fitted_.regions
-        if regions is None:
-            raise InputError(
-                "the model has no topics yet, being of an earlier version or an interrupted fit: "
-                "refit_topics(documents), or `varitext topics DIR --from CORPUS`, finds them"
-            )
-        return regions
-
-    def _change(self, regions: Regions) -> Self:
-        self.fitted_ = replace(self.fitted_, regions=regions)
-        return self
-
-    def _given(self, X: DocumentInput) -> RegionDocuments:
-        """Documents that have words, and where they stand in X."""
-        counts = self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
-        rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
-        return RegionDocuments(without_empty(counts), rows, texts_of(X))
+    counts: Counts
+    rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
+    texts: Sequence[str] | None = None  # what the user gave
 
 
-def _document(
-    row: int,
-    memberships: np.ndarray,
-    names: list[tuple[int, str]],
-    spread: float,
-    surprise: np.ndarray | None,
-    known_words: int,
-) -> DocumentInfo:
-    if not known_words:
-        return DocumentInfo(row, None, None, None, None, None, spread, None, 0)
-    first, *others = np.argsort(-memberships, kind="stable")[:2]
-    number, name = names[first]
-    second = others[0] if others else None
-    return DocumentInfo(
-        row=row,
-        topic=number,
-        name=name,
-        probability=float(memberships[first]),
-        second_topic=None if second is None else names[second][0],
-        second_probability=None if second is None else float(memberships[second]),
-        spread=spread,
-        surprise=None if surprise is None else float(surprise[row]),
-        known_words=known_words,
+def find_regions(
+    network: DocumentNetwork,
+    vocabulary: Vocabulary,
+    given: RegionDocuments,
+    number: int | None,
+    seed: int,
+    line: LengthLine | None = None,
+    seed_topics: "Sequence[SeedTopic]" = (),
+) -> Regions:
+    """The regions in which documents lie; their number is chosen on held-out documents if it is None."""
+    sample = _sampled(network, given, seed)
+    seeds = seed_directions(network, vocabulary, seed_topics, len(sample.rows))
+    choice = choose_number(sample.directions.unit, number, seed, len(seed_topics))
+    mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds)
+    names = [topic.name for topic in seed_topics] + [None] * (len(mixture.weights) - len(seed_topics))
+    groups = tuple(Group(topic, (topic,), name) for topic, name in enumerate(names))
+    regions = _described(network, given, sample, mixture, groups, vocabulary.words, choice, line)
+    top = regions.shares.most_relevant(COHERENCE_WORDS)
+    return replace(regions, seeds=seeds_used(seed_topics, vocabulary, seeds, mixture, top))
+
+
+def described_components(regions: Regions, network: DocumentNetwork, given: RegionDocuments, seed: int = 0) -> Regions:
+    """The same regions with words, sizes and typical documents taken from these documents."""
+    sample = _sampled(network, given, seed)
+    described = _described(
+        network, given, sample, regions.mixture, regions.groups, regions.words, regions.choice, regions.line
     )
+    return replace(described, seeds=regions.seeds)
+
+
+def document_directions(network: DocumentNetwork, given: RegionDocuments, seed: int = 0) -> Directions:
+    return _sampled(network, given, seed).directions
+
+
+class _Sample(NamedTuple):
+    rows: np.ndarray
+    counts: scipy.sparse.csr_matrix
+    vectors: np.ndarray
+    directions: Directions
+
+
+def _sampled(network: DocumentNetwork, given: RegionDocuments, seed: int) -> _Sample:
+    rows = np.sort(some_rows(np.random.default_rng((seed, 3)), given.counts.shape[0], MAX_DOCUMENTS))
+    counts = given.counts[rows]
+    posterior = posterior_of(network, counts)
+    return _Sample(rows, counts, posterior.mean, directions_of(posterior))
+
+
+def _described(
+    network: DocumentNetwork,
+    given: RegionDocuments,
+    sample: _Sample,
+    mixture: Mixture,
+    groups: tuple[Group, ...],
+    words: tuple[str, ...],
+    choice: Choice,
+    line: LengthLine | None,
+) -> Regions:
+    memberships = mixture.memberships(sample.directions)
+    nearest = mixture.memberships(Directions(sample.directions.unit, np.zeros(len(memberships))))
+    shares = document_shares(sample.counts, _hard(nearest))
+    documents, tokens = _sizes(memberships, sample.counts, given.counts.shape[0] / sample.counts.shape[0])
+    return Regions(
+        mixture=mixture,
+        word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
+        frequencies=word_frequencies(network),
+        shares=shares,
+        documents=documents,
+        tokens=tokens,
+        coherence=_coherence(shares.most_relevant(COHERENCE_WORDS), sample.counts),
+        typical=_typical(mixture, sample.directions, memberships, sample.rows, given),
+        groups=groups,
+        words=words,
+        choice=choice,
+        line=line,
+    )
+
+
+def _hard(memberships: np.ndarray) -> np.ndarray:
+    """Every document in its most probable region only: the words of soft regions are less distinct."""
+    return np.asarray(np.eye(memberships.shape[1], dtype=np.float32)[memberships.argmax(1)])
+
+
+def _sizes(memberships: np.ndarray, counts: scipy.sparse.csr_matrix, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Documents and words by most probable topic, scaled up to all documents."""
+    topics, lengths = memberships.argmax(1), np.asarray(counts.sum(1)).ravel()
+    documents = np.bincount(topics, minlength=memberships.shape[1])
+    tokens = np.bincount(topics, lengths, minlength=memberships.shape[1])
+    return np.rint(scale * documents).astype(np.int64), np.rint(scale * tokens).astype(np.int64)
+
+
+def _coherence(top: np.ndarray, counts: scipy.sparse.csr_matrix) -> tuple[float | None, ...]:
+    """NPMI of the first words in whole training documents."""
+    if top.shape[1] < 2:
+        return (None,) * len(top)
+    names = [f"word{column}" for column in range(counts.shape[1])]
+    topics = [[names[column] for column in columns] for columns in top]
+    return coherence_record(topics, counts, "npmi", window="document", vocabulary=names).by_topic
+
+
+def _typical(
+    mixture: Mixture, documents: Directions, memberships: np.ndarray, rows: np.ndarray, given: RegionDocuments
+) -> tuple[tuple[TypicalDocument, ...], ...]:
+    """The documents of each region nearest to its centre."""
+    near = documents.unit @ mixture.centres.T  # [D, T]
+    near = np.where(memberships.argmax(1)[:, None] == np.arange(near.shape[1]), near, -np.inf)
+    places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
+    return tuple(
+        tuple(_shown(int(rows[place]), given) for place in column if np.isfinite(near[place, topic]))
+        for topic, column in enumerate(places.T)
+    )
+
+
+def _shown(row: int, given: RegionDocuments) -> TypicalDocument:
+    row = row if given.rows is None else int(given.rows[row])
+    text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
+    return TypicalDocument(row, text)
+
+
+# Words of regions
+
+
+def word_probabilities(
+    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, vectors: np.ndarray, memberships: np.ndarray
+) -> np.ndarray:
+    """p(w | region) from documents, their vectors and memberships.  [T, V]"""
+    if network.linear_decoder() is None:
+        return _counted(counts, memberships, word_frequencies(network))
+    most = max(BLOCK, MAX_PROBABILITIES // max(1, counts.shape[1]))
+    sums = sum(
+        memberships[start : start + BLOCK].T @ _word_probabilities_at(network, vectors[start : start + BLOCK])
+        for start in range(0, min(len(vectors), most), BLOCK)
+    )
+    sums = np.asarray(sums) + 1e-6 * word_frequencies(network)  # a region without documents has the unigram model
+    return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)  # as it is kept in the folder
+
+
+def word_frequencies(network: DocumentNetwork) -> np.ndarray:
+    frequencies: np.ndarray = network.word_log_frequencies.double().exp().cpu().numpy()
+    return frequencies  # [V]
+
+
+@torch.no_grad()
+def _word_probabilities_at(network: DocumentNetwork, vectors: np.ndarray) -> np.ndarray:
+    """p(w | h) at vectors on the readable axes.  [B, V]"""
+    h = torch.from_numpy(np.asarray(vectors, np.float32)).to(network.device)
+    h = h @ network.axes.T if network.free_axes else h
+    probabilities: np.ndarray = torch.softmax(network.word_logits(h), -1).cpu().numpy()
+    return probabilities
+
+
+def _counted(counts: scipy.sparse.csr_matrix, memberships: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    sums = np.asarray((counts.T @ memberships).T, np.float64) + SMOOTHING * frequencies
+    return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)
+
+
+class DocumentShares(NamedTuple):
+    """Share of documents that have a word, by region and overall."""
+
+    of_regions: np.ndarray  # [T, V]
+    of_all: np.ndarray  # [V]
+
+    def relevance(self, weight: float = RELEVANCE) -> np.ndarray:
+        """[T, V]"""
+        return np.asarray(_log(self.of_regions) - (1 - weight) * _log(self.of_all))
+
+    def most_relevant(self, words: int) -> np.ndarray:
+        """The columns of the most relevant words, best first.  [T, words]"""
+        return np.asarray(np.argsort(-self.relevance(), axis=1, kind="stable")[:, :words])
+
+
+def document_shares(counts: scipy.sparse.csr_matrix, memberships: np.ndarray) -> DocumentShares:
+    """From documents and their memberships; a region's shares are smoothed towards those of all documents."""
+    present = (counts > 0).astype(np.float32)
+    of_all = np.asarray(present.mean(0), np.float32).ravel()
+    with_word = np.asarray((present.T @ memberships).T) + DOCUMENT_SMOOTHING * of_all
+    size = memberships.sum(0)[:, None] + DOCUMENT_SMOOTHING
+    return DocumentShares(np.asarray(with_word / size, np.float32), of_all)
+
+
+def _log(shares: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(shares, 1e-30)))
+
+
+def name_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
+    """For each region the words of its name: its most relevant ones that are not also first words of the nearest other
+    region, and no two forms of one word."""
+    likeness = centres @ centres.T
+    np.fill_diagonal(likeness, -np.inf)
+    first = order[:, :NAME_CANDIDATES].tolist()
+    names = []
+    for region, columns in enumerate(first):
+        taken = set(first[likeness[region].argmax()]) if len(first) > 1 else set()
+        by_merit = sorted(columns, key=lambda column: column in taken)  # stable: relevance decides among the others
+        names.append(_different(by_merit, words)[:NAME_WORDS])
+    return names
+
+
+def _different(columns: Sequence[int], words: Sequence[str]) -> list[int]:
+    """Without further forms of a word that is there already."""
+    kept: list[int] = []
+    for column in columns:
+        if not any(_forms_of_one(words[column], words[other]) for other in kept):
+            kept.append(column)
+    return kept
+
+
+def _forms_of_one(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= MIN_STEM_LENGTH and len(long) - len(short) <= MAX_SUFFIX_LENGTH and long.startswith(short)
+
+
+# Seed topics
+
+
+class SeedTopic(NamedTuple):
+    name: str
+    words: tuple[str, ...]
+
+
+def read_seed_topics(path: Path) -> list[SeedTopic]:
+    """A JSON object of names, each with a list of words: {"space": ["orbit", "nasa"]}."""
+    return seed_topics_of(read_json(path), str(path))
+
+
+def seed_topics_of(given: Mapping[str, Sequence[str]], where: str = "seed_topics") -> list[SeedTopic]:
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(f'{where}: needs names with lists of words, such as {{"space": ["orbit", "nasa"]}}')
+    for name, words in given.items():
+        if isinstance(words, str) or not all(isinstance(word, str) for word in words) or not words:
+            raise InputError(f"{where}: {name!r} needs a list of words")
+    return [SeedTopic(name, tuple(words)) for name, words in given.items()]
+
+
+def known_words(topics: Sequence[SeedTopic], vocabulary: Vocabulary) -> list[list[int]]:
+    """The columns of each topic's seed words; at least one of them must be known."""
+    found = []
+    for topic in topics:
+        found.append([vocabulary.index[word] for word in topic.words if word in vocabulary.index])
+        if not found[-1]:
+            raise InputError(f"none of the seed words of {topic.name!r} is among the words of the model")
+    return found
+
+
+def seed_directions(
+    network: DocumentNetwork, vocabulary: Vocabulary, topics: Sequence[SeedTopic], documents: int
+) -> Seeds | None:
+    if not topics:
+        return None
+    counts = np.zeros((len(topics), len(vocabulary)), np.float32)
+    for row, known in enumerate(known_words(topics, vocabulary)):
+        counts[row, known] = REPEATS
+    posterior = posterior_of(network, scipy.sparse.csr_matrix(counts))
+    return Seeds(directions_of(posterior).unit, max(1.0, PRIOR_DOCUMENTS * documents))
+
+
+def seeds_used(
+    topics: Sequence[SeedTopic], vocabulary: Vocabulary, seeds: Seeds | None, mixture: Mixture, top: np.ndarray
+) -> tuple[dict[str, Any], ...]:
+    """For each seeded topic: unknown words, words among its first, cosine of its centre to the seed."""
+    if seeds is None:
+        return ()
+    found = []
+    for number, topic in enumerate(topics):
+        shown = {vocabulary.words[column] for column in top[number]}
+        centre = mixture.centres[number]
+        found.append(
+            {
+                "number": number,
+                "name": topic.name,
+                "unknown_words": [word for word in topic.words if word not in vocabulary.index],
+                "words_shown": [word for word in topic.words if word in shown],
+                "cosine_to_seed": float(centre @ seeds.directions[number] / max(np.linalg.norm(centre), 1e-12)),
+            }
+        )
+    return tuple(found)

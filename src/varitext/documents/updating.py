@@ -1,11 +1,27 @@
 """Updating a fitted model with new documents, and new words if asked, so that topics stay where they are.
 
-The earlier documents need not be there: an anchor stands for them (`anchor.py`). There is no KL warm-up, which would
-lose what h has learned; half the learning rate; of all rounds, and of the model as it was, the one that is best on
-held-out new documents is kept; and the axes that users see are turned to where they were, since h may have turned
-(`models/documents/axes.py`).
+The earlier documents are not needed: an anchor stands for them. There is no KL warm-up, which would lose what h has
+learned, and half the learning rate. Of all rounds, and of the model as it was, the one that is best on held-out new
+documents is kept. The axes that users see are turned back to where they were (`models/documents/axes.py`).
+
+**The anchor.** How much worse a change of the topics would fit the earlier documents is known to second order: moving
+the word directions by D changes the words of a document by a KL of
+
+    1/2 Var_w(h^T D_w) per word, which for h ~ N(0, I) is on average    1/2 sum_k Var_w(D_wk)
+
+with the variance over words by frequency. So n new documents are learned with a penalty of n_earlier / n times that on
+moving away from the earlier directions: each earlier document still counts. Words that they did not have are free.
+
+**New words.** A network over V words has tensors that are V long in one dimension. The larger network is built as for a
+first fit, and the old values go to the first V places. A new word starts as a word of its frequency would at a first
+fit, moved by the average change of the old words since: like an ordinary word of no topic. Where words come from
+softmax(h R + b), one Newton step on log p(X | h) from there puts a new word where its documents lie, the less so the
+rarer it is; h_d is the vector that the old network gives document d, f_w the word's frequency:
+
+    R_w  +=  sum_d (x_dw - N_d f_w) (h_d - mean h) / (1 + sum_d N_d f_w)
 """
 
+import copy
 import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -13,14 +29,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.repeats import count_repeats
-from varitext.corpora.sharded_counts import Counts, some_rows
-from varitext.documents.anchor import Anchor, UpdateTask
-from varitext.documents.fitted import FittedDocuments
-from varitext.documents.fitting import choose_recipe, split_off
-from varitext.documents.growing import with_new_documents
-from varitext.documents.posterior import kl_per_dimension, means_of
+from varitext.corpora.sharded_counts import Counts, blocks_of, some_rows
+from varitext.documents.fitting import DocumentTask, FittedDocuments, choose_recipe, split_off
+from varitext.documents.posterior import BLOCK, kl_per_dimension, means_of
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import AlignmentRecord, alignment_record
@@ -28,13 +43,14 @@ from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
+from varitext.runtime.devices import seeded
 from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
-from varitext.training.settings import Progress
+from varitext.training.settings import Progress, StepLoss
 from varitext.training.trainer import Trainer
 
-SLOWER = 2  # the learning rate of a first fit is divided by
-LEARNING_RATE_WARM_UP = 0.1  # Adam's first steps know nothing of the size of gradients
+SLOWER = 2  # divides the learning rate of a first fit
+LEARNING_RATE_WARM_UP = 0.1  # Adam's first steps do not know the scale of the gradients
 COMPARED = 2000  # documents whose vectors are compared before and after
 
 
@@ -51,25 +67,25 @@ class UpdateSettings:
 class UpdateRecord:
     """What one update did; a model folder lists them in `config.json`."""
 
-    documents: int
-    new_words: int
-    alignment: AlignmentRecord
+    documents: int  # new documents that were learned
+    new_words: int  # added to the vocabulary
+    alignment: AlignmentRecord  # latent dimensions before and after
     same_vectors: float  # mean cosine of the vectors of held-out documents before and after
     perplexity_before: float | None  # of the held-out new documents
     perplexity_after: float
     seconds: float
-    stopped: str
-    corpus: dict[str, str] | None
+    stopped: str  # why training ended
+    corpus: dict[str, str] | None  # name, part and sha256
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 class DocumentUpdate:
-    """A copy of a fitted network ready to learn new documents. After training, `result` has what was learned.
+    """A copy of a fitted network, ready to learn new documents. After training, `result` returns what was learned.
 
-    `earlier`, on its device, stays as it is. `vocabulary` has its words and then new ones, if any; `counts` are over
-    these and without empty documents.
+    `earlier` stays as it is. `vocabulary` has its words and then new ones, if any; `counts` are over these words and
+    have no empty documents.
     """
 
     def __init__(
@@ -85,13 +101,14 @@ class DocumentUpdate:
         progress: Progress | None = None,
     ):
         if counts.shape[0] < 2:
-            raise InputError(f"{counts.shape[0]} new document(s) with known words: an update needs at least 2")
+            raise InputError(
+                f"{counts.shape[0]} new document(s) with known words: an update needs at least 2 documents"
+            )
         self.earlier, self.vocabulary, self.corpus, self.seed = earlier, vocabulary, corpus, settings.seed
         self.train, self.held_out = split_off(counts, held_out, settings)
         seed = settings.seed + len(earlier.history)  # fresh noise for every update
-        recipe = update_recipe(
-            choose_recipe(replace(settings, model=earlier.model), self.train), self.train.shape[0], chosen
-        )
+        first = choose_recipe(type(earlier.network), settings, self.train)
+        recipe = update_recipe(first, self.train.shape[0], chosen)
         self.recipe = replace(recipe, training=replace(recipe.training, seed=seed))
         self.network = with_new_documents(earlier, self.train, settings.seed)
         anchor = Anchor(earlier.network, chosen.anchor * earlier.n_training_documents / self.train.shape[0])
@@ -143,7 +160,7 @@ class DocumentUpdate:
 
 def check_can_update(name: str, network: DocumentNetwork) -> None:
     if isinstance(network, LearnsDirectly):
-        raise InputError(f"{name} learns from all documents at once and cannot be updated: use fit")
+        raise InputError(f"{name} learns from all documents at once and cannot be updated: call fit on all documents")
 
 
 def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Recipe:
@@ -183,3 +200,127 @@ def _hash_of(network: DocumentNetwork) -> str:
     for name, tensor in network.state_dict().items():
         digest.update(name.encode() + tensor.cpu().numpy().tobytes())
     return digest.hexdigest()
+
+
+class Anchor:
+    """The penalty on moving away from the word directions of a network."""
+
+    def __init__(self, network: DocumentNetwork, strength: float):
+        """The first words of any network that is penalised are those of `network`."""
+        self.directions = network.word_directions().detach().clone()  # [V, K]
+        self.shares = torch.softmax(network.word_log_frequencies, 0)[:, None]  # [V, 1]
+        self.strength = strength
+
+    def cost(self, network: DocumentNetwork) -> Tensor:
+        """In nats per word."""
+        moved = network.word_directions()[: len(self.directions)] - self.directions
+        variance = (self.shares * moved.square()).sum(0) - (self.shares * moved).sum(0).square()  # [K]
+        return 0.5 * self.strength * variance.sum()
+
+
+class UpdateTask(DocumentTask):
+    """Learning new documents, anchored to what was learned from earlier ones."""
+
+    def __init__(self, train: Counts, dev: Counts, recipe: Recipe, device: str, anchor: Anchor, start: str):
+        super().__init__(train, dev, recipe.training, recipe.objective, device)
+        self.anchor = anchor
+        self.start = start
+
+    @property
+    def fingerprint(self) -> str:
+        """A checkpoint belongs to its documents and to the model that was updated."""
+        return f"{super().fingerprint} after {self.start}"
+
+    def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
+        step = super().loss(model, batch, kl_weight)
+        return step._replace(loss=step.loss + self.anchor.cost(model))
+
+
+def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> DocumentNetwork:
+    """A copy of the network with the frequencies of earlier and new documents, and with new words if there are any."""
+    network = earlier.network
+    frequencies = _joint_log_frequencies(network, train, earlier.n_training_documents).to(network.device)
+    if train.shape[1] == len(earlier.vocabulary):
+        same = copy.deepcopy(network)
+        same.word_log_frequencies.copy_(frequencies)
+        return same
+    larger = grown(network, earlier.architecture, frequencies, seed)
+    place_new_words(larger.eval(), network, train)
+    larger.settle_new_words(len(earlier.vocabulary))
+    return larger
+
+
+def _joint_log_frequencies(network: DocumentNetwork, train: Counts, earlier_documents: int) -> Tensor:
+    """Of earlier and new documents, each by how many they are; add-one for what is new."""
+    counts = _word_counts(train) + 1
+    shares = np.zeros(len(counts))
+    old = network.word_log_frequencies.double().exp().cpu().numpy()
+    shares[: len(old)] = old
+    joint = earlier_documents * shares + train.shape[0] * counts / counts.sum()
+    return torch.from_numpy(np.log(joint / joint.sum())).float()
+
+
+def grown(
+    network: DocumentNetwork, architecture: dict[str, Any], log_frequencies: Tensor, seed: int
+) -> DocumentNetwork:
+    """The network over as many words as there are frequencies, [V]; the first ones are its own, in their order."""
+    with seeded(stream(seed, "initial weights")):
+        larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
+    larger.word_log_frequencies.copy_(log_frequencies)
+    larger.start_from_frequencies()
+    larger.to(log_frequencies.device)
+    started, shares = larger.state_dict(), torch.softmax(log_frequencies[: len(network.word_log_frequencies)], 0)
+    for name, old in network.state_dict().items():
+        if name != "word_log_frequencies":
+            started[name].copy_(_widened(name, old, started[name], shares))
+    return larger
+
+
+def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
+    """The old values in the first places; in the others how new words start."""
+    differing = [place for place, pair in enumerate(zip(old.shape, started.shape, strict=True)) if pair[0] != pair[1]]
+    if not differing:
+        return old
+    if len(differing) > 1 or old.shape[differing[0]] != len(shares):
+        raise InputError(f"this kind of network cannot learn new words: {name} does not have a place for each")
+    words = differing[0]
+    was = started.narrow(words, 0, len(shares))
+    new = started.narrow(words, len(shares), started.shape[words] - len(shares))
+    moved = torch.tensordot(old - was, shares.to(old), ([words], [0])).unsqueeze(words)
+    return torch.cat([old, new + moved], words)
+
+
+@torch.no_grad()
+def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Counts) -> None:
+    """The Newton step, where the network has a decoder of that kind; `counts` are over the words of `network`."""
+    if (decoder := network.linear_decoder()) is None:
+        return
+    known = len(old.word_log_frequencies)
+    frequencies = network.word_log_frequencies[known:].double().exp().cpu().numpy()  # [new]
+    by_word, by_length, summed = 0.0, 0.0, 0.0  # of h: weighted by x_dw [new, K], by N_d [K], plain [K]
+    for block in blocks_of(counts):
+        h = _vectors(old, block[:, :known])  # [B, K]
+        lengths = np.asarray(block.sum(1), np.float64)  # [B, 1]
+        by_word, by_length = by_word + block[:, known:].T @ h, by_length + (lengths * h).sum(0)
+        summed = summed + h.sum(0)
+    word_counts = _word_counts(counts)
+    words = float(word_counts.sum())
+    mean = summed / counts.shape[0]
+    pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
+    step = pulled / (1 + words * frequencies)[:, None]
+    decoder.weight[known:] += torch.from_numpy(step).to(decoder.weight)
+
+
+def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:
+    """h of each document on the network's own axes, [D, K]."""
+    batches = CountBatches(counts, network.word_log_frequencies.device).in_order(BLOCK)
+    h = torch.cat([network.document_means(batch) for batch in batches]).double()
+    return (h @ network.axes.T.double() if network.free_axes else h).cpu().numpy()
+
+
+def _word_counts(counts: Counts) -> np.ndarray:
+    """How often each word occurs, [V]."""
+    total = np.zeros(counts.shape[1])
+    for block in blocks_of(counts):
+        total += np.asarray(block.sum(0), np.float64).ravel()
+    return total

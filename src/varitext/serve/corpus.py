@@ -126,7 +126,7 @@ class CorpusIndex:
             posterior = model.posterior(content[start : start + BLOCK])
             vectors.append(posterior.mean)
             if topics:
-                topic.append(model.memberships_of(posterior).argmax(1))
+                topic.append(model.topic_memberships(posterior).argmax(1))
         self.vectors = np.concatenate(vectors)
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
         if documents.dates is not None:

@@ -298,7 +298,7 @@ def dimensions_by_number(model: DocumentModel) -> dict[int, LatentDimension]:
 
 
 def topic_table(model: DocumentModel, words: int) -> dict[str, Any]:
-    topics = model.topic_info(words)
+    topics = model.topics(words)
     assert model.fitted_.regions is not None  # or there would have been an InputError
     return {"topics": topics.as_dicts(), "choice": model.fitted_.regions.choice.as_dict()}
 

@@ -162,7 +162,7 @@ def test_a_direct_fit_is_recorded_like_any_other():
     watcher = Watcher()
     model = DocumentModel("direct", **SMALL, epochs=4).fit(COUNTS, progress=watcher, resume=True)
     assert watcher.shares == [0.25, 0.5, 0.75, 1.0] and watcher.records == model.fitted_.history
-    assert "starting anew" in watcher.notes[0]
+    assert "starting from the beginning" in watcher.notes[0]
     assert model.fitted_.stopped == "finished" and model.fitted_.fit_seconds > 0
     assert model.fitted_.dev_perplexity == min(record["dev_perplexity"] for record in model.fitted_.history)
     with pytest.raises(InputError, match="all documents at once"):

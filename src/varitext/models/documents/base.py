@@ -17,8 +17,8 @@ rows. What a model may also have are protocols, here and where they are used:
     HasInferenceParameters   which parameters are phi, for alternating updates        training/settings.py
     HasBaselineInput         what the baseline of `nvil` reads                        latent/estimators.py
     HasLocalLogOdds          what `local_expectation` needs                           latent/estimators.py
-    LearnsDirectly           its own way of learning in place of gradients            here; see documents/direct.py
-    HasWordProbabilities, CompletesDocuments      what completing documents needs     here; see documents/completion.py
+    LearnsDirectly           its own way of learning in place of gradients            here; see documents/fitting.py
+    HasWordProbabilities, CompletesDocuments      what completing documents needs     here; see documents/evaluation.py
 """
 
 from collections.abc import Iterator
@@ -213,5 +213,7 @@ class DocumentNetwork(nn.Module):
 
     def on_axes(self, gaussian: DiagonalGaussian) -> DiagonalGaussian:
         """Mean and spread of h along the readable axes."""
+        if not self.free_axes:
+            return gaussian
         variance = gaussian.std.square() @ self.axes.square()
         return DiagonalGaussian(gaussian.mean @ self.axes, 0.5 * variance.log())

@@ -1,0 +1,255 @@
+"""Looking at the topics of a fitted model, and changing them: what `DocumentModel` shows and lets users edit.
+
+Topics are alike by agglomerative clustering of their directions: average linkage on cosine distance. Numbers of topics
+stay as they are when others are merged, split or dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from html import escape
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
+
+from varitext.documents.fitting import FittedDocuments
+from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
+from varitext.documents.posterior import Posterior, posterior_of, surprises
+from varitext.documents.topic_records import DocumentInfo, Records, TopicInfo, TopicShare
+from varitext.documents.topics import Group, RegionDocuments, Regions, described_components, document_directions
+from varitext.errors import InputError
+from varitext.evaluation.shares import shares_by_value
+from varitext.evaluation.vectors import unit_rows
+from varitext.models.documents.base import DocumentNetwork
+
+MAX_SHOWN = 30  # topics in a notebook, the largest
+
+
+class TopicMatrices(NamedTuple):
+    """What pyLDAvis takes: `pyLDAvis.prepare(**matrices._asdict(), sort_topics=False, start_index=0)`."""
+
+    topic_term_dists: np.ndarray  # [topics, V]   p(word | topic)
+    doc_topic_dists: np.ndarray  # [D, topics]   p(topic | document)
+    doc_lengths: np.ndarray  # [D]   known words of each document
+    vocab: list[str]  # the vocabulary
+    term_frequency: np.ndarray  # [V]   how often each word occurs
+
+
+class TreeMerge(NamedTuple):
+    """One step up the tree of topics."""
+
+    left: tuple[int, ...]  # numbers of the topics on one side
+    right: tuple[int, ...]  # and on the other
+    distance: float  # 1 - cosine, the average over pairs
+
+
+# Looking at topics
+
+
+def regions_of(fitted: FittedDocuments) -> Regions:
+    if fitted.regions is None:
+        raise InputError(
+            "the model has no topics yet because its fit was interrupted: call refit_topics(documents), "
+            "or use `varitext topics DIR --from CORPUS`"
+        )
+    return fitted.regions
+
+
+def memberships_of(fitted: FittedDocuments, posterior: Posterior) -> np.ndarray:
+    """p(topic | document), [D, topics]."""
+    return regions_of(fitted).memberships(directions_of(posterior))
+
+
+def nearest_topics(fitted: FittedDocuments, posterior: Posterior, n: int) -> list[tuple[int, float]]:
+    """The topics whose centres have the largest cosine with the mean of one posterior."""
+    regions = regions_of(fitted)
+    likeness = unit_rows(regions.group_centres()) @ unit_rows(posterior.mean)[0]
+    best = np.argsort(-likeness, kind="stable")[:n]
+    return [(regions.groups[place].number, float(likeness[place])) for place in best]
+
+
+def document_info(
+    fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, posterior: Posterior, seed: int
+) -> Records[DocumentInfo]:
+    regions, memberships = regions_of(fitted), memberships_of(fitted, posterior)
+    surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
+    spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
+    known = np.asarray(counts.sum(1)).ravel()
+    names = [(topic.number, topic.name) for topic in regions.info()]
+    return Records(
+        _document(row, memberships[row], names, float(spread[row]), surprise, int(known[row]))
+        for row in range(len(memberships))
+    )
+
+
+def _document(
+    row: int,
+    memberships: np.ndarray,
+    names: list[tuple[int, str]],
+    spread: float,
+    surprise: np.ndarray | None,
+    known_words: int,
+) -> DocumentInfo:
+    if not known_words:
+        return DocumentInfo(row, None, None, None, None, None, spread, None, 0)
+    first, *others = np.argsort(-memberships, kind="stable")[:2]
+    number, name = names[first]
+    second = others[0] if others else None
+    return DocumentInfo(
+        row=row,
+        topic=number,
+        name=name,
+        probability=float(memberships[first]),
+        second_topic=None if second is None else names[second][0],
+        second_probability=None if second is None else float(memberships[second]),
+        spread=spread,
+        surprise=None if surprise is None else float(surprise[row]),
+        known_words=known_words,
+    )
+
+
+def topic_shares(
+    fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, posterior: Posterior, values: Sequence[object]
+) -> Records[TopicShare]:
+    regions = regions_of(fitted)
+    most_probable = [regions.groups[place].number for place in memberships_of(fitted, posterior).argmax(1)]
+    assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
+    names = {topic.number: topic.name for topic in regions.info()}
+    found = shares_by_value(assigned, [str(value) for value in values], list(names))
+    return Records(TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found)
+
+
+def topic_matrices(fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, threads: int | None) -> TopicMatrices:
+    """Documents without a known word are left out."""
+    counts = counts[np.flatnonzero(counts.getnnz(1))]
+    memberships = memberships_of(fitted, posterior_of(fitted.network, counts, threads=threads))
+    lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
+    probabilities = regions_of(fitted).group_probabilities()
+    new_words = len(fitted.vocabulary) - probabilities.shape[1]  # which an update has added
+    probabilities = np.pad(probabilities / probabilities.sum(1, keepdims=True), ((0, 0), (0, new_words)))
+    return TopicMatrices(probabilities, memberships, lengths, list(fitted.vocabulary.words), frequency)
+
+
+def topic_tree(regions: Regions) -> list[TreeMerge]:
+    """From the two topics most alike to all of them."""
+    if len(regions.groups) < 2:
+        return []
+    leaves: list[tuple[int, ...]] = [(group.number,) for group in regions.groups]
+    merges = []
+    for left, right, distance, _ in linkage(_cosine_distances(regions.group_centres()), "average"):
+        first, second = sorted((leaves[int(left)], leaves[int(right)]))
+        merges.append(TreeMerge(first, second, float(distance)))
+        leaves.append(tuple(sorted(first + second)))
+    return merges
+
+
+def _cosine_distances(centres: np.ndarray) -> np.ndarray:
+    lengths = np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
+    return np.asarray(np.maximum(pdist(centres / lengths, "sqeuclidean") / 2, 0.0))
+
+
+def topics_html(topics: Iterable[TopicInfo]) -> str:
+    """A table for notebooks. Names and words come from users and documents: they are escaped."""
+    by_size = sorted(topics, key=lambda topic: -topic.documents)
+    rows = "".join(_html_row(topic) for topic in by_size[:MAX_SHOWN])
+    more = f"<p>and {len(by_size) - MAX_SHOWN} smaller topics</p>" if len(by_size) > MAX_SHOWN else ""
+    head = "".join(f'<th style="text-align:left">{name}</th>' for name in ("topic", "documents", "name", "words"))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _html_row(topic: TopicInfo) -> str:
+    cells = (str(topic.number), f"{topic.documents:,} ({topic.share:.1%})", topic.name, " ".join(topic.words))
+    return "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"
+
+
+# Changing topics
+
+
+def renamed(regions: Regions, number: int, name: str) -> Regions:
+    if not name.strip():
+        raise InputError(f"topic {number} needs a name")
+    group = _group_numbered(regions, number)
+    return _with(regions, [group._replace(name=name.strip()) if one is group else one for one in regions.groups])
+
+
+def merged(regions: Regions, numbers: Sequence[int], name: str | None = None) -> Regions:
+    """One topic in place of several; it keeps the lowest number, and a name that a user gave it."""
+    groups = [_group_numbered(regions, number) for number in sorted(set(numbers))]
+    if len(groups) < 2:
+        raise InputError("merging needs at least two topics")
+    name = name or next((group.name for group in groups if group.name), None)
+    whole = Group(groups[0].number, tuple(component for group in groups for component in group.components), name)
+    return _with(regions, [whole if one is groups[0] else one for one in regions.groups if one not in groups[1:]])
+
+
+def reduced(regions: Regions, number: int) -> Regions:
+    """The topics most alike merged until `number` are left."""
+    joined: dict[tuple[int, ...], None] = {(group.number,): None for group in regions.groups}
+    for merge in topic_tree(regions)[: max(0, len(regions.groups) - number)]:
+        del joined[merge.left], joined[merge.right]
+        joined[tuple(sorted(merge.left + merge.right))] = None
+    for numbers in joined:
+        regions = merged(regions, numbers) if len(numbers) > 1 else regions
+    return regions
+
+
+def dropped(regions: Regions, numbers: Sequence[int]) -> Regions:
+    """Without these: their documents go to the next most probable topic."""
+    gone = [_group_numbered(regions, number) for number in numbers]
+    left = [group for group in regions.groups if group not in gone]
+    if not left:
+        raise InputError("at least one topic must stay")
+    return _with(regions, left)
+
+
+def split(regions: Regions, number: int, network: DocumentNetwork, given: RegionDocuments | None, seed: int) -> Regions:
+    """The parts that it was merged from; a topic that was not merged is divided in two, by documents."""
+    group = _group_numbered(regions, number)
+    if len(group.components) == 1:
+        if given is None:
+            raise InputError(f"topic {number} was not merged from others: splitting it needs documents")
+        return _divided(regions, group, network, given, seed)
+    parts = [Group(number, group.components[:1], group.name)]
+    parts += [Group(_new_number(regions) + place, (one,)) for place, one in enumerate(group.components[1:])]
+    return _with(regions, [*(parts[0] if one is group else one for one in regions.groups), *parts[1:]])
+
+
+def _divided(regions: Regions, group: Group, network: DocumentNetwork, given: RegionDocuments, seed: int) -> Regions:
+    """Two components in place of one, from the documents that belong to it."""
+    component = group.components[0]
+    directions = document_directions(network, given)
+    own = regions.mixture.memberships(directions).argmax(1) == component
+    unit = directions.unit[own]
+    if number_of_places(unit) < 2:
+        raise InputError(f"topic {group.number} has too few distinct documents among these to be split")
+    halves = fit_mixture(unit, 2, seed)
+    old = regions.mixture
+    halves = halves._replace(weights=old.weights[component] * halves.weights)
+    mixture = Mixture(*(_put(values, component, pair) for values, pair in zip(old, halves, strict=True)))
+    groups = (*regions.groups, Group(_new_number(regions), (len(old.weights),)))
+    return described_components(replace(regions, mixture=mixture, groups=groups), network, given)
+
+
+def _put(values: np.ndarray, place: int, pair: np.ndarray) -> np.ndarray:
+    """The first of a pair in that place, the second at the end."""
+    changed = values.copy()
+    changed[place] = pair[0]
+    return np.concatenate([changed, pair[1:]])
+
+
+def _group_numbered(regions: Regions, number: int) -> Group:
+    for group in regions.groups:
+        if group.number == number:
+            return group
+    numbers = ", ".join(str(group.number) for group in regions.groups)
+    raise InputError(f"there is no topic {number}; there are {numbers}")
+
+
+def _new_number(regions: Regions) -> int:
+    return max(max(group.number for group in regions.groups) + 1, len(regions.mixture.weights))
+
+
+def _with(regions: Regions, groups: Sequence[Group]) -> Regions:
+    return replace(regions, groups=tuple(groups))
