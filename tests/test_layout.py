@@ -122,8 +122,14 @@ def test_the_package_imports_none_of_its_modules_when_it_is_imported():
 # Sizes
 
 
+def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Without the docstring."""
+    has_docstring = ast.get_docstring(node) is not None
+    return node.end_lineno - (node.body[0].end_lineno if has_docstring else node.lineno)
+
+
 def test_no_function_is_long():
-    sizes = {name: node.end_lineno - node.lineno + 1 for name, node in functions()}
+    sizes = {name: lines_of(node) for name, node in functions()}
     assert not {name: lines for name, lines in sizes.items() if lines > MAX_FUNCTION_LINES}
 
 

@@ -80,7 +80,7 @@ def test_alignment_tells_moved_from_changed_topics():
     broken = before.word_vectors * [1, 1, -1]
     deaf = before._replace(kl_per_dimension=np.array([1.0, 1.0, 0.0]))
     assert alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
-    with pytest.raises(InputError, match="as many topics"):
+    with pytest.raises(InputError, match="different numbers of latent dimensions"):
         alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_dimension=np.ones(2)))
     with pytest.raises(InputError, match="fewer than two words"):
         alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
@@ -209,7 +209,7 @@ def test_new_words_come_after_the_old_ones_and_are_learned():
 
 
 def test_counts_without_words_have_no_new_ones(fitted):
-    with pytest.raises(InputError, match="do not say which words"):
+    with pytest.raises(InputError, match="counts without column names"):
         a_copy(fitted).partial_fit(MORE, new_words=True)
 
 

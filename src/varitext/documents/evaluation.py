@@ -39,11 +39,10 @@ from varitext.evaluation.topic_quality import (
 )
 from varitext.evaluation.vectors import ClassificationRecord, RetrievalRecord, classification_record, retrieval_record
 from varitext.latent import LatentModel
-from varitext.latent.divergence import draw_from
+from varitext.latent.bound import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import MAX_LOGITS
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.text import TokenRules
 
 

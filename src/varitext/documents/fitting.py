@@ -34,10 +34,10 @@ from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.models.registry import stored_name, with_network_arguments
-from varitext.runtime.devices import check_device, seeded
+from varitext.runtime.devices import check_device
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World, working_on
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.training.settings import Progress, Score, StepLoss, TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
@@ -156,7 +156,8 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
         raise InputError(f"model: a name or a subclass of DocumentNetwork is needed, not {kind!r}")
     check_preset(model, settings.preset)
     if settings.fractional_counts and kind.whole_counts:
-        raise InputError(f"{kind.__name__} needs whole counts: set fractional_counts=False")
+        name = stored_name(model, DOCUMENT_MODELS)
+        raise InputError(f"{name} needs whole counts: set fractional_counts=False")
     documents, words = counts.shape
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
     recipe = kind.recipe(settings.preset, documents, words_per_document)
@@ -176,7 +177,7 @@ def _architecture(
     for name in ("estimator", "softmax"):
         if (value := getattr(settings, name)) is not None:
             if name not in architecture:
-                raise InputError(f"{kind.__name__} has no choice of {name}: leave it at None")
+                raise InputError(f"{stored_name(kind, DOCUMENT_MODELS)} has no choice of {name}: leave it at None")
             architecture[name] = value
     return architecture
 

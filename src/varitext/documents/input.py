@@ -1,4 +1,4 @@
-"""Whatever a user has, as counts over the words of a model: to learn from, to look at, to update with."""
+"""Documents of any form as counts over the words of a model: to fit, to transform, to update with."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,34 +25,31 @@ from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules
 from varitext.text.tokens import resolve_segmenter
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
-"""scikit-learn's checks of counts without words: the second argument says whether any number of columns will do."""
+"""scikit-learn's checks of counts without words; the second argument: whether to learn the number of columns."""
 
 
 @dataclass(frozen=True)
 class TrainingDocuments:
-    """What there is to learn from."""
+    """What a model learns from."""
 
     counts: Counts  # [D, V], no document is empty
     vocabulary: Vocabulary
     token_rules: TokenRules
     vocabulary_rules: VocabularyRules
     n_empty: int  # documents that were left out
-    corpus: dict[str, str] | None
-    rows: np.ndarray | None = None  # where each document stands in what was given, if some were left out
+    corpus: dict[str, str] | None  # name, part and sha256
+    rows: np.ndarray | None = None  # the row of each document in what was given, if some were left out
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
-    """Which corpus, for the model folder: so that other commands find it again."""
+    """Which corpus, for the model folder: other commands find it again by this."""
     return X.recorded() if isinstance(X, Documents) else None
 
 
 def documents_to_learn(
     X: DocumentInput, settings: DocumentSettings, validate: Validate, words: Sequence[str] | None = None
 ) -> TrainingDocuments:
-    """Counts of all documents that have words, over the vocabulary that they are to be learned with.
-
-    `words` are that vocabulary: those that texts are counted over, or the names of the columns of counts.
-    """
+    """Counts of all documents that have words; `words` are the vocabulary, or the names of the columns of counts."""
     content, named = unwrap(X)
     token_rules = _token_rules(settings, content)
     vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
@@ -62,28 +59,28 @@ def documents_to_learn(
     counts: Counts
     if counted is not None:
         counts, vocabulary = counted.counts, counted.vocabulary
-    elif isinstance(content, ShardedCounts):  # which checks itself
+    elif isinstance(content, ShardedCounts):  # already checked
         counts, vocabulary = content, content.vocabulary
     else:
         counts = validate(content, True)
         vocabulary = named or _column_names(content, counts.shape[1])
     if counts.shape[1] != len(vocabulary):
         raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(vocabulary)} words")
-    kept = _enough_to_learn(counts, settings.latent_dim)
+    kept = _checked_size(counts, settings.latent_dim)
     n_empty = counts.shape[0] - kept.shape[0]
     rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else None
     return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X), rows)
 
 
 def texts_of(X: DocumentInput) -> Sequence[str] | None:
-    """The texts, if that is what was given."""
+    """The texts, if X is texts."""
     content, _ = unwrap(X)
     is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
     return content if is_texts else None
 
 
 def _token_rules(settings: DocumentSettings, content: Any) -> TokenRules:
-    """Those that were set; the segmenter that texts need, if it is left to them."""
+    """The rules that were set, with the segmenter that the texts need if that is left open."""
     rules = settings.token_rules or TokenRules(segmenter="auto")
     if kind_of(content) == "texts" and settings.tokeniser is None:
         return resolve_segmenter(rules, (text for text in content if isinstance(text, str)))
@@ -106,25 +103,31 @@ def _count_words(
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:
-    """The words that a data frame names, as scikit-learn reads them; else numbers."""
+    """The column names of a data frame, as scikit-learn reads them; otherwise numbers."""
     names = getattr(X, "columns", ())
     is_named = len(names) > 0 and all(isinstance(name, str) for name in names)
     return Vocabulary(tuple(names)) if is_named else numbered_words(width)
 
 
-def _enough_to_learn(counts: Counts, latent_dim: int) -> Counts:
-    """Without empty documents, if what is left can be learned from."""
+def _checked_size(counts: Counts, latent_dim: int) -> Counts:
+    """The counts without empty documents, if there is enough to learn from."""
     documents, words = counts.shape
     if words < 2:
-        raise InputError(f"{words} feature(s): with so small a vocabulary there is nothing to learn")
+        raise InputError(
+            f"Nothing to learn from {words} feature(s): only {words} word{'s' * (words != 1)} left after the "
+            "vocabulary rules. Try minimum_documents=1 or maximum_document_share=1 (--min-documents 1, --max-share 1)"
+        )
     kept = without_empty(counts)
     if n_empty := documents - kept.shape[0]:
-        said = f"{n_empty} empty {'documents were' if n_empty > 1 else 'document was'} left out"
-        warnings.warn(said, UserWarning, stacklevel=4)  # where the user calls `fit`
+        left_out = f"{n_empty} empty {'documents were' if n_empty > 1 else 'document was'} left out"
+        warnings.warn(left_out, UserWarning, stacklevel=4)  # where the user calls `fit`
     if kept.shape[0] < 2:
         raise InputError(f"{kept.shape[0]} sample(s) with known words: fitting needs at least 2 documents")
-    if not 1 <= latent_dim <= words:
-        raise InputError(f"latent_dim={latent_dim} must lie between 1 and the vocabulary's {words} words")
+    if latent_dim < 1:
+        raise InputError(f"latent_dim={latent_dim} must be at least 1")
+    if latent_dim > words:
+        few = f"only {words} words remain after the vocabulary rules; using {words} latent dimensions"
+        warnings.warn(few, UserWarning, stacklevel=4)
     return kept
 
 
@@ -152,7 +155,7 @@ def widened_vocabulary(
     vocabulary_rules: VocabularyRules,
     settings: DocumentSettings,
 ) -> Vocabulary:
-    """The words of a model, then those that new documents add by its rules."""
+    """The words of a model, followed by those that new documents add by its rules."""
     counted = learn_from_words(X, token_rules, vocabulary_rules, settings.processes, settings.tokeniser)
     content, named = unwrap(X)
     if counted is not None:
@@ -160,7 +163,7 @@ def widened_vocabulary(
     elif isinstance(content, ShardedCounts):
         named = content.vocabulary
     if named is None:
-        raise InputError("these counts do not say which words their columns are: no new words can be learned")
+        raise InputError("new words cannot be learned from counts without column names")
     return Vocabulary(vocabulary.words + tuple(word for word in named.words if word not in vocabulary.index))
 
 

@@ -47,9 +47,8 @@ from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.records import check_at_least, check_choice
-from varitext.runtime.devices import check_device
+from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
-from varitext.runtime.threads import running_on
 from varitext.store import StoredModel, load_as
 from varitext.text import TokenRules, Vocabulary
 from varitext.training.settings import Progress

@@ -43,8 +43,7 @@ from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.axes import axes_towards
 from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
 from varitext.models.documents.recipe import Recipe
-from varitext.runtime.devices import seeded
-from varitext.runtime.randomness import stream
+from varitext.runtime.randomness import seeded, stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress, StepLoss
 from varitext.training.trainer import Trainer

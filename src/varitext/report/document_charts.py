@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.corpora.sharded_counts import blocks_of
+from varitext.documents.fitting import ACTIVE
 from varitext.documents.model import DocumentModel
-from varitext.documents.task import ACTIVE
 from varitext.documents.topic_records import TopicInfo, TopicShare
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, document_keywords
@@ -87,7 +87,7 @@ def choose_documents(
     return DocumentSample(
         mean=posterior.mean,
         std=posterior.std,
-        memberships=model.memberships_of(posterior),
+        memberships=model.topic_memberships(posterior),
         lengths=np.asarray(sample.sum(1)).ravel(),
         keywords=document_keywords(sample, log_frequencies, model.fitted_.vocabulary.words),
         labels=None if labels is None else tuple(_value(labels[row], NO_LABEL) for row in rows.tolist()),

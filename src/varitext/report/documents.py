@@ -10,7 +10,7 @@ import numpy as np
 
 from varitext import paper
 from varitext.corpora import Documents, is_fitted_on
-from varitext.documents.default_model import BURSTS, PLAIN
+from varitext.documents.settings import DEFAULT_MODEL, FALLBACK_MODEL
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_records import Records, TopicInfo
 from varitext.evaluation.latent_dimensions import LatentDimension
@@ -136,8 +136,8 @@ def in_the_paper(model: DocumentModel, source: Documents | None) -> list[Tile]:
     if source is None or source.part != "test":
         return []
     name, alike = model.fitted_.model, "the same model"
-    if name == BURSTS:
-        name, alike = PLAIN, "NVDM with a multinomial likelihood"
+    if name == DEFAULT_MODEL:
+        name, alike = FALLBACK_MODEL, "NVDM with a multinomial likelihood"
     published = paper.perplexity(source.name, name, model.latent_dim)
     note = f"{alike}, same number of dimensions, same documents"
     return [] if published is None else [Tile("the paper", f"{published:,}", note)]
