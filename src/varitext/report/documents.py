@@ -10,8 +10,8 @@ import numpy as np
 
 from varitext import paper
 from varitext.corpora import Documents, is_fitted_on
-from varitext.documents.settings import DEFAULT_MODEL, FALLBACK_MODEL
 from varitext.documents.model import DocumentModel
+from varitext.documents.settings import DEFAULT_MODEL, FALLBACK_MODEL
 from varitext.documents.topic_records import Records, TopicInfo
 from varitext.evaluation.latent_dimensions import LatentDimension
 from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS, lay_out
