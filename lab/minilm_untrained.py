@@ -2,7 +2,7 @@
 
     python benchmarks/minilm_untrained.py [--json results/minilm_untrained.json]
 
-`SCALE` and `SHIFT` of `models/answers/likeness.py` and `JOINT` of `answers/untrained.py` are what this finds, rounded:
+`SCALE` and `SHIFT` of `models/answers/likeness.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are what this finds, rounded;
 a test holds them against the file. It needs the extra `minilm`, and about a minute of one core.
 """
 
@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from varitext.answers.joint_picture import JointPicture
+from varitext.answers.joint import JointModel
+from varitext.answers.prediction import log_odds
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.ranking import ranking_record
@@ -32,14 +33,14 @@ def measured(dev: QuestionAnswers) -> dict[str, Any]:
     regression = LogisticRegression(C=np.inf).fit(score[:, None], dev.labels)
     scale, shift = float(regression.coef_[0, 0]), float(regression.intercept_[0])
     probability = expit(scale * score + shift)
-    picture = JointPicture.fit(probability, dev.labels, dev.groups)
+    joint = JointModel.fit(log_odds(probability), dev.labels, dev.groups)
     ranked_by = {"whole": parts[:, 0], "words": parts[:, 1], "both": score}
     return {
         "scale": scale,
         "shift": shift,
-        "joint": list(picture.parameters),
-        "n_questions": picture.n_questions,
-        "n_without_answer": picture.n_without_answer,
+        "joint": list(joint.parameters),
+        "n_questions": joint.n_questions,
+        "n_without_answer": joint.n_without_answer,
         "dev_map": {name: ranking_record(one, dev.labels, dev.groups).map for name, one in ranked_by.items()},
     }
 

@@ -42,8 +42,8 @@ class PlainFit:
     def __init__(self, train: QuestionAnswers, settings: AnswerSettings, seed: int = 0):
         torch.manual_seed(seed)
         words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, settings.unseen_words)
-        vectors = torch.empty(FIRST_WORD + len(words.vocabulary), words.start.shape[1])
-        vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(words.start)
+        vectors = torch.empty(FIRST_WORD + len(words.vocabulary), words.vectors.shape[1])
+        vectors.uniform_(-0.25, 0.25)[FIRST_WORD:] = torch.from_numpy(words.vectors)
         vectors[0] = 0
         self.vocabulary, self.batch_size = words.vocabulary, settings.batch_size
         self.model = PlainNASM(vectors)

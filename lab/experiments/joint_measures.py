@@ -1,22 +1,21 @@
 """What one joint model of a question's candidates says better than a probability for each of them (`answers/joint.py`).
 
-Its twin is independent: the ranker's log odds, scaled and shifted on the pairs of all dev questions.
+The baseline treats candidates as independent: the ranker's log odds, calibrated on the pairs of all dev questions.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from varitext.answers.calibration import Calibration, log_odds
-from varitext.answers.folds import question_folds
 from varitext.answers.joint import JointModel
-from varitext.answers.prediction import Prediction
+from varitext.answers.prediction import Calibration, Prediction, log_odds
 from varitext.answers.ranker import AnswerRanker
-from varitext.answers.ranking import AnswerEvaluation, answer_evaluation
-from varitext.answers.ranking_posterior import ranking_posterior
+from varitext.answers.ranking import AnswerEvaluation, RankingPosterior, answer_evaluation, label_draws, rows_of
+from varitext.answers.training_data import question_folds
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.errors import InputError
 from varitext.evaluation.calibration import expected_calibration_error, no_answer_calibration, top_answers
+from varitext.evaluation.posterior_ranks import RankIntervals, best_probability, rank_intervals
 from varitext.reproduce.engine import rounded
 
 FOLDS = 10
@@ -44,21 +43,19 @@ class _Scored(NamedTuple):
 
 
 def joint_measures(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAnswers, protocol: str) -> dict[str, Any]:
-    """The joint model beside its twin, and what abstaining gives. `protocol` is of rank intervals and log loss."""
+    """The joint model beside independent candidates, and abstention. `protocol` is of rank intervals and log loss."""
     dev, test = (canonical_order(part).question_answers for part in (dev, test))
     on_dev, on_test = (_Scored(ranker.predict_proba(part), part.labels, part.groups) for part in (dev, test))
     calibration = _calibration(on_dev)
-    picture = ranker.fitted_.joint
-    assert picture is not None  # of a ranker that was just fitted
-    twin = _twin_evaluation(calibration.probability(on_test.probability), test, protocol)
+    independent = _independent_evaluation(calibration.probability(on_test.probability), test, protocol)
     return {
         "dev_nll": _cross_validated(on_dev, question_folds(dev, FOLDS, seed=0)),
         "test_nll": {
             "independent": _nats(on_test.independent_log_likelihood(calibration)),
-            "joint": _nats(on_test.joint_log_likelihood(picture.model)),
+            "joint": _nats(on_test.joint_log_likelihood(ranker.fitted_.joint)),
         },
         "joint": _said(ranker.evaluate(test, protocol)) | _best(ranker, test),
-        "independent": _said(twin) | _none_of_twin(calibration.probability(on_test.probability), on_test),
+        "independent": _said(independent) | _none_of_independent(calibration.probability(on_test.probability), on_test),
         "abstaining": _abstaining(ranker, test),
         "triggering": _triggering(ranker, dev, test),
     }
@@ -86,9 +83,14 @@ def _nats(log_likelihood: np.ndarray) -> float:
     return round(float(-log_likelihood.mean()), 4)
 
 
-def _twin_evaluation(probability: np.ndarray, test: QuestionAnswers, protocol: str) -> AnswerEvaluation:
+def _independent_evaluation(probability: np.ndarray, test: QuestionAnswers, protocol: str) -> AnswerEvaluation:
     prediction = Prediction(probability, probability[None])
-    return answer_evaluation(test, prediction, ranking_posterior(None, prediction, test), protocol, seed=0)
+    parts = [prediction.sampled[:, rows] for rows in rows_of(test.groups)]
+    best = np.concatenate([best_probability(part) for part in parts])
+    drawn = [rank_intervals(part, label_draws(one)) for part, one in zip(parts, test.questions, strict=True)]
+    intervals = RankIntervals(*(np.concatenate(values) for values in zip(*drawn, strict=True)))
+    posterior = RankingPosterior(probability, best, None, intervals, test.groups)
+    return answer_evaluation(test, prediction, posterior, protocol, seed=0)
 
 
 def _said(evaluation: AnswerEvaluation) -> dict[str, float]:
@@ -98,7 +100,7 @@ def _said(evaluation: AnswerEvaluation) -> dict[str, float]:
     return {name: round(found[name], 4) for name in (*names, *of_none) if name in found}
 
 
-def _none_of_twin(probability: np.ndarray, scored: _Scored) -> dict[str, float]:
+def _none_of_independent(probability: np.ndarray, scored: _Scored) -> dict[str, float]:
     none = np.exp(np.bincount(scored.question_of, np.log1p(-probability)))  # [Q]
     found = no_answer_calibration(none, np.bincount(scored.question_of, scored.labels) == 0)._asdict()
     return {name: round(found[name], 4) for name in ("mean_probability_none", "none_ece")}

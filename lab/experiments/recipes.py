@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.derived_settings import questions_to_learn
 from varitext.answers.fitting import new_stage, training_threads
-from varitext.answers.folds import out_of_fold, question_folds
-from varitext.answers.second_stage import cross_fitted
-from varitext.answers.settings import AnswerSettings
-from varitext.answers.training_data import learn_from
-from varitext.answers.training_run import TrainingRun
+from varitext.answers.prediction import cross_fitted
+from varitext.answers.settings import AnswerSettings, settings_from_flat
+from varitext.answers.training_data import TrainingRun, learn_from, out_of_fold, question_folds, questions_to_learn
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
@@ -64,7 +61,7 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """MAP of training questions, each ranked by a network that was trained without its fold; means over the folds'
     networks of what dev questions say."""
     quick = {"epochs": 1} if plan.quick else {}
-    settings = AnswerSettings.from_flat(chosen | {"threads": plan.threads} | quick)
+    settings = settings_from_flat(chosen | {"threads": plan.threads} | quick)
     train, dev = (
         subset(canonical_order(load_part(CORPUS, part, plan)).question_answers, questions_to_learn(settings))
         for part in ("train", "dev")

@@ -34,8 +34,8 @@ def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -
 
 def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     """A ranker that needs no fit; models that do are refused."""
+    from varitext.answers.fitting import ranks_untrained
     from varitext.answers.ranker import AnswerRanker
-    from varitext.answers.untrained import ranks_untrained
     from varitext.runtime.devices import check_device
 
     check_device(device)

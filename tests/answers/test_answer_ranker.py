@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from varitext.answers.calibration import log_odds
-from varitext.answers.folds import question_folds
-from varitext.answers.prediction import question_seeds
+from varitext.answers.prediction import Combination, log_odds, question_seeds
 from varitext.answers.ranker import AnswerRanker
-from varitext.answers.second_stage import Combination
 from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.answers.task import AnswerObjective, AnswerTask
-from varitext.answers.training_data import epochs_for
+from varitext.answers.training_data import epochs_for, question_folds
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import MAX_SENTENCE_LENGTH, Candidate, Question, QuestionAnswers, canonical_order
 from varitext.corpora.word_vectors import WordVectors

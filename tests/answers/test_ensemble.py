@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit, logit
 from test_answer_ranker import DEV, TEST, TRAIN
 
-from varitext.answers.baselines import DevComparison
-from varitext.answers.calibration import Calibration
+from varitext.answers.fitting import DevComparison
+from varitext.answers.prediction import Calibration
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe
 from varitext.corpora import holds_questions

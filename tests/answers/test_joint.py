@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from varitext.answers.joint import SLOPES, JointModel
-from varitext.answers.joint_picture import JointPicture, abstention_threshold, question_weights
+from varitext.answers.input import as_corpus
+from varitext.answers.joint import SLOPES, JointModel, abstention_threshold, question_weights
 from varitext.answers.prediction import Prediction
-from varitext.answers.question_input import as_corpus
-from varitext.answers.ranking_posterior import ranking_posterior
+from varitext.answers.ranking import ranking_posterior
 from varitext.evaluation.posterior_ranks import known_ranks
 
 MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9, 0.6))
@@ -158,6 +157,6 @@ def test_questions_without_an_answer_weigh_as_many_as_there_are():
     generator = np.random.default_rng(5)
     scores, question_of = generator.normal(0, 2, 400), np.repeat(np.arange(100), 4)
     labels = np.where(question_of < 50, scores == np.repeat(scores.reshape(100, 4).max(1), 4), 0).astype(int)
-    pictures = [JointPicture.fit(expit(scores), labels, question_of, share) for share in (0.5, 0.9)]
-    means = [picture.model.posterior(scores, question_of).none.mean() for picture in pictures]
+    models = [JointModel.fit(scores, labels, question_of, share) for share in (0.5, 0.9)]
+    means = [model.posterior(scores, question_of).none.mean() for model in models]
     assert means[0] == pytest.approx(0.5, abs=0.03) and means[1] == pytest.approx(0.9, abs=0.05)

@@ -7,7 +7,7 @@ from made_up_questions import made_up
 from test_answer_ranker import DEV, TEST, TRAIN
 from test_ensemble import SMALL
 
-from varitext.answers.candidate_index import CandidateIndex
+from varitext.answers.index import CandidateIndex
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import QuestionColumns
 from varitext.errors import InputError
@@ -102,7 +102,7 @@ SENTENCES = ["the king was old", "a lake near the city", "the queen and the king
 def test_the_index_scores_by_the_formula_of_bm25():
     index = CandidateIndex(SENTENCES)
     question = "who was the king?"
-    from varitext.answers.question_input import as_corpus
+    from varitext.answers.input import as_corpus
 
     corpus = as_corpus(question, SENTENCES, None)
     vocabulary = Vocabulary(tuple(sorted({word.lower() for one in SENTENCES for word in one.strip("!").split()})))

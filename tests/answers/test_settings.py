@@ -11,9 +11,11 @@ import pytest
 from sklearn.base import clone
 from test_answer_ranker import DEV, SMALL, TEST, TRAIN
 
-from varitext.answers.derived_settings import answer_objective, architecture_for, questions_to_learn
+from varitext.answers.fitting import architecture_for
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe, AnswerSettings
+from varitext.answers.stages import answer_objective
+from varitext.answers.training_data import questions_to_learn
 from varitext.errors import InputError
 from varitext.files import read_config
 from varitext.loading import load_document_model, load_ranker

@@ -1,5 +1,7 @@
-"""The steps of a fit, from settings and questions to a record of what was learned, which the estimator takes over."""
+"""The steps of a fit, from settings and questions to `FittedAnswers`, the fitted state of an `AnswerRanker`."""
 
+import inspect
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -7,24 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.baselines import DevComparison, dev_comparison
-from varitext.answers.calibration import Calibration
-from varitext.answers.derived_settings import architecture_for, joined_columns
-from varitext.answers.ensemble import build_stages
-from varitext.answers.first_stage import FirstStage
-from varitext.answers.folds import out_of_fold, question_folds
-from varitext.answers.joint_picture import JointPicture
-from varitext.answers.prediction import Prediction
-from varitext.answers.second_stage import Combination, OutOfFold
-from varitext.answers.settings import AnswerSettings
-from varitext.answers.training_data import TrainingData
-from varitext.answers.training_run import TrainingRun
+from varitext.answers.joint import INITIAL, JointModel
+from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
+from varitext.answers.settings import AnswerSettings, flat_settings
+from varitext.answers.stages import FirstStage, ScorerStage, build_stages
+from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
-from varitext.models.answers import model_class
+from varitext.evaluation.ranking import ranking_record
+from varitext.models.answers import model_class, model_name
+from varitext.models.answers.features.bm25 import bm25
 from varitext.models.answers.features.overlap import PLACE, Overlap
+from varitext.models.answers.features.word_table import WordTable
 from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
+from varitext.models.answers.vocabulary import AnswerWords
+from varitext.models.registry import with_network_arguments
 from varitext.runtime.devices import running_on
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
@@ -33,25 +34,25 @@ from varitext.training.trainer import Trainer
 
 @dataclass(frozen=True, eq=False)
 class FittedAnswers:
-    """What a fit has learned: all that a model folder keeps of a ranker, but for its settings."""
+    """The fitted state of a ranker. With the settings, it is all that a model folder stores."""
 
     first_stage: FirstStage
     overlap: Overlap
-    combination: Combination | None  # the second stage, if there is one
+    joint: JointModel  # of a question's candidates, given what all stages predict
     training: dict[str, Any]  # the settings of the training loop
-    history: list[dict[str, float]]  # one record per round
-    corpus: dict[str, Any]  # name, part and SHA-256 of what it was fitted on
-    vectors: dict[str, Any]  # where word vectors began, and how many words had one
+    history: list[dict[str, float]]  # one record per epoch
+    corpus: dict[str, Any]  # name, part and SHA-256 of the training questions
+    vectors: dict[str, Any]  # source of the initial word vectors, and how many words have one
     n_training_questions: int
     n_training_pairs: int
     n_dev_questions: int
     dev_map: float
     stopped: str  # why training ended
     fit_seconds: float
-    comparison: DevComparison | None = None  # with what needs no training
+    comparison: "DevComparison | None" = None  # with baselines that need no training
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
-    joint: JointPicture | None = None  # of a question's candidates, by what all stages say
-    out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not kept in the folder
+    combination: Combination | None = None  # the second stage, if there is one
+    out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not in the folder
 
     @property
     def network(self) -> AnswerNetwork | AnswerScorer:
@@ -69,7 +70,7 @@ class FittedAnswers:
 
     @property
     def latent_carries(self) -> bool:
-        """Whether h carries information: some unit has a KL of 0.01 nats on dev pairs, in the round that was kept."""
+        """Whether any latent dimension is active on dev pairs (KL above 0.01 nats) in the epoch that was kept."""
         if not self.network.has_latent:
             return False
         kept = [record for record in self.history if record.get("dev_map") == self.dev_map] or self.history[-1:]
@@ -77,7 +78,7 @@ class FittedAnswers:
 
     @property
     def reads_positions(self) -> bool:
-        """Whether the place of a candidate in its document counts."""
+        """Whether the position of a candidate in its document matters."""
         columns = () if self.combination is None else self.combination.columns
         return self.network.reads_positions or PLACE[0] in columns
 
@@ -88,14 +89,14 @@ class FittedAnswers:
         samples: int | None = None,
         attention: bool = False,
     ) -> Prediction:
-        """What all stages say of arranged questions."""
+        """What all stages predict for questions in canonical order."""
         samples = settings.prediction_samples if samples is None else samples
         found = self.first_stage.predict(question_answers, samples, settings.seed, attention)
         found = self.calibration.join(found) if self.calibration else found
         found = found.with_ties(question_answers.groups)
         if self.combination is None:
             return found
-        # it makes differences larger: those of rounding were gone before
+        # ties first: the combination would magnify differences that are rounding
         joined = self.combination.join(found, self.overlap.features(question_answers))
         return joined.with_ties(question_answers.groups)
 
@@ -103,7 +104,7 @@ class FittedAnswers:
 def fit_stages(
     settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
 ) -> None:
-    """Fit the model, then what joins it. `keep` is given what there is after each, also where a run was cut short."""
+    """Fit the model, then the second stage. `keep` gets the result after each, also of a fit that was cut short."""
     columns, folds = joined_columns(settings), settings.recipe.folds
     fitted = fit_first_stage(settings, data, run.on_all_questions(folds) if columns else run, keep)
     if not columns:
@@ -116,7 +117,7 @@ def fit_stages(
     seconds = fitted.fit_seconds + found.seconds
     fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
     comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data)
-    keep(with_joint_picture(replace(fitted, comparison=comparison), settings, data))
+    keep(_with_joint_model(replace(fitted, comparison=comparison), settings, data))
 
 
 def fit_first_stage(
@@ -127,16 +128,16 @@ def fit_first_stage(
     try:
         trainer.train(run.resume)
     except TrainingDiverged:  # the best weights so far are in place
-        keep(learned(settings, data, stage, trainer.state))
+        keep(_fitted(settings, data, stage, trainer.state))
         raise
-    fitted = with_joint_picture(learned(settings, data, stage, trainer.state), settings, data)
+    fitted = _fitted(settings, data, stage, trainer.state)
     keep(fitted)
     _stop_if_interrupted(trainer.state)
     return fitted
 
 
 def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> OutOfFold:
-    """Predict every training pair by a model that never saw its question: what the second stage learns from."""
+    """Predict every training pair by a model that never saw its question: the second stage learns from that."""
     seconds = []
 
     def predict_held_out(seen: QuestionAnswers, held_out: QuestionAnswers, run: TrainingRun) -> np.ndarray:
@@ -153,10 +154,9 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
 
 
 def new_stage(settings: AnswerSettings, data: TrainingData) -> FirstStage:
-    """The model with its first weights, before any training."""
-    architecture = architecture_for(settings, data.words)
-    members = settings.ensemble
-    return build_stages(settings.model, architecture, data.overlap, settings.device, settings.seed, members)
+    """The model with its initial weights."""
+    architecture, kind = architecture_for(settings, data.words), model_class(settings.model)
+    return build_stages(kind, architecture, data.overlap, settings.device, settings.seed, settings.ensemble)
 
 
 def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:
@@ -172,15 +172,15 @@ def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
     return running_on(settings.threads, model_class(settings.model).parallel_training)
 
 
-def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> FittedAnswers:
-    """What there is once the first stage is trained, whole or in part; from now on it predicts."""
+def _fitted(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> FittedAnswers:
+    """The result of training the first stage, complete or in part."""
     stage.ready()
     train = data.train
     found = stage.predict(data.dev, settings.prediction_samples, settings.seed).probability  # [P]
-    return FittedAnswers(
+    fitted = FittedAnswers(
         first_stage=stage,
         overlap=data.overlap,
-        combination=None,
+        joint=JointModel(INITIAL),
         training=stage.training_record(settings, data.epochs),
         history=state.history,
         corpus={"name": train.name, "part": train.part, "sha256": train.sha256},
@@ -194,16 +194,140 @@ def learned(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         comparison=dev_comparison(found, data),
         calibration=Calibration.fit(found, data.dev.labels) if getattr(stage.model, "listwise", 0) else None,
     )
+    return _with_joint_model(fitted, settings, data)
 
 
-def with_joint_picture(fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData) -> FittedAnswers:
+def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData) -> FittedAnswers:
     """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
     parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    probability = fitted.predict(unseen, settings).probability  # [P]
-    return replace(fitted, joint=JointPicture.fit(probability, unseen.labels, unseen.groups, data.share_without_answer))
+    scores = log_odds(fitted.predict(unseen, settings).probability)  # [P]
+    return replace(fitted, joint=JointModel.fit(scores, unseen.labels, unseen.groups, data.share_without_answer))
 
 
 def _stop_if_interrupted(state: TrainingState) -> None:
     if state.stopped == "interrupted":
         raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
+
+
+# From settings to the architecture
+
+EMBEDDING_DIM = 50  # as in the paper; where there are no vectors to take it from
+RESERVED = ("vocabulary", "vocabulary_size", "latent_dim", "embedding_dim", "fixed_words", "features", "position")
+
+
+def check_settings(settings: AnswerSettings) -> None:
+    recipe, kind, name = settings.recipe, model_class(settings.model), model_name(settings.model)
+    if not (isinstance(kind, type) and issubclass(kind, AnswerNetwork | AnswerScorer)):
+        raise InputError(f"model is a name or a subclass of AnswerNetwork or AnswerScorer, not {kind!r}")
+    with_network_arguments(kind, {}, settings.network, RESERVED)
+    if not kind.feature_names and settings.features is not None:
+        raise InputError(f"{name} has no features to choose from: leave out features")
+    fewest = kind.fewest_latent_dims
+    if settings.latent_dim is not None and settings.latent_dim < fewest:
+        raise InputError(f"latent_dim must be at least {fewest}, not {settings.latent_dim}")
+    named = flat_settings(settings)
+    for one in ("embedding_dim", "hidden_dim", "layers", "ensemble", "prediction_samples", "longest_answer"):
+        if named[one] is not None and named[one] < 1:
+            raise InputError(f"{one} must be at least 1, not {named[one]}")
+    if settings.unseen_words < 0:
+        raise InputError(f"unseen_words must be 0 or more, not {settings.unseen_words}")
+    if not kind.trained_by_gradient and settings.ensemble != 1:
+        raise InputError(f"{name} does not depend on the seed: leave out ensemble")
+    if recipe.folds < 2:
+        raise InputError(f"folds must be at least 2, not {recipe.folds}")
+    if not 0 <= recipe.free_bits < np.inf:
+        raise InputError(f"free_bits must be 0 or more nats, not {recipe.free_bits}")
+    if recipe.initialization not in (None, *INITIALIZATIONS):
+        raise InputError(f"initialization is {' or '.join(INITIALIZATIONS)}, not {recipe.initialization!r}")
+    if recipe.dropout is not None and not 0 <= recipe.dropout < 1:
+        raise InputError(f"dropout is a share from 0 to below 1, not {recipe.dropout}")
+
+
+def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, Any]:
+    """The arguments that the model is built with: of the settings those that it takes, and `network`."""
+    recipe, kind = settings.recipe, model_class(settings.model)
+    given = settings.embedding_dim or EMBEDDING_DIM
+    sizes = {
+        "latent_dim": settings.latent_dim,
+        "hidden_dim": recipe.hidden_dim,
+        "layers": recipe.layers,
+        "dropout": recipe.dropout,
+        "initialization": recipe.initialization,
+        "features": settings.features,
+        "position": settings.position,
+        "embedding_dim": given if words.vectors is None else words.vectors.shape[1],
+        "fixed_words": 0 if settings.tune_word_vectors else words.n_known,
+    }
+    parameters = inspect.signature(kind).parameters
+    known = {name: value for name, value in sizes.items() if name in parameters}
+    for name in ("latent_dim", "hidden_dim", "layers", "dropout", "initialization"):
+        if name in known and known[name] is None:
+            known[name] = parameters[name].default
+    return with_network_arguments(kind, {"vocabulary_size": len(words.vocabulary)} | known, settings.network, RESERVED)
+
+
+# Baselines
+
+
+@dataclass(frozen=True)
+class DevComparison:
+    """MAP on dev questions, of the ranker and of two baselines that need no training."""
+
+    ranker: float
+    word_count: float
+    bm25: float
+
+    @property
+    def is_better(self) -> bool:
+        return self.ranker > max(self.word_count, self.bm25)
+
+    def __str__(self) -> str:
+        baselines = f"word counting {self.word_count:.4f}, BM25 {self.bm25:.4f}"
+        if self.is_better:
+            return f"dev MAP {self.ranker:.4f} ({baselines})"
+        return f"dev MAP {self.ranker:.4f}, NO BETTER THAN {baselines}: use more questions, or one of these baselines"
+
+
+def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison:
+    """`probability` is the ranker's, of the dev pairs."""
+    dev, overlap = data.dev, data.overlap
+    count = overlap.features(dev).only(["word_overlap"]).values[:, 0]
+    lengths = [len(candidate.words) for question in data.train.questions for candidate in question.candidates]
+    weighed = bm25(WordTable.of(dev), overlap, max(1.0, float(np.mean(lengths))))
+    found = (ranking_record(scores, dev.labels, dev.groups).map for scores in (probability, count, weighed))
+    return DevComparison(*found)
+
+
+# Rankers that need no fit
+
+# for the untrained minilm, fitted on WikiQA's dev questions by `benchmarks/minilm_untrained.py`
+UNTRAINED_JOINT = JointModel(
+    parameters=(1.056, -1.751, 0.541, -2.643, -2.303, 1.002, -1.595, 0.001, 0.970),
+    n_questions=296,
+    n_without_answer=170,
+)
+
+
+def ranks_untrained(settings: AnswerSettings) -> bool:
+    return model_class(settings.model).untrained is not None
+
+
+def untrained(settings: AnswerSettings) -> FittedAnswers:
+    kind, vocabulary = model_class(settings.model).untrained, Vocabulary(())
+    assert kind is not None
+    return FittedAnswers(
+        first_stage=ScorerStage(kind, {"vocabulary_size": 0}, vocabulary),
+        overlap=Overlap(vocabulary, np.zeros(0, np.int64), 0),
+        training={},
+        history=[],
+        corpus={},
+        vectors={},
+        n_training_questions=0,
+        n_training_pairs=0,
+        n_dev_questions=0,
+        dev_map=math.nan,
+        stopped="untrained",
+        fit_seconds=0.0,
+        joint=UNTRAINED_JOINT,
+    )

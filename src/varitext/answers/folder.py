@@ -2,28 +2,27 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 
-from varitext.answers.baselines import DevComparison
-from varitext.answers.calibration import Calibration
-from varitext.answers.ensemble import MEMBERS, build_stages
-from varitext.answers.fitting import FittedAnswers
-from varitext.answers.joint_picture import JointPicture
-from varitext.answers.second_stage import Combination
-from varitext.answers.settings import AnswerSettings
+from varitext.answers.fitting import DevComparison, FittedAnswers
+from varitext.answers.joint import JointModel
+from varitext.answers.prediction import Calibration, Combination
+from varitext.answers.settings import AnswerSettings, flat_settings, settings_from_flat
+from varitext.answers.stages import MEMBERS, build_stages
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
-from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers import ANSWER_MODELS, model_class, model_name
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.registry import trusted_class
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, save_model
 
 KIND = "answer-ranker"
 FREQUENCIES = "overlap.document_frequencies"
-FACTS = (  # of the fit, in config.json under the names of the estimator's attributes
+FACTS = (  # fields of `FittedAnswers` that config.json holds under "learned"
     "corpus",
     "vectors",
     "n_training_questions",
@@ -33,72 +32,61 @@ FACTS = (  # of the fit, in config.json under the names of the estimator's attri
     "stopped",
     "fit_seconds",
 )
+RECORDS = {"combination": Combination, "calibration": Calibration, "comparison": DevComparison, "joint": JointModel}
 
 
-class Restored(NamedTuple):
-    settings: AnswerSettings
-    learned: FittedAnswers
-
-
-def save(settings: AnswerSettings, learned: FittedAnswers, folder: Path, overwrite: bool) -> None:
-    vectors, stage, overlap = settings.vectors, learned.first_stage, learned.overlap
+def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrite: bool) -> None:
+    vectors, overlap, model = settings.vectors, fitted.overlap, model_name(settings.model)
+    source = None if isinstance(vectors, WordVectors | None) else str(vectors)
     config = {
-        "model": settings.model,
-        "settings": settings.flat() | {"vectors": None if isinstance(vectors, WordVectors | None) else str(vectors)},
-        "architecture": stage.architecture,
-        "training": learned.training,
-        "combination": _as_dict(learned.combination),
-        "calibration": _as_dict(learned.calibration),
-        "comparison": _as_dict(learned.comparison),
-        "joint": _as_dict(learned.joint),
-        "learned": {name: getattr(learned, name) for name in FACTS},
+        "model": model,
+        "settings": flat_settings(settings) | {"model": model, "vectors": source},
+        "architecture": fitted.architecture,
+        "training": fitted.training,
+        **{name: _as_dict(getattr(fitted, name)) for name in RECORDS},
+        "learned": {name: getattr(fitted, name) for name in FACTS},
     }
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
-    weights = stage.stored_weights() | {FREQUENCIES: frequencies}
-    save_model(folder, StoredModel(KIND, config, weights, overlap.vocabulary, learned.history), overwrite)
+    weights = fitted.first_stage.stored_weights() | {FREQUENCIES: frequencies}
+    save_model(folder, StoredModel(KIND, config, weights, overlap.vocabulary, fitted.history), overwrite)
 
 
-def restore(stored: StoredModel, folder: Path) -> Restored:
+def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) -> tuple[AnswerSettings, FittedAnswers]:
+    """The class of a plug-in is imported only if `trust` names exactly that class."""
     config, weights, vocabulary = stored.config, dict(stored.weights), stored.vocabulary
-    settings = AnswerSettings.from_flat(config["settings"])
-    settings = dataclasses.replace(settings, device=usable_device(settings.device))
-    if config["model"] not in ANSWER_MODELS:
-        raise InputError(f"{folder} holds a {config['model']!r}, which this varitext does not know")
+    settings = settings_from_flat(config["settings"])
+    settings.device = usable_device(settings.device)
+    settings.model = _model(config["model"], folder, trust)
     frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
     if not len(vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     facts = {name: config["learned"][name] for name in FACTS}
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
     architecture = config["architecture"]
-    members = architecture.get(MEMBERS, 1)
-    stage = build_stages(config["model"], architecture, overlap, settings.device, members=members)
+    members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
+    stage = build_stages(kind, architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)
-    combination = _restored_combination(config["combination"])
-    calibration, comparison = config.get("calibration"), config.get("comparison")  # folders of version 0.1 have none
-    learned = FittedAnswers(
-        stage,
-        overlap,
-        combination,
-        config["training"],
-        stored.metrics,
-        **facts,
-        calibration=Calibration(**calibration) if calibration else None,
-        comparison=DevComparison(**comparison) if comparison else None,
-        joint=_restored_joint(config.get("joint")),
+    records: dict[str, Any] = {name: _record(kind, config[name]) for name, kind in RECORDS.items()}
+    fitted = FittedAnswers(
+        first_stage=stage, overlap=overlap, training=config["training"], history=stored.metrics, **facts, **records
     )
-    return Restored(settings, learned)
+    return settings, fitted
 
 
-def _restored_joint(stored: dict[str, Any] | None) -> JointPicture | None:
-    return JointPicture(**stored | {"parameters": tuple(stored["parameters"])}) if stored else None
+def _model(name: str, folder: Path, trust: str | type | None) -> Any:
+    if name in ANSWER_MODELS and not ANSWER_MODELS[name].plug_in:
+        return name
+    if ":" not in name:
+        raise InputError(f"{folder} holds a {name!r}, which this version of varitext does not have")
+    return trusted_class(name, trust, folder)
 
 
-def _as_dict(record: Combination | Calibration | DevComparison | JointPicture | None) -> dict[str, Any] | None:
+def _as_dict(record: Any) -> dict[str, Any] | None:
     return None if record is None else dataclasses.asdict(record)
 
 
-def _restored_combination(stored: dict[str, Any] | None) -> Combination | None:
+def _record(kind: type, stored: dict[str, Any] | None) -> Any:
+    """JSON has lists in the place of tuples."""
     if stored is None:
         return None
-    tuples = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    return Combination(**stored | tuples)
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})

@@ -1,23 +1,26 @@
-"""One joint picture of a question's candidates: which is the main answer, or none, summed out exactly.
+"""The joint model of a question's candidates: which one is the main answer, or that none is, summed out exactly.
 
-Right answers exclude each other more than they go together, and most questions that people ask of a page have no answer
-on it. Probabilities of candidates one by one cannot say so. Here a question has a latent m, its main answer or none,
-and a latent c, what kind of question it is (one answer, or a list of them). With the ranker's log odds s_i:
+Right answers exclude each other more than they go together, and many questions have no answer among their candidates.
+Probabilities of single candidates cannot express this. Here a question has a latent m, its main answer or none, and a
+latent c, the kind of question (one answer, or a list of answers). With the ranker's log odds s_i:
 
     P(m = none) = sigmoid(b + d log n - e L)        n candidates, L = log sum_i exp(a s_i)
     P(m = i)    = (1 - P(m = none)) exp(a s_i - L)
     P(y | m = i) = [y_i = 1] sum_c pi_c prod_{j != i} Bernoulli(y_j; sigmoid(r_c + t_c s_j))
     P(y | m = none) = [y = 0]
 
-With e = 1, none is one more candidate, of score b + d log n. But scores tell better which candidate is right than
-whether any is: with one scale for both, which one it is would be said with too little confidence.
+With e = 1, none would be one more candidate with the score b + d log n. But scores tell better which candidate is right
+than whether any is, so the two get separate scales.
 
-The sums over m and c are finite, so all that follows is exact: no sampling, no bound. Nine numbers, fitted by maximum
-likelihood on questions that the ranker was not trained on, answerable or not. a and t_c stay above zero, so that
-P(right) falls in the order of the ranking. A score of minus infinity is a candidate that cannot be right.
+The sums over m and c are finite, so everything below is exact: no sampling, no bound. The nine parameters are fitted by
+maximum likelihood on questions that the ranker was not trained on: the dev questions, and training questions without a
+right answer that training left out. These and the dev questions without an answer together get the weight that such
+questions have among all questions given. a and t_c stay above zero, so that P(right) falls in the order of the ranking.
+A score of minus infinity is a candidate that cannot be right.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,16 +31,17 @@ from torch.nn.functional import logsigmoid
 
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels
 
-KINDS = 2  # of questions: those with one answer, and lists
-START = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
+KINDS = 2  # of questions: with one answer, and lists
+INITIAL = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
 SLOPES = (0, 5, 7)  # which of these are a and t_c
-LOWEST_SUM = -50.0  # of L: where all candidates are hopeless it would be minus infinity
+LOWEST_SUM = -50.0  # of L, which would be minus infinity if no candidate can be right
 MIN_SLOPE = 1e-3
-PRIOR_STD = 3.0  # of each number around its start: enough to end the fit where the likelihood is flat
+PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # for which a threshold is stored
+PRIOR_STD = 3.0  # of each parameter around its initial value: ends the fit where the likelihood is flat
 
 
 class JointPosterior(NamedTuple):
-    """What the joint picture says of questions, in the order of their candidates; equal candidates share."""
+    """Of questions, in the order of their candidates; candidates with equal scores share P(best)."""
 
     right: np.ndarray  # [P] P(y_i = 1)
     best: np.ndarray  # [P] P(i is the right answer that ranks highest)
@@ -46,35 +50,36 @@ class JointPosterior(NamedTuple):
 
 @dataclass(frozen=True)
 class JointModel:
-    """`parameters` in the order of `START`; the first models had no e, which was 1."""
+    """The fitted parameters, in the order of `INITIAL`, and where to abstain."""
 
     parameters: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parameters", (*self.parameters, *START[len(self.parameters) :]))
+    thresholds: dict[str, float | None] = field(default_factory=dict)
+    """For each precision of the top candidates: the P(right) below which to abstain."""
+    n_questions: int = 0  # that it was fitted on
+    n_without_answer: int = 0
+    share_without_answer: float | None = None  # of all questions given; None: as among those it was fitted on
 
     @classmethod
     def fit(
-        cls, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray, weights: np.ndarray | None = None
+        cls, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray, share: float | None = None
     ) -> "JointModel":
-        """By maximum likelihood. Log odds of the ranker, labels, and whose candidate each is, [P].
+        """By maximum likelihood, from the ranker's log odds, the labels and the question of each pair, [P].
 
-        `weights` are of the questions, [Q], in the order of their numbers.
+        `share` of the questions have no right answer, if that is known from more than these.
         """
-        questions = _side_by_side(scores, labels, question_of)
-        start = torch.tensor(START, dtype=torch.float64)
-        weight = torch.ones(len(questions.real)).double() if weights is None else torch.as_tensor(weights).double()
-
-        def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
-            parameters = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-            prior = 0.5 * (((parameters - start) / PRIOR_STD) ** 2).sum()
-            loss = prior - (weight * _log_likelihood(parameters, questions)).sum()
-            (gradient,) = torch.autograd.grad(loss, parameters)
-            return float(loss.detach()), gradient.numpy()
-
-        bounds = [(MIN_SLOPE if place in SLOPES else None, None) for place in range(len(START))]
-        found = minimize(objective, np.array(START), jac=True, method="L-BFGS-B", bounds=bounds)
-        return cls(tuple(found.x.tolist()))
+        answerable = np.bincount(np.unique(question_of, return_inverse=True)[1], labels == 1) > 0
+        weights = question_weights(answerable, share)
+        model = cls(_maximum_likelihood(_side_by_side(scores, labels, question_of), torch.from_numpy(weights)))
+        right = model.posterior(scores, question_of).right
+        first = _first_of_each(scores, question_of)
+        top, is_right = right[first], labels[first] == 1
+        return replace(
+            model,
+            thresholds={str(one): abstention_threshold(top, is_right, one, weights) for one in PRECISIONS},
+            n_questions=len(answerable),
+            n_without_answer=int((~answerable).sum()),
+            share_without_answer=share,
+        )
 
     def log_likelihood(self, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> np.ndarray:
         """log P(all labels) of every question, in nats."""
@@ -82,7 +87,7 @@ class JointModel:
         return _log_likelihood(parameters, _side_by_side(scores, labels, question_of)).numpy()  # [Q]
 
     def posterior(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointPosterior:
-        """Of candidates, [P], with whose candidate each is; without `question_of` all are of one question."""
+        """Of candidates, [P], and the question of each; without `question_of` all are of one question."""
         question_of = np.zeros(len(scores), np.int64) if question_of is None else question_of
         order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
         falling, question = scores[order], question_of[order]
@@ -94,7 +99,7 @@ class JointModel:
     def sample(
         self, scores: np.ndarray, draws: int, generator: np.random.Generator, answerable: bool = False
     ) -> np.ndarray:
-        """Labels of one question's candidates, drawn together, [draws, n]; of those with a right answer if asked."""
+        """Labels of one question's candidates, drawn jointly, [draws, n]; `answerable`: given that one is right."""
         (found,) = self.label_distributions(scores, np.zeros(len(scores), np.int64))
         return found.sample(draws, generator, answerable)
 
@@ -133,6 +138,21 @@ class LabelDistribution(NamedTuple):
         labels[without] = False
         labels[np.flatnonzero(~without), chosen[~without]] = True
         return labels.astype(np.int8)
+
+
+def _maximum_likelihood(questions: "_Questions", weights: Tensor) -> tuple[float, ...]:
+    initial = torch.tensor(INITIAL, dtype=torch.float64)
+
+    def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
+        parameters = torch.tensor(values, dtype=torch.float64, requires_grad=True)
+        prior = 0.5 * (((parameters - initial) / PRIOR_STD) ** 2).sum()
+        loss = prior - (weights * _log_likelihood(parameters, questions)).sum()
+        (gradient,) = torch.autograd.grad(loss, parameters)
+        return float(loss.detach()), gradient.numpy()
+
+    bounds = [(MIN_SLOPE if place in SLOPES else None, None) for place in range(len(INITIAL))]
+    found = minimize(objective, np.array(INITIAL), jac=True, method="L-BFGS-B", bounds=bounds)
+    return tuple(found.x.tolist())
 
 
 class _Questions(NamedTuple):
@@ -205,3 +225,36 @@ def _put_back(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     back = np.empty_like(values)
     back[order] = values
     return back
+
+
+def question_weights(answerable: np.ndarray, share: float | None) -> np.ndarray:
+    """Of questions, so that those without a right answer have this `share` of the weight; answerable ones weigh 1."""
+    n_with, n_without = int(answerable.sum()), int((~answerable).sum())
+    if share is None or not (n_with and n_without and 0 < share < 1):
+        return np.ones(len(answerable))
+    return np.where(answerable, 1.0, n_with * share / (1 - share) / n_without)
+
+
+def abstention_threshold(
+    top: Sequence[float] | np.ndarray,
+    is_right: Sequence[bool] | np.ndarray,
+    precision: float,
+    weights: np.ndarray | None = None,
+) -> float | None:
+    """The lowest P(right) of a top candidate at which those at or above it are right in `precision` of cases.
+
+    `top`, `is_right` and `weights` are of questions. None if no threshold reaches it.
+    """
+    order = np.argsort(-np.asarray(top), kind="stable")
+    probability, right = np.asarray(top)[order], np.asarray(is_right, float)[order]
+    weight = np.ones(len(order)) if weights is None else weights[order]
+    reached = np.cumsum(right * weight) / np.cumsum(weight) >= precision
+    last = np.append(probability[1:] < probability[:-1], True)  # equal ones are answered together or not at all
+    found = np.flatnonzero(reached & last)
+    return float(probability[found[-1]]) if len(found) else None
+
+
+def _first_of_each(scores: np.ndarray, question_of: np.ndarray) -> np.ndarray:
+    """Where the highest score of each question is, [Q]."""
+    order = np.lexsort((-scores, question_of))
+    return np.asarray(order[np.unique(question_of[order], return_index=True)[1]])

@@ -1,21 +1,30 @@
-"""What a network says of pairs: their probabilities and attention under samples of the prior, from one encoding.
+"""From a network to one probability per pair: samples of the prior, calibration, and the second stage (paper: +Cnt).
 
-A question's samples of h are drawn from noise that belongs to its words: neither its batch nor its place counts.
+A question's samples of h come from noise that depends on its words and the seed only, not on its batch or place.
 """
 
 import zlib
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
+from varitext.answers.settings import AnswerSettings
 from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.evaluation.columns import merge_ties
+from varitext.models.answers import model_class
+from varitext.models.answers.features.overlap import COUNTS, PLACE, PairFeatures
 from varitext.models.answers.network import AnswerNetwork, Encoding
+from varitext.models.answers.regression import Regression, Standardisation
 from varitext.runtime.randomness import stream
 
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep
+SMALLEST = 1e-12  # probabilities are clipped here, so that log odds are finite
+MIN_SCALE = 1e-3
 
 
 class Prediction(NamedTuple):
@@ -26,7 +35,7 @@ class Prediction(NamedTuple):
     attention: list[np.ndarray] | None = None  # P times [S, T]: the weight of each word of the answer in each sample
 
     def with_ties(self, question_of: np.ndarray) -> "Prediction":
-        """Candidates of a question, [P], that only rounding tells apart are equal."""
+        """Candidates of a question, [P], that differ by rounding only become equal."""
         return self._replace(
             probability=merge_ties(self.probability, question_of), sampled=merge_ties(self.sampled, question_of)
         )
@@ -37,13 +46,22 @@ class Prediction(NamedTuple):
             probability=np.where(unknown, 0.0, self.probability), sampled=np.where(unknown, 0.0, self.sampled)
         )
 
+    def rows(self, chosen: slice) -> "Prediction":
+        attention = None if self.attention is None else self.attention[chosen]
+        return Prediction(self.probability[chosen], self.sampled[:, chosen], attention)
+
+
+def log_odds(probability: np.ndarray) -> np.ndarray:
+    found: np.ndarray = logit(np.clip(probability, SMALLEST, 1 - SMALLEST))
+    return found
+
+
+# A network
+
 
 @torch.no_grad()
 def predict(model: AnswerNetwork, batches: PairBatches, samples: int, seed: int, attention: bool = False) -> Prediction:
-    """Labels are not looked at. A model without a latent has one sample, as all would be the same.
-
-    `attention` is None for a model without.
-    """
+    """Labels are not read. A model without a latent variable has one sample, as all would be the same."""
     found: list[Tensor] = []
     weights: list[np.ndarray] = []
     for batch in batches.in_order():
@@ -59,21 +77,20 @@ def predict(model: AnswerNetwork, batches: PairBatches, samples: int, seed: int,
 
 
 def prior_samples(model: AnswerNetwork, encoding: Encoding, batch: PairBatch, samples: int, seed: int) -> Tensor:
-    """h of the prior for every question, [S, Q, K]; to be shared by its candidates."""
+    """h of the prior for every question, [S, Q, K]; shared by its candidates."""
     prior = model.prior_by_question(encoding)
     noise = torch.cat([_noise(one, samples, prior.mean.shape[1]) for one in question_seeds(batch, seed)], 1)
     return prior.mean + prior.std * noise.to(prior.mean)
 
 
 def question_seeds(batch: PairBatch, seed: int) -> list[int]:
-    """A number for each question that depends on its words and `seed` alone, not on its batch or place."""
     rows = zip(batch.questions.tokens.cpu().numpy(), batch.questions.mask.cpu().numpy(), strict=True)
     start = stream(seed, "evaluation noise")
     return [zlib.crc32(tokens[mask].tobytes(), start) for tokens, mask in rows]
 
 
 def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:
-    """From the CPU, whatever the device: a question's samples are the same everywhere."""
+    """Drawn on the CPU, whatever the device: a question's samples are the same everywhere."""
     return torch.randn(samples, 1, latent_dim, generator=torch.Generator().manual_seed(seed), device="cpu")
 
 
@@ -82,3 +99,137 @@ def _of_each_pair(weights: Tensor, batch: PairBatch) -> list[np.ndarray]:
     lengths = batch.answers.mask.sum(1).tolist()
     every = weights.double().cpu().numpy()
     return [every[:, row, :length] for row, length in enumerate(lengths)]
+
+
+# Calibration
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Platt scaling (1999), fitted on dev questions: log odds = scale * the model's + shift.
+
+    For networks that are trained to rank: their order is kept, their probabilities become calibrated.
+    """
+
+    scale: float
+    shift: float
+
+    @classmethod
+    def fit(cls, probability: np.ndarray, labels: np.ndarray) -> "Calibration | None":
+        """None if all labels are equal: nothing can be learned from them."""
+        if labels.min() == labels.max():
+            return None
+        regression = LogisticRegression(C=1.0).fit(log_odds(probability)[:, None], labels)
+        scale = max(float(regression.coef_[0, 0]), MIN_SCALE)  # never negative: calibration must not reverse the order
+        return cls(scale, float(regression.intercept_[0]))
+
+    def probability(self, probability: np.ndarray) -> np.ndarray:
+        calibrated: np.ndarray = expit(self.scale * log_odds(probability) + self.shift)
+        return calibrated
+
+    def join(self, prediction: Prediction) -> Prediction:
+        """The mean of samples and every one of them, calibrated."""
+        sampled = self.probability(prediction.sampled)
+        return prediction._replace(probability=self.probability(prediction.probability), sampled=sampled)
+
+
+# The second stage
+
+
+def joined_columns(settings: AnswerSettings) -> tuple[str, ...]:
+    """The columns that the second stage adds to the model's probability; there is no second stage if empty."""
+    if not model_class(settings.model).joins_columns:
+        return ()
+    return (COUNTS if settings.counts else ()) + (PLACE if settings.position else ())
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Logistic regression on the model's log odds and columns of `features/overlap.py`.
+
+    A ranking compares the candidates of one question, so every column x enters twice, as the candidate's distance from
+    the mean of its question's candidates and as that mean:
+
+        log odds = b + sum_x  within_x (x - mean_q x) + between_x mean_q x
+
+    The first part alone decides the ranking; the second separates questions with a likely answer from the others.
+    """
+
+    columns: tuple[str, ...]  # the first is log_odds
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    within: tuple[float, ...]
+    between: tuple[float, ...]
+    intercept: float
+
+    def __post_init__(self) -> None:
+        numbers = np.array([self.mean, self.scale, self.within, self.between], np.float64)
+        if numbers.shape != (4, len(self.columns)) or not np.isfinite([*numbers.flat, self.intercept]).all():
+            raise ValueError("the combination needs a finite mean, scale and two weights for every column")
+
+    @classmethod
+    def fit(cls, probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray) -> "Combination":
+        """`probabilities` must be out-of-fold: those of training pairs would be trusted far too much."""
+        values = _with_log_odds(probabilities, features)
+        standardise = Standardisation.learn(values, ~np.isnan(values), rounding=1e-12)
+        regression = Regression.fit(_within_and_between(standardise(values), features.question_of), labels)
+        within, between = np.split(regression.coefficients, 2)
+        return cls(
+            ("log_odds", *features.columns),
+            mean=tuple(standardise.mean.tolist()),
+            scale=tuple(standardise.scale.tolist()),
+            within=tuple(within.tolist()),
+            between=tuple(between.tolist()),
+            intercept=regression.intercept,
+        )
+
+    def probability(self, probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
+        """The combined probability of each pair, given all candidates of its question."""
+        values = _with_log_odds(probabilities, features.only(self.columns[1:]))
+        standardised = Standardisation(np.array(self.mean), np.array(self.scale))(values)
+        regression = Regression(np.concatenate([self.within, self.between]), self.intercept)
+        return expit(regression.log_odds(_within_and_between(standardised, features.question_of)))
+
+    def join(self, prediction: Prediction, features: PairFeatures) -> Prediction:
+        """The mean of samples and every one of them, combined."""
+        sampled = np.stack([self.probability(one, features) for one in prediction.sampled])
+        return prediction._replace(probability=self.probability(prediction.probability, features), sampled=sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """Training pairs as the second stage sees them: predicted by models that never saw their questions."""
+
+    probability: np.ndarray  # [P]
+    features: PairFeatures
+    labels: np.ndarray  # [P]
+    seconds: float  # of training those models
+
+    def combination(self, columns: tuple[str, ...]) -> Combination:
+        return Combination.fit(self.probability, self.features.only(columns), self.labels)
+
+
+def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """The combined probability of each pair by a combination that was fitted without the pair's fold."""
+    combined = np.empty(len(labels))
+    for number in np.unique(fold):
+        inside = fold == number
+        fitted = Combination.fit(probabilities[~inside], features.of_pairs(~inside), labels[~inside])
+        combined[inside] = fitted.probability(probabilities[inside], features.of_pairs(inside))
+    return combined
+
+
+def _with_log_odds(probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
+    return np.column_stack([log_odds(probabilities), features.values])
+
+
+def _within_and_between(values: np.ndarray, question_of: np.ndarray) -> np.ndarray:
+    """Each candidate's distance from its question's mean, and that mean, [pairs, 2 columns].
+
+    An unknown value takes the mean of its question, or the mean of all (0) if none is known.
+    """
+    known = ~np.isnan(values)
+    sums = [np.bincount(question_of, column) for column in np.where(known, values, 0.0).T]
+    counts = [np.bincount(question_of, column) for column in known.T]
+    means = (np.stack(sums, 1) / np.maximum(np.stack(counts, 1), 1))[question_of]  # [pairs, columns]
+    return np.column_stack([np.where(known, values - means, 0.0), means])

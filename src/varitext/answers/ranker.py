@@ -1,126 +1,119 @@
-"""AnswerRanker: what a user holds. Questions with candidates in; rankings that know how sure they are out."""
+"""AnswerRanker: questions with candidates in, rankings with calibrated probabilities out."""
 
 import copy
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from varitext.answers.candidate_index import CandidateIndex
-from varitext.answers.derived_settings import check_settings, joined_columns
-from varitext.answers.fitting import FittedAnswers, fit_stages, training_threads
+from varitext.answers.fitting import (
+    FittedAnswers,
+    check_settings,
+    fit_stages,
+    ranks_untrained,
+    training_threads,
+    untrained,
+)
 from varitext.answers.folder import KIND, restore, save
-from varitext.answers.many import rankings_of
-from varitext.answers.prediction import Prediction
-from varitext.answers.question_input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
-from varitext.answers.ranking import AnswerEvaluation, Ranking, answer_evaluation
-from varitext.answers.ranking_posterior import RankingPosterior, ranking_posterior
-from varitext.answers.settings import DEFAULT_MODEL, PREDICTION_SAMPLES, AnswerRecipe, AnswerSettings
-from varitext.answers.training_data import training_data
-from varitext.answers.training_run import TrainingRun
-from varitext.answers.untrained import ranks_untrained, untrained
+from varitext.answers.index import CandidateIndex
+from varitext.answers.input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
+from varitext.answers.prediction import Prediction, joined_columns
+from varitext.answers.ranking import (
+    AnswerEvaluation,
+    Ranking,
+    RankingPosterior,
+    answer_evaluation,
+    ranking_posterior,
+    rankings_of,
+)
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.training_data import TrainingRun, training_data
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order
 from varitext.errors import InputError
+from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
-from varitext.models.answers.vocabulary import VectorSource
 from varitext.runtime.devices import check_device, running_on
 from varitext.store import StoredModel, load_as
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress
 
 
-class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Ranks candidate sentences for a question, with scikit-learn's manners.
+class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Rank candidate sentences for a question, with a scikit-learn API.
 
-    It learns from the `questions` that have a right answer, or from "all" of them; these protocols are those of
-    `corpora.PROTOCOLS`. Training candidates of more than `longest_answer` words are left out: where those to rank
-    are short, they are of another kind.
+    Parameters
+    ----------
+    model : str or class, default="compare"
+        Name of a model in `varitext.models.answers.ANSWER_MODELS`, or a subclass of `AnswerNetwork` or `AnswerScorer`.
+    latent_dim : int, default=None
+        Latent dimensions, for models with a latent variable. None: the model's own default.
+    network : dict, default=None
+        Arguments of the network's constructor that differ from its defaults, for example ``{"hidden_dim": 100}``.
+    ensemble : int, default=1
+        Number of networks, trained from the seeds `seed`, `seed` + 1, ...; their mean log odds rank.
+    counts : bool, default=False
+        Combine the model's log odds with counts of shared words in a logistic regression. It is fitted on out-of-fold
+        probabilities, so a fit trains one more network per fold. The default model reads counts itself.
+    position : bool, default=False
+        Likewise with the candidate's position in its document and its length.
+    features : str or sequence of str, default=None
+        Features of `compare`, `overlap`, `word_alignment` or `lclr` (None: all); "overlap" adds counts to `deep_cnn`.
+    questions : {"answerable", "all", ...}, default=None
+        Protocol that selects the training questions. None: the model's own, mostly those with a right answer.
+    longest_answer : int, default=None
+        Leave out training candidates with more words.
+    vectors : str, Path or WordVectors, default=None
+        Initial word vectors: a word2vec or GloVe file, or "random". None: those of the data folder, if there are any.
+    embedding_dim : int, default=None
+        Reduce word vectors to this width by principal components. None: unchanged, or 50 for random vectors.
+    unseen_words : int, default=50000
+        Keep at most this many words that have a vector but are not in the training questions.
+    tune_word_vectors : bool, default=False
+        Train the vectors of all words; otherwise only those of words without a given vector.
+    epochs : int, default=None
+        Passes over the training pairs. None: enough for the number of updates that the model needs, 8 to 30.
+    batch_size : int, default=128
+        Pairs per update.
+    learning_rate : float, default=0.003
+        Highest learning rate of the schedule.
+    prediction_samples : int, default=20
+        Samples of h that a prediction averages.
+    time_limit : float, default=None
+        Seconds that training may take.
+    threads : int, default=None
+        CPU threads. None: all cores.
+    device : str, default="cpu"
+        Torch device of the networks.
+    seed : int, default=0
+        The same seed gives identical results on the same machine with the same number of threads.
+    recipe : AnswerRecipe, default=AnswerRecipe()
+        Further training settings (`varitext.answers.settings`).
 
-    The vocabulary is that of the training part, words that stand there twice, or once and have a vector, and up to
-    `unseen_words` others that have one, since what a question asks about is often new. `vectors` are where they begin:
-    those of the data folder if they are there, else a random start; or a file, `WordVectors`, or "random". They keep
-    their width, or are reduced to `embedding_dim` by their principal components. Words that have one keep it, unless
-    `tune_word_vectors`, which leaves out unseen words; words that have none learn theirs. Numbers are read alike: 1969
-    is 0000.
+    Attributes
+    ----------
+    fitted_ : FittedAnswers
+        The fitted state: network, vocabulary, training history, dev MAP, joint model, ...
 
-    Training makes about 700 updates of `batch_size` pairs, in 8 to 30 passes over them, unless `epochs` are given.
-
-    `ensemble` networks are trained, from the seeds `seed`, `seed` + 1 and so on, and rank by their mean log odds.
-
-    The default model, `compare`, reads counts and positions inside: `features` says which of these. Its probabilities
-    are calibrated on the dev questions. To the other networks they can be joined:
-
-    With `counts` (words shared) or `position` (place and length) a logistic regression joins these with the model's log
-    odds. It is fitted on out-of-fold probabilities: the training questions are cut into folds, and a fold's pairs are
-    predicted by a network that was trained on the others. So fitting costs as many networks more as there are folds.
-    The same question asked twice is never in two folds.
-
-    `features` names what a system of features uses: one column of `overlap` is a plain ranking by it, `word_alignment`
-    and `lclr` have groups, and with "overlap" a `deep_cnn` reads counts inside. Without it they take what they have.
-
-    `recipe` has the rest: how networks are built and trained (`AnswerRecipe`, of `varitext.answers.settings`).
-
-    >>> ranker = AnswerRanker(counts=True).fit(train, dev)                  # doctest: +SKIP
-    >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text     # doctest: +SKIP
+    Examples
+    --------
+    >>> from varitext import AnswerRanker, load_questions
+    >>> train, dev = load_questions("wikiqa", "train"), load_questions("wikiqa", "dev")  # doctest: +SKIP
+    >>> ranker = AnswerRanker(seed=1).fit(train, dev)  # doctest: +SKIP
+    >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text  # doctest: +SKIP
+    'Ulysses is a novel by James Joyce.'
     """
 
     fitted_: FittedAnswers
 
-    def __init__(
-        self,
-        model: str = DEFAULT_MODEL,
-        latent_dim: int | None = None,
-        *,
-        ensemble: int = 1,
-        counts: bool = False,
-        position: bool = False,
-        features: Sequence[str] | str | None = None,
-        questions: str | None = None,
-        longest_answer: int | None = None,
-        vectors: VectorSource = None,
-        embedding_dim: int | None = None,
-        unseen_words: int = 50_000,
-        tune_word_vectors: bool = False,
-        epochs: int | None = None,
-        batch_size: int = 128,
-        learning_rate: float = 3e-3,
-        prediction_samples: int = PREDICTION_SAMPLES,
-        time_limit: float | None = None,
-        threads: int | None = None,
-        device: str = "cpu",
-        seed: int = 0,
-        recipe: AnswerRecipe | None = None,
-    ):
-        self.model = model
-        self.latent_dim = latent_dim
-        self.ensemble = ensemble
-        self.counts = counts
-        self.position = position
-        self.features = features
-        self.questions = questions
-        self.longest_answer = longest_answer
-        self.vectors = vectors
-        self.embedding_dim = embedding_dim
-        self.unseen_words = unseen_words
-        self.tune_word_vectors = tune_word_vectors
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.prediction_samples = prediction_samples
-        self.time_limit = time_limit
-        self.threads = threads
-        self.device = device
-        self.seed = seed
-        self.recipe = recipe
-
     @property
     def settings(self) -> AnswerSettings:
-        """Its arguments, as the record that fitting reads and the model folder keeps."""
-        return AnswerSettings(**self.get_params(deep=False) | {"recipe": self.recipe or AnswerRecipe()})
+        """A copy of the arguments."""
+        return AnswerSettings(**self.get_params(deep=False))
 
     # Learning
 
@@ -133,53 +126,102 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         resume: bool = False,
         columns: QuestionColumns = USUAL_COLUMNS,
     ) -> "AnswerRanker":
-        """Learn from questions: a corpus, or a DataFrame with a row for every candidate and the `columns` named.
+        """Learn from labelled questions.
 
-        `dev` questions choose when to stop; without them a share of the others is held out.
+        Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept. If the
+        second stage was not yet fitted, that model ranks without counts and position.
 
-        Ctrl-C ends the fit at the next safe moment with a KeyboardInterrupt; the best model so far is kept. It ranks
-        without counts and position if it was cut short before these were learned.
+        Parameters
+        ----------
+        question_answers : QuestionAnswers or DataFrame
+            Training questions: a corpus, or a table with one row per candidate.
+        dev : QuestionAnswers or DataFrame, default=None
+            Questions that choose when to stop. None: a share of the training questions is held out.
+        progress : Progress, default=None
+            Receives the progress of training.
+        checkpoint : Path, default=None
+            File for checkpoints.
+        resume : bool, default=False
+            Continue from the checkpoint.
+        columns : QuestionColumns, default=USUAL_COLUMNS
+            Column names of a table.
+
+        Returns
+        -------
+        AnswerRanker
+            The ranker itself.
         """
         settings, run = self.settings, TrainingRun(progress, checkpoint, resume)
         check_settings(settings)
         train = as_questions(question_answers, columns, labelled=True)
         data = training_data(settings, train, None if dev is None else as_questions(dev, columns, labelled=True))
         with training_threads(settings):
-            fit_stages(settings, data, run, self._take_over)
+            fit_stages(settings, data, run, self._take)
         return self
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
-        """The same network with another second stage, or none; at once, from what this fit saw out of fold."""
+        """The same network with another second stage, fitted at once on what this fit predicted out of fold.
+
+        Parameters
+        ----------
+        counts, position : bool
+            What the second stage adds; neither: no second stage.
+
+        Returns
+        -------
+        AnswerRanker
+            A new ranker that shares the network.
+        """
         check_is_fitted(self)
         other = copy.copy(self)
         other.counts, other.position, combination = counts, position, None
         if columns := joined_columns(other.settings):
             if self.fitted_.out_of_fold is None:
-                raise InputError("only a ranker that was just fitted with counts or position can be combined anew")
+                raise InputError("combined() needs a ranker that was just fitted with counts or position")
             combination = self.fitted_.out_of_fold.combination(columns)
         other.fitted_ = dataclasses.replace(self.fitted_, combination=combination)
         return other
 
-    # Using what was learned
+    # Prediction
 
     def predict_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
-        """The probability of each pair, in the order of the corpus, that the answer is right; labels are not looked at.
+        """The probability that each candidate is right, for each pair by itself; `rank` has the joint posterior.
 
-        Of each pair by itself: `rank` and `evaluate` have what a question's candidates make of each other (`joint.py`).
-        It is the mean over samples of the prior, which all candidates of a question share; then, if so fitted, combined
-        with counts and position. A candidate without a known word has 0, and those that only rounding tells apart
-        are equal (`ties.py`).
+        The mean over samples of the prior, combined with counts and position if so fitted. A candidate without a known
+        word has probability 0, and candidates that differ by rounding only are equal. Labels are not read.
+
+        Parameters
+        ----------
+        question_answers : QuestionAnswers
+            Questions with candidates.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+
+        Returns
+        -------
+        ndarray of shape (pairs,)
+            In the order of the corpus.
         """
-        arranged = canonical_order(question_answers)
-        return arranged.restore_order(self._predict(arranged.question_answers, samples).probability)
+        ordered = canonical_order(question_answers)
+        return ordered.restore_order(self._predict(ordered.question_answers, samples).probability)
 
     def sample_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
-        """The same for every sample of the prior, [samples, pairs]: each row is one ranking of the candidates.
+        """The same for every sample of the prior: each row is one ranking of the candidates.
 
-        A model without a latent has one row, whatever was asked for.
+        Parameters
+        ----------
+        question_answers : QuestionAnswers
+            Questions with candidates.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+
+        Returns
+        -------
+        ndarray of shape (samples, pairs)
+            One row only for a model without a latent variable.
         """
-        arranged = canonical_order(question_answers)
-        return arranged.restore_order(self._predict(arranged.question_answers, samples).sampled)
+        ordered = canonical_order(question_answers)
+        return ordered.restore_order(self._predict(ordered.question_answers, samples).sampled)
 
     def evaluate(
         self,
@@ -188,17 +230,50 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         samples: int | None = None,
         columns: QuestionColumns = USUAL_COLUMNS,
     ) -> AnswerEvaluation:
-        """MAP and MRR of the questions that the protocol counts, the calibration of the same pairs and of rankings."""
+        """Measure the ranking and the calibration of its probabilities on labelled questions.
+
+        Parameters
+        ----------
+        question_answers : QuestionAnswers or DataFrame
+            Labelled questions.
+        protocol : str, default="answerable"
+            Which questions count: a name in `varitext.corpora.protocols`.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+        columns : QuestionColumns, default=USUAL_COLUMNS
+            Column names of a table.
+
+        Returns
+        -------
+        AnswerEvaluation
+            MAP, MRR, log loss, calibration errors, coverage of rank intervals.
+        """
         given = as_questions(question_answers, columns, labelled=True)
         question_answers = canonical_order(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
-        posterior = self._ranking_posterior(found, question_answers)
+        posterior = ranking_posterior(self.fitted_.joint, found, question_answers)
         return answer_evaluation(question_answers, found, posterior, protocol, self.seed)
 
     def ranking_posterior(self, question_answers: QuestionAnswers, samples: int | None = None) -> RankingPosterior:
-        """What `rank` says of each pair, for many questions; in the order of `canonical_order`."""
+        """What `rank` returns of each pair, as arrays over many questions in `canonical_order`.
+
+        Parameters
+        ----------
+        question_answers : QuestionAnswers
+            Questions with candidates.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+
+        Returns
+        -------
+        RankingPosterior
+            P(right), P(best), P(none) and rank intervals.
+        """
         question_answers = canonical_order(question_answers).question_answers
-        return self._ranking_posterior(self._predict(question_answers, samples), question_answers)
+        found = self._predict(question_answers, samples)
+        return ranking_posterior(self.fitted_.joint, found, question_answers)
+
+    # Ranking
 
     def rank(
         self,
@@ -208,20 +283,34 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         positions: Sequence[int | None] | None = None,
         abstain: float | None = None,
     ) -> Ranking:
-        """The candidates, best first. `positions` are their places in a document, from 0, if the model uses these.
+        """Rank the candidates of one question by the order of `predict_proba`.
 
-        They stand in the order of `predict_proba`. How sure that is comes from one joint model of which candidates are
-        right (`joint.py`): P(right) and P(best) of each, P(none), and the ranks that each may have.
-        Below the probability `abstain` that the first is right, the ranking says that it does not answer;
-        `abstention_threshold` has those that dev questions chose. Sentences longer than 250 words are cut there, with
-        a warning. Candidates without a known word come last.
+        The posterior of the ranking comes from one joint model of which candidates are right (`joint.py`). Sentences
+        are cut after 250 words, with a warning. Candidates without a known word come last.
+
+        Parameters
+        ----------
+        question : str
+            The question.
+        candidates : sequence of str
+            The sentences to rank.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+        positions : sequence of int or None, default=None
+            Positions of the candidates in their document, from 0.
+        abstain : float, default=None
+            Probability of the first candidate below which the ranking is not `answered`; see `abstention_threshold`.
+
+        Returns
+        -------
+        Ranking
+            The candidates, best first.
         """
-        self._check_ready()
-        self._check_abstain(abstain)
-        arranged = canonical_order(as_corpus(question, candidates, positions))
-        known = self._known(arranged.question_answers)
-        check_known(arranged.question_answers.questions[0], known, self._known_words)
-        (ranking,) = self._rankings(arranged, known, samples, abstain, attention=True)
+        self._check_ready(abstain)
+        ordered = canonical_order(as_corpus(question, candidates, positions))
+        known = self._known(ordered.question_answers)
+        check_known(ordered.question_answers.questions[0], known, self._known_words)
+        (ranking,) = self._rankings(ordered, known, samples, abstain, attention=True)
         return ranking
 
     def rank_many(
@@ -232,16 +321,32 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         attention: bool = False,
         columns: QuestionColumns = USUAL_COLUMNS,
     ) -> list[Ranking]:
-        """A ranking for each of many questions, in their order: as `rank` gives it, and faster.
+        """Rank the candidates of many questions; faster than one `rank` per question, with the same results.
 
-        They are a corpus, a DataFrame with a row for every candidate, whose `columns` may have names of their own, or
-        pairs of a question and its candidates. Labels are not needed. A question of which the model knows no candidate
-        is ranked, too, with nothing to go by: all its candidates have probability 0.
+        Parameters
+        ----------
+        questions : QuestionAnswers, DataFrame or iterable of (str, sequence of str)
+            Questions with candidates; labels are not needed. If the model knows no candidate of a question, all its
+            candidates have probability 0.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+        abstain : float, default=None
+            As for `rank`.
+        attention : bool, default=False
+            Whether to return the attention on each word.
+        columns : QuestionColumns, default=USUAL_COLUMNS
+            Column names of a table.
+
+        Returns
+        -------
+        list of Ranking
+            In the order of the questions.
         """
-        self._check_ready()
-        self._check_abstain(abstain)
-        arranged = canonical_order(as_questions(questions, columns))
-        return self._rankings(arranged, self._known(arranged.question_answers), samples, abstain, attention)
+        self._check_ready(abstain)
+        ordered = canonical_order(as_questions(questions, columns))
+        if not ordered.question_answers.questions:
+            return []
+        return self._rankings(ordered, self._known(ordered.question_answers), samples, abstain, attention)
 
     def search(
         self,
@@ -251,9 +356,25 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         samples: int | None = None,
         abstain: float | None = None,
     ) -> Ranking:
-        """The sentences of an indexed corpus, best first: of as many as are `looked_at`, which BM25 finds.
+        """Rank the sentences of an index that BM25 finds for the question.
 
-        A candidate's `place` is that in the corpus. An `InputError` if no sentence shares a word with the question.
+        Parameters
+        ----------
+        question : str
+            The question.
+        index : CandidateIndex
+            The sentences; a candidate's `place` is its place there.
+        looked_at : int, default=100
+            Number of sentences that BM25 finds and the model ranks.
+        samples : int, default=None
+            Samples of h. None: `prediction_samples`.
+        abstain : float, default=None
+            As for `rank`.
+
+        Returns
+        -------
+        Ranking
+            The sentences found, best first. InputError if none shares a word with the question.
         """
         if looked_at < 1:
             raise InputError(f"looked_at must be at least 1, not {looked_at}")
@@ -265,9 +386,20 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return dataclasses.replace(ranking, candidates=tuple(placed))
 
     def abstention_threshold(self, precision: float) -> float:
-        """What `abstain` must be so that the first candidate is right in this share of answered dev questions."""
+        """The value of `abstain` with which a share of the answered dev questions had a right first candidate.
+
+        Parameters
+        ----------
+        precision : {0.5, 0.6, 0.7, 0.8, 0.9, 0.95}
+            That share.
+
+        Returns
+        -------
+        float
+            A probability. InputError if no threshold reaches the precision.
+        """
         check_is_fitted(self)
-        thresholds = {} if self.fitted_.joint is None else self.fitted_.joint.thresholds
+        thresholds = self.fitted_.joint.thresholds
         if str(precision) not in thresholds:
             raise InputError(f"there is no threshold for {precision}; there are: {', '.join(thresholds) or 'none'}")
         threshold = thresholds[str(precision)]
@@ -277,33 +409,66 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     @property
     def reads_positions(self) -> bool:
-        """Whether the place of a candidate in its document counts."""
+        """Whether the position of a candidate in its document matters."""
         self._check_ready()
         return self.fitted_.reads_positions
 
-    # Keeping it
+    # Model folders
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write the model folder, whole or not at all; plain files that are safe to load."""
+        """Write the model folder, completely or not at all: plain files that are safe to load.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where the model goes.
+        overwrite : bool, default=False
+            Whether a model that is there may be replaced.
+        """
         check_is_fitted(self)
         if self.fitted_.stopped == "untrained":
-            raise InputError(f"{self.model} was not fitted: there is nothing to keep")
+            raise InputError(f"{model_name(self.model)} was not fitted: there is nothing to save")
         save(self.settings, self.fitted_, Path(folder), overwrite)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "AnswerRanker":
-        return load_as(Path(folder), KIND, cls.from_stored)
+    def load(cls, folder: str | Path, trust: str | type | None = None) -> "AnswerRanker":
+        """Read a model folder.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A folder that `save` or `varitext fit` wrote.
+        trust : str or class, default=None
+            For a model from another package: its class, or "package.module:Class". Nothing else is imported.
+
+        Returns
+        -------
+        AnswerRanker
+            A fitted ranker.
+        """
+        return load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
 
     @classmethod
-    def from_stored(cls, stored: StoredModel, folder: Path) -> "AnswerRanker":
-        """The ranker in a model folder that was read already."""
-        restored = restore(stored, folder)
-        ranker = cls(**vars(restored.settings))
-        ranker._take_over(restored.learned)
+    def from_stored(cls, stored: StoredModel, folder: Path, trust: str | type | None = None) -> "AnswerRanker":
+        """The ranker in a model folder whose files were already read (`varitext.store`)."""
+        settings, fitted = restore(stored, folder, trust)
+        ranker = cls(**vars(settings))
+        ranker._take(fitted)
         return ranker
 
     def move_to(self, device: str) -> "AnswerRanker":
-        """Compute there from now on."""
+        """Compute on another device from now on.
+
+        Parameters
+        ----------
+        device : str
+            A torch device.
+
+        Returns
+        -------
+        AnswerRanker
+            The ranker itself.
+        """
         check_device(device)
         self.device = device
         self.fitted_.first_stage.move_to(device)
@@ -311,17 +476,19 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
 
     # Inside
 
-    def _check_ready(self) -> None:
-        """It was fitted, or is of a kind that ranks without."""
-        if not hasattr(self, "fitted_") and ranks_untrained(self.settings):
-            self._take_over(untrained(self.settings))
-        check_is_fitted(self)
-
-    def _take_over(self, fitted: FittedAnswers) -> None:
+    def _take(self, fitted: FittedAnswers) -> None:
         self.fitted_ = fitted
 
+    def _check_ready(self, abstain: float | None = None) -> None:
+        """It is fitted, or of a kind that needs no fit."""
+        if not hasattr(self, "fitted_") and ranks_untrained(self.settings):
+            self._take(untrained(self.settings))
+        check_is_fitted(self)
+        if abstain is not None and not 0 <= abstain <= 1:
+            raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
+
     def _predict(self, question_answers: QuestionAnswers, samples: int | None, attention: bool = False) -> Prediction:
-        """What both stages say of arranged questions."""
+        """What both stages predict for questions in canonical order."""
         self._check_ready()
         if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
@@ -330,22 +497,11 @@ class AnswerRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships n
         return found.with_zero(~self._known(question_answers))
 
     def _rankings(
-        self, arranged: CanonicalOrder, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
+        self, ordered: CanonicalOrder, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
     ) -> list[Ranking]:
-        found = self._predict(arranged.question_answers, samples, attention)
-        posterior = self._ranking_posterior(found, arranged.question_answers)
-        return rankings_of(arranged, found, posterior, known, abstain)
-
-    def _ranking_posterior(self, found: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
-        return ranking_posterior(
-            None if self.fitted_.joint is None else self.fitted_.joint.model, found, question_answers
-        )
-
-    def _check_abstain(self, abstain: float | None) -> None:
-        if abstain is not None and self.fitted_.joint is None:
-            raise InputError("this model was fitted before rankers could abstain: fit it anew")
-        if abstain is not None and not 0 <= abstain <= 1:
-            raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
+        found = self._predict(ordered.question_answers, samples, attention)
+        posterior = ranking_posterior(self.fitted_.joint, found, ordered.question_answers)
+        return rankings_of(ordered, found, posterior, known, abstain)
 
     def _known(self, question_answers: QuestionAnswers) -> np.ndarray:
         """Whether each candidate has a word that counts, [P]."""

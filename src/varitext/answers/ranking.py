@@ -1,21 +1,30 @@
-"""What comes out of an answer ranker: a ranking that knows how sure it is, and the record of an evaluation."""
+"""What comes out of an answer ranker: the posterior of a ranking, rankings of candidates, records of an evaluation."""
 
 import dataclasses
-from typing import Any, NamedTuple
+import zlib
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from varitext.answers.prediction import Prediction
-from varitext.answers.ranking_posterior import RankingPosterior
-from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, protocol_named
+from varitext.answers.joint import JointModel
+from varitext.answers.prediction import Prediction, log_odds
+from varitext.corpora.question_answers import CanonicalOrder, Question, QuestionAnswers, protocol_named
 from varitext.evaluation.calibration import (
     CalibrationRecord,
     NoAnswerCalibration,
     calibration_record,
     no_answer_calibration,
 )
-from varitext.evaluation.posterior_ranks import RankCalibration, RankIntervals, rank_calibration
+from varitext.evaluation.posterior_ranks import (
+    RankCalibration,
+    RankIntervals,
+    draws_for,
+    intervals_of,
+    rank_calibration,
+    ranks_given,
+)
 from varitext.evaluation.ranking import (
     QuestionWordRanking,
     RankingRecord,
@@ -24,53 +33,119 @@ from varitext.evaluation.ranking import (
     ranking_record,
 )
 
+# What a user gets
 
-@dataclasses.dataclass(frozen=True)
+
+@dataclass(frozen=True)
 class RankedCandidate:
+    """One candidate of a `Ranking`.
+
+    Attributes
+    ----------
+    text : str
+        The candidate as it was given.
+    place : int
+        Its index in the list that was given, or in the index that was searched.
+    rank : int
+        1 is the best; tied candidates share a rank.
+    probability : float
+        Probability that it is a right answer.
+    probability_best : float
+        Probability that it is the highest-ranked right answer. Over all candidates, and with `probability_none`, these
+        sum to one.
+    rank_interval : tuple of (int, int)
+        Interval of its rank once it is known which candidates are right, given that one is: about 90 %.
+    rank_interval_probability : float
+        The exact probability of that interval.
+    known : bool
+        Whether it has a word that the model knows. If not, it comes last and both probabilities are 0.
+    words : tuple of str
+        Its words, as the model reads them.
+    attention_mean, attention_std : tuple of float, or None
+        Attention on each word, mean and standard deviation over samples. None for a model without attention.
+    """
+
     text: str
-    place: int  # in the list that was given, from 0
-    rank: int  # 1 is the best; tied candidates share one
-    probability: float  # of being a right answer
-    probability_best: float  # of being the best right answer; over all candidates, with that of none, these sum to one
-    rank_interval: tuple[int, int]  # of its rank once it is known which are right, if any is: about 90 %, and exactly
-    rank_interval_probability: float  # with this probability (`posterior_ranks.py`)
-    known: bool  # whether it has a word that the model knows; if not, it comes last, with both probabilities 0
+    place: int
+    rank: int
+    probability: float
+    probability_best: float
+    rank_interval: tuple[int, int]
+    rank_interval_probability: float
+    known: bool
     words: tuple[str, ...]
-    attention_mean: tuple[float, ...] | None  # per word, over samples; None for a model without attention
+    attention_mean: tuple[float, ...] | None
     attention_std: tuple[float, ...] | None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Ranking:
+    """The candidates of a question, best first, with the posterior of their order.
+
+    Attributes
+    ----------
+    question : str
+    candidates : tuple of RankedCandidate
+        The most probable first.
+    n_samples : int
+        Samples of h that the probabilities are averaged over.
+    joint : bool
+        True: all probabilities come from one joint model of the question's candidates.
+    probability_none : float
+        Probability that no candidate is right.
+    probability_top : float
+        Probability that the first candidate is right.
+    answered : bool
+        False if `abstain` was given and `probability_top` is below it.
+    """
+
     question: str
-    candidates: tuple[RankedCandidate, ...]  # the most probable first
+    candidates: tuple[RankedCandidate, ...]
     n_samples: int
-    joint: bool = False  # whether all probabilities come from one joint model (`joint.py`); if not, they are of each
-    # candidate by itself, and `probability_best` is given that one is right: so it is in folders of version 0.1
-    probability_none: float | None = None  # that no candidate is right; None without a joint model
-    probability_top: float | None = None  # that the first candidate is right; None without a joint model
-    answered: bool = True  # false if `abstain` was asked for and `probability_top` lies below
+    joint: bool
+    probability_none: float
+    probability_top: float
+    answered: bool
 
     def as_dict(self) -> dict[str, Any]:
+        """The record and its candidates as plain dictionaries, for JSON."""
         return dataclasses.asdict(self)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AnswerEvaluation:
-    """How good the ranking is and how honest the probabilities, on the questions that the protocol counts."""
+    """Quality of the ranking and calibration of the probabilities, on the questions that the protocol counts.
+
+    Attributes
+    ----------
+    ranking : RankingRecord
+        MAP, MRR and their confidence intervals.
+    calibration : CalibrationRecord
+        Log loss, Brier score and expected calibration error of P(right).
+    uncertainty : RankCalibration
+        Coverage of the rank intervals and calibration of P(best).
+    by_question_word : tuple of QuestionWordRanking
+        MAP and MRR by the question's interrogative.
+    no_answer : NoAnswerCalibration or None
+        Calibration of P(none) over all questions, whatever the protocol.
+    corpus, part, corpus_sha256 : str
+        The questions that were ranked.
+    n_samples : int
+        Samples of h.
+    """
 
     ranking: RankingRecord
     calibration: CalibrationRecord
     uncertainty: RankCalibration
     by_question_word: tuple[QuestionWordRanking, ...]
-    no_answer: NoAnswerCalibration | None  # over all questions, whatever the protocol; None without a joint model
+    no_answer: NoAnswerCalibration | None
     corpus: str
     part: str
     corpus_sha256: str
     n_samples: int
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, in one level."""
+        """All records as one flat dictionary, for JSON."""
         named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
         by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
         records = self.ranking.as_dict() | self.calibration.as_dict() | self.uncertainty._asdict()
@@ -78,60 +153,120 @@ class AnswerEvaluation:
         return records | no_answer | by_question_word | named
 
 
-# A ranking
+# The posterior of a ranking
 
 
-def ranked(
-    arranged: CanonicalOrder, prediction: Prediction, posterior: RankingPosterior, known: np.ndarray
+@dataclass(frozen=True, eq=False)
+class RankingPosterior:
+    """Posterior probabilities of the pairs and questions of a corpus, in its order.
+
+    Attributes
+    ----------
+    right : array of shape (pairs,)
+        P(right).
+    best : array of shape (pairs,)
+        P(highest-ranked right answer); with `none` it sums to one over a question's candidates.
+    none : array of shape (questions,), or None
+        P(no candidate is right); None where it is given that one is right.
+    intervals : RankIntervals
+        Intervals of ranks, given that some candidate is right.
+    question_of : array of shape (pairs,)
+        The question of each pair.
+    """
+
+    right: np.ndarray
+    best: np.ndarray
+    none: np.ndarray | None
+    intervals: RankIntervals
+    question_of: np.ndarray
+
+    def given_answer(self) -> "RankingPosterior":
+        """The posterior given that every question has a right answer among its candidates."""
+        if self.none is None:
+            return self
+        some = np.maximum(1 - self.none, np.finfo(float).tiny)[self.question_of]
+        right, best = (np.minimum(values / some, 1.0) for values in (self.right, self.best))
+        return RankingPosterior(right, best, None, self.intervals, self.question_of)
+
+
+def ranking_posterior(joint: JointModel, prediction: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
+    """By the joint model of the labels. A candidate with probability 0 is one that cannot be right."""
+    question_of = question_answers.groups
+    scores = np.where(prediction.probability > 0, log_odds(prediction.probability), -np.inf)
+    intervals = []
+    every = joint.label_distributions(scores, question_of)
+    for question, rows, labels_of in zip(question_answers.questions, rows_of(question_of), every, strict=True):
+        generator = label_draws(question)
+        labels = labels_of.sample(draws_for(rows.stop - rows.start), generator, answerable=True)
+        intervals.append(intervals_of(ranks_given(scores[rows], labels, generator)))
+    joined = RankIntervals(*(np.concatenate(values) for values in zip(*intervals, strict=True)))
+    return RankingPosterior(*joint.posterior(scores, question_of), joined, question_of)
+
+
+def rows_of(question_of: np.ndarray) -> list[slice]:
+    """The pairs of each question."""
+    ends = np.cumsum(np.bincount(question_of)).tolist()
+    return [slice(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def label_draws(question: Question) -> np.random.Generator:
+    """Random numbers that depend on the question's words only."""
+    return np.random.default_rng(zlib.crc32(" ".join(question.words).encode()))
+
+
+# Rankings
+
+
+def rankings_of(
+    ordered: CanonicalOrder,
+    prediction: Prediction,
+    posterior: RankingPosterior,
+    known: np.ndarray,
+    abstain: float | None,
+) -> list[Ranking]:
+    """One for each question, in the order in which they were given; the other arguments are in canonical order."""
+    found: list[tuple[int, Ranking]] = []
+    assert posterior.none is not None  # not conditioned on an answer
+    rows = rows_of(ordered.question_answers.groups)
+    for question, chosen, none in zip(ordered.question_answers.questions, rows, posterior.none.tolist(), strict=True):
+        first = int(ordered.place[chosen].min())
+        candidates = _ranked(question, ordered.place[chosen] - first, prediction.rows(chosen), posterior, chosen, known)
+        top = candidates[0].probability
+        answered = abstain is None or top >= abstain
+        n_samples = len(prediction.sampled)
+        found.append((first, Ranking(question.text, candidates, n_samples, True, none, top, answered)))
+    return [ranking for _, ranking in sorted(found, key=lambda one: one[0])]
+
+
+def _ranked(
+    question: Question,
+    places: np.ndarray,
+    prediction: Prediction,
+    posterior: RankingPosterior,
+    chosen: slice,
+    known: np.ndarray,
 ) -> tuple[RankedCandidate, ...]:
-    """The candidates of one question, best first; `known` says which have a known word, [P]."""
-    candidates = arranged.question_answers.questions[0].candidates
-    low, high, held = (values.tolist() for values in posterior.intervals)
+    """The candidates of one question, best first; `chosen` are its rows of the posterior and of `known`."""
+    right, best, is_known = (values[chosen].tolist() for values in (posterior.right, posterior.best, known))
+    low, high, held = (values[chosen].tolist() for values in posterior.intervals)
     ranks = rankdata(-prediction.probability, "min")
-    attention = _over_samples(prediction.attention, len(candidates))
+    attention = prediction.attention
     return tuple(
         RankedCandidate(
-            candidates[row].text,
-            int(arranged.place[row]),
-            int(ranks[row]),
-            float(posterior.right[row]),
-            float(posterior.best[row]),
-            (low[row], high[row]),
-            held[row],
-            bool(known[row]),
-            candidates[row].words,
-            attention[row].mean,
-            attention[row].std,
+            text=question.candidates[row].text,
+            place=int(places[row]),
+            rank=int(ranks[row]),
+            probability=right[row],
+            probability_best=best[row],
+            rank_interval=(low[row], high[row]),
+            rank_interval_probability=held[row],
+            known=is_known[row],
+            words=question.candidates[row].words,
+            attention_mean=None if attention is None else tuple(attention[row].mean(0).tolist()),
+            attention_std=None if attention is None else tuple(attention[row].std(0).tolist()),
         )
         for row in np.lexsort((np.arange(len(ranks)), ranks))
     )
-
-
-def ranking_of(
-    question: str,
-    candidates: tuple[RankedCandidate, ...],
-    posterior: RankingPosterior,
-    n_samples: int,
-    abstain: float | None = None,
-) -> Ranking:
-    """Of one question, with what is posterior of it as a whole."""
-    if posterior.none is None:
-        return Ranking(question, candidates, n_samples)
-    none, top = float(posterior.none[0]), candidates[0].probability
-    return Ranking(question, candidates, n_samples, True, none, top, abstain is None or top >= abstain)
-
-
-class _Attention(NamedTuple):
-    """The weight of each word of one candidate, over samples."""
-
-    mean: tuple[float, ...] | None
-    std: tuple[float, ...] | None
-
-
-def _over_samples(attention: list[np.ndarray] | None, n_candidates: int) -> list[_Attention]:
-    if attention is None:
-        return [_Attention(None, None)] * n_candidates
-    return [_Attention(tuple(one.mean(0).tolist()), tuple(one.std(0).tolist())) for one in attention]
 
 
 # An evaluation
@@ -142,17 +277,17 @@ def answer_evaluation(
 ) -> AnswerEvaluation:
     """`seed` is of the bootstrap.
 
-    A protocol that counts only questions with a right answer tells so: then probabilities are given that there is one.
+    Under a protocol that counts only questions with a right answer, probabilities are conditioned on there being one.
     """
     labels, ids = question_answers.labels, question_ids(question_answers)
     rows = counted_rows(labels, ids, protocol)
     given = posterior.given_answer()
-    said = given if protocol_named(protocol).needs_right else posterior
+    reported = given if protocol_named(protocol).needs_right else posterior
     ranking = ranking_record(prediction.probability, labels, ids, protocol, seed)
     texts = (question_answers.questions[group].text for group in question_answers.groups)
     return AnswerEvaluation(
         ranking,
-        calibration_record(said.right[rows], labels[rows], ids[rows]),
+        calibration_record(reported.right[rows], labels[rows], ids[rows]),
         rank_calibration(
             prediction.probability[rows],
             given.best[rows],

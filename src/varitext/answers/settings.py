@@ -1,24 +1,53 @@
-"""What a user can set of an answer ranker: the records that fitting reads, and the options of `varitext fit`."""
+"""The arguments of `AnswerRanker`, declared once: its constructor, the options of `varitext fit` and the model folder.
+
+The command line reads this module for its help, so it imports neither torch nor a model.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from varitext.records import DATA, MODEL, TRAINING, Option, record_from_dict, setting
 from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
-if TYPE_CHECKING:  # the command line reads this record before anything heavy is loaded
+if TYPE_CHECKING:
+    from varitext.models.answers.network import AnswerNetwork
+    from varitext.models.answers.scorer import AnswerScorer
     from varitext.models.answers.vocabulary import VectorSource
 
-PREDICTION_SAMPLES = 20  # the paper's
-DEFAULT_MODEL = "compare"
+PREDICTION_SAMPLES = 20  # as in the paper
 
 
 @dataclass(frozen=True)
 class AnswerRecipe:
-    """How the networks are built and trained, for those who want to change that."""
+    """How the networks are built and trained.
 
-    hidden_dim: int | None = None  # this and the next two: as the model has it
+    Parameters
+    ----------
+    hidden_dim, layers, dropout : int, int and float, default=None
+        Size of the hidden layers, number of LSTM layers, dropout. None: the model's own defaults.
+    weight_decay : float, default=0.0
+    averaging : float, default=0.97
+        Decay of the moving average of the weights.
+    most_wrong : int or None, default=10
+        Wrong answers per question and epoch, drawn again in each epoch. None: all of them.
+    kl_warm_up : float, default=0.2
+        Share of the steps in which the weight of the KL rises to 1.
+    free_bits : float, default=0.0
+        KL per pair, in nats, that costs nothing.
+    patience, smoothing : int, default=5 and 3
+        Early stopping: epochs without improvement, and the number of epochs whose dev MAP is averaged.
+    samples : int, default=None
+        Samples of h per training example. None: the model's own default.
+    folds : int, default=3
+        Folds of the cross-validation that `counts` and `position` need.
+    dev_share : float, default=0.1
+        Share of the questions that is held out if no dev questions are given.
+    initialization : {"pytorch", "forget_bias", "identity"}, default=None
+        Initial weights of lstm, lstm_attention and nasm. None: "forget_bias".
+    """
+
+    hidden_dim: int | None = None
     layers: int | None = None
     dropout: float | None = None
     weight_decay: float = 0.0
@@ -32,30 +61,32 @@ class AnswerRecipe:
     )
     patience: int = 5
     smoothing: int = 3
-    samples: int | None = None  # as the model has it
+    samples: int | None = None
     folds: int = 3
     dev_share: float = 0.1
-    initialization: str | None = None  # of lstm, lstm_attention and nasm: a name of `recurrent.py::INITIALIZATIONS`
+    initialization: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class AnswerSettings:
-    """The arguments of `AnswerRanker`. None: the model decides, by the size of the corpus."""
+    """`AnswerRanker` inherits its constructor from here and documents the arguments."""
 
-    model: str = DEFAULT_MODEL
+    model: "str | type[AnswerNetwork] | type[AnswerScorer]" = "compare"
     latent_dim: int | None = setting(None, LATENT_DIM)
+    _: KW_ONLY
+    network: "Mapping[str, Any] | None" = None
     ensemble: int = setting(
         1,
-        Option("Networks to train, each from a seed of its own; their mean ranks.", MODEL, "N", minimum=1, maximum=100),
+        Option("Number of networks, trained from different seeds and averaged.", MODEL, "N", minimum=1, maximum=100),
     )
     counts: bool = setting(False, Option("Combine the model with counts of shared words (paper: +Cnt).", MODEL))
     position: bool = setting(
-        False, Option("Combine it with the sentence's place in its document and its length.", MODEL)
+        False, Option("Combine the model with the candidate's position in its document and its length.", MODEL)
     )
     features: Sequence[str] | str | None = setting(
         None,
         Option(
-            "What overlap, word_alignment or lclr reads, else all; `overlap` adds counts to deep_cnn.",
+            "Features of overlap, word_alignment, lclr or compare (default: all); `overlap` adds counts to deep_cnn.",
             MODEL,
             "NAME,NAME",
         ),
@@ -65,16 +96,17 @@ class AnswerSettings:
         None, Option("Leave out training candidates with more words.", DATA, "N", minimum=1)
     )
     vectors: "VectorSource" = setting(
-        None, Option("word2vec or GloVe file, or `random`; else those of the data folder.", DATA, "FILE")
+        None, Option("word2vec or GloVe file, or `random` (default: those of the data folder).", DATA, "FILE")
     )
     embedding_dim: int | None = setting(
-        None, Option("Reduce word vectors to this width; else they keep theirs.", MODEL, "N", minimum=1)
+        None, Option("Reduce word vectors to this width. Unchanged if omitted.", MODEL, "N", minimum=1)
     )
     unseen_words: int = setting(
-        50_000, Option("Keep at most this many words that only the vectors have.", DATA, "N", minimum=0)
+        50_000,
+        Option("Keep at most N words that have a vector but are not in the training part.", DATA, "N", minimum=0),
     )
     tune_word_vectors: bool = setting(
-        False, Option("Learn the vectors of all words, not only of new ones.", TRAINING, name="tune_vectors")
+        False, Option("Train the vectors of all words, not only of words without one.", TRAINING, name="tune_vectors")
     )
     epochs: int | None = setting(None, EPOCHS)
     batch_size: int = setting(128, Option("Pairs per update.", TRAINING, "N", minimum=1))
@@ -86,15 +118,16 @@ class AnswerSettings:
     seed: int = setting(0, SEED)
     recipe: AnswerRecipe = AnswerRecipe()
 
-    def flat(self) -> dict[str, Any]:
-        """Every setting by its name, those of the recipe among the others: so the model folder keeps them."""
-        own = {name: value for name, value in vars(self).items() if name != "recipe"}
-        return own | vars(self.recipe)
 
-    @classmethod
-    def from_flat(cls, values: Mapping[str, Any]) -> "AnswerSettings":
-        """Settings by name, those of the recipe among the others; absent ones take their defaults."""
-        names = {field.name for field in fields(AnswerRecipe)}
-        recipe = record_from_dict(AnswerRecipe, {name: value for name, value in values.items() if name in names})
-        own = {name: value for name, value in values.items() if name not in names}
-        return record_from_dict(cls, own | {"recipe": recipe})
+def flat_settings(settings: AnswerSettings) -> dict[str, Any]:
+    """Every setting by name, those of the recipe among the others, as the model folder stores them."""
+    own = {field.name: getattr(settings, field.name) for field in fields(AnswerSettings) if field.name != "recipe"}
+    return own | vars(settings.recipe)
+
+
+def settings_from_flat(values: Mapping[str, Any]) -> AnswerSettings:
+    """The inverse of `flat_settings`; absent settings take their defaults."""
+    names = {field.name for field in fields(AnswerRecipe)}
+    recipe = record_from_dict(AnswerRecipe, {name: value for name, value in values.items() if name in names})
+    own = {name: value for name, value in values.items() if name not in names}
+    return record_from_dict(AnswerSettings, own | {"recipe": recipe})

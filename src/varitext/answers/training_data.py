@@ -1,12 +1,16 @@
-"""What a fit learns from: questions to train on, dev questions that choose when to stop, words, and how many epochs."""
+"""What a fit learns from: training questions, dev questions that choose when to stop, words, epochs; and folds.
+
+The second stage learns how far to trust a network beside counts and position. On its own training pairs a network is
+too confident, so each pair is predicted by a network that was trained on other folds.
+"""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from varitext.answers.derived_settings import most_wrong_answers, questions_to_learn
-from varitext.answers.folds import hold_out
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.question_answers import (
     QuestionAnswers,
@@ -21,9 +25,20 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.vocabulary import RANDOM, AnswerWords, learn_words
 from varitext.runtime.randomness import stream
+from varitext.training.settings import PartOfProgress, Progress
 
-MAX_LEFT_OUT = 1500  # questions: more would tell no more, and take longer
+MAX_LEFT_OUT = 1500  # questions: more would add time and little information
 MIN_EPOCHS, MAX_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
+
+
+def questions_to_learn(settings: AnswerSettings) -> str:
+    """The protocol that selects the training questions."""
+    return settings.questions or model_class(settings.model).learns_from
+
+
+def most_wrong_answers(settings: AnswerSettings) -> int | None:
+    """Per question and epoch; None: all, as where the candidates of a question share its h."""
+    return None if model_class(settings.model).latent_of_question else settings.recipe.most_wrong
 
 
 class TrainingData(NamedTuple):
@@ -32,15 +47,15 @@ class TrainingData(NamedTuple):
     words: AnswerWords
     overlap: Overlap
     epochs: int
-    every_dev: QuestionAnswers | None = None  # dev questions before `questions` chose of them, if there are others
-    left_out: QuestionAnswers | None = None  # training questions without a right answer that nothing is trained on
-    share_without_answer: float | None = None  # of all questions that were given
+    every_dev: QuestionAnswers | None = None  # dev questions before the protocol selected some of them
+    left_out: QuestionAnswers | None = None  # training questions without a right answer that training leaves out
+    share_without_answer: float | None = None  # of all questions given
 
 
 def training_data(
     settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
 ) -> TrainingData:
-    """What `fit` makes of the questions that it is given, or one line that says why they do not do."""
+    """Check, divide and select the questions given to `fit`."""
     check_both_labels(question_answers)
     if settings.position:
         _check_positions(question_answers)
@@ -54,9 +69,10 @@ def training_data(
 
 
 def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
-    """The same for questions that are divided and chosen already."""
-    unseen = 0 if settings.tune_word_vectors else settings.unseen_words  # among tuned ones they would be out of place
-    if model_class(settings.model).pretrained:  # every word is known to the encoder
+    """The same for questions that are already divided and selected."""
+    # unseen words would keep their vectors while those of others are tuned
+    unseen = 0 if settings.tune_word_vectors else settings.unseen_words
+    if model_class(settings.model).pretrained:  # the encoder knows every word
         words = learn_words(train, RANDOM, None, settings.seed)
     else:
         words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
@@ -64,7 +80,7 @@ def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAn
 
 
 def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
-    """Those asked for, or enough for the model's `updates`; the networks of folds, with fewer pairs, make as many."""
+    """As requested, or enough for the model's `updates`; networks of folds, with fewer pairs, train as long."""
     if settings.epochs is not None:
         return settings.epochs
     if passes := model_class(settings.model).passes:
@@ -79,7 +95,7 @@ def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
 def _divide(
     settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
 ) -> tuple[QuestionAnswers, QuestionAnswers]:
-    """Questions to learn from and questions that choose when to stop, in an order that no file decides."""
+    """Training and dev questions, in canonical order."""
     train = _without_long_answers(canonical_order(question_answers).question_answers, settings.longest_answer)
     train = subset(train, questions_to_learn(settings))
     if dev is None:
@@ -91,15 +107,15 @@ def _divide(
 
 
 def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswers | None:
-    """At most `MAX_LEFT_OUT` of those without a right answer, if the protocol of training passes these over."""
+    """At most `MAX_LEFT_OUT` of those without a right answer, if the training protocol excludes them."""
     if not protocol_named(questions_to_learn(settings)).needs_right:
         return None
-    arranged = canonical_order(given).question_answers
-    without = np.flatnonzero([not question.has_right for question in arranged.questions])
+    ordered = canonical_order(given).question_answers
+    without = np.flatnonzero([not question.has_right for question in ordered.questions])
     if not len(without):
         return None
     drawn = np.random.default_rng(stream(settings.seed, "left out")).permutation(without)[:MAX_LEFT_OUT]
-    return choose_questions(arranged, np.isin(np.arange(arranged.n_questions), drawn))
+    return choose_questions(ordered, np.isin(np.arange(ordered.n_questions), drawn))
 
 
 def _without_long_answers(train: QuestionAnswers, longest: int | None) -> QuestionAnswers:
@@ -115,6 +131,89 @@ def _without_long_answers(train: QuestionAnswers, longest: int | None) -> Questi
 
 
 def _check_positions(train: QuestionAnswers) -> None:
-    """Some candidate's place in its document is known."""
     if not any(one.position is not None for question in train.questions for one in question.candidates):
-        raise InputError(f"{train.name} ({train.part}) does not tell where its candidates stand: leave out position")
+        raise InputError(f"{train.name} ({train.part}) has no positions of candidates: leave out position")
+
+
+# Held-out questions and folds
+
+
+class TrainingRun(NamedTuple):
+    """Progress and checkpoint of a fit, divided among its networks."""
+
+    progress: Progress | None = None
+    checkpoint: Path | None = None
+    resume: bool = False
+
+    def on_all_questions(self, folds: int) -> "TrainingRun":
+        """The run of the network on all questions, where those of folds come after it."""
+        return self._replace(progress=self._part(0.0, 1.0, folds))
+
+    def on_fold(self, fold: int, folds: int) -> "TrainingRun":
+        """The run of one fold, from 0. Each of F folds trains on (F - 1)/F of the questions: F - 1 networks in all."""
+        begun = 1 + fold * (folds - 1) / folds
+        path = self.checkpoint
+        path = path and path.with_name(f"{path.stem}-fold-{fold + 1}{path.suffix}")
+        return self._replace(progress=self._part(begun, begun + (folds - 1) / folds, folds), checkpoint=path)
+
+    def of_member(self, number: int, members: int) -> "TrainingRun":
+        """The run of one network of an ensemble, from 0. The first has the checkpoint's own name."""
+        path = self.checkpoint
+        if path and number:
+            path = path.with_name(f"{path.stem}-network-{number + 1}{path.suffix}")
+        return self._replace(progress=self._part(number, number + 1, members), checkpoint=path)
+
+    def note(self, message: str) -> None:
+        if self.progress:
+            self.progress.note(message)
+
+    def _part(self, begun: float, ended: float, networks: int) -> Progress | None:
+        return self.progress and PartOfProgress(self.progress, begun / networks, ended / networks)
+
+
+# trains on the first questions and predicts the probability of each pair of the second, [P]
+PredictHeldOut = Callable[[QuestionAnswers, QuestionAnswers, TrainingRun], np.ndarray]
+
+
+def hold_out(train: QuestionAnswers, share: float, seed: int) -> tuple[QuestionAnswers, QuestionAnswers]:
+    """Hold out `share` of the questions that have right and wrong answers: only these tell rankings apart."""
+    if not 0 < share < 1:
+        raise InputError(f"dev_share is a share of the questions, between 0 and 1, not {share}")
+    mixed = sorted({one.words for one in train.questions if one.has_right and one.has_wrong})
+    if len(mixed) < 2:
+        raise InputError(
+            f"{len(mixed)} question(s) have right and wrong answers: fitting needs at least 2, or dev questions"
+        )
+    chosen = np.random.default_rng(stream(seed, "hold-out")).permutation(len(mixed))
+    held_out = {mixed[place] for place in chosen[: max(1, round(share * len(mixed)))]}
+    inside = np.array([one.words in held_out for one in train.questions])
+    return choose_questions(train, ~inside), choose_questions(train, inside)
+
+
+def question_folds(train: QuestionAnswers, folds: int, seed: int) -> np.ndarray:
+    """The fold of every question: equal questions together, those with a right answer spread evenly."""
+    has_right: dict[tuple[str, ...], bool] = {}
+    for question in train.questions:
+        has_right[question.words] = has_right.get(question.words, False) or question.has_right
+    if len(has_right) < 2:
+        raise InputError("counts and position need at least 2 different questions to learn from")
+    words = sorted(has_right)
+    order = np.random.default_rng(stream(seed, "folds")).permutation(len(words)).tolist()
+    order.sort(key=lambda place: has_right[words[place]])  # stable: at random among either kind
+    fold_of = {words[place]: number % folds for number, place in enumerate(order)}
+    return np.array([fold_of[question.words] for question in train.questions])
+
+
+def out_of_fold(
+    train: QuestionAnswers, fold_of: np.ndarray, predict: PredictHeldOut, run: TrainingRun | None = None
+) -> np.ndarray:
+    """The probability of every pair, predicted without its fold; `fold_of` is the fold of each question."""
+    run = run or TrainingRun()
+    probability = np.empty(train.n_pairs)
+    folds = int(fold_of.max()) + 1
+    for fold in range(folds):
+        run.note(f"fold {fold + 1} of {folds}: probabilities of questions that were not seen")
+        seen, held_out = choose_questions(train, fold_of != fold), choose_questions(train, fold_of == fold)
+        check_both_labels(seen)
+        probability[fold_of[train.groups] == fold] = predict(seen, held_out, run.on_fold(fold, folds))
+    return probability

@@ -152,7 +152,7 @@ def _rank(ranker: "AnswerRanker", asked: _Request, unordered: bool) -> "Ranking"
 
 
 def _search(ranker: "AnswerRanker", asked: _Request, unordered: bool) -> "Ranking":
-    from varitext.answers.candidate_index import CandidateIndex
+    from varitext.answers.index import CandidateIndex
 
     refuse_options({"unordered": unordered}, "the sentences of a corpus have no order that counts")
     return ranker.search(asked.question, CandidateIndex(asked.texts), LOOKED_AT, asked.samples, asked.abstain)

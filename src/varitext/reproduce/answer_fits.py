@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
-from varitext.answers.settings import AnswerSettings
+from varitext.answers.settings import settings_from_flat
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers import ANSWER_MODELS
@@ -52,7 +52,7 @@ def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) 
     chosen = SETTINGS.get(model, {}) | chosen
     if plan.quick:
         chosen["epochs"] = 1
-    ranker = AnswerRanker(**vars(AnswerSettings.from_flat({"model": model} | chosen)))
+    ranker = AnswerRanker(**vars(settings_from_flat({"model": model} | chosen)))
     return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
 
 

@@ -62,11 +62,11 @@ def test_words_without_a_vector_come_first_then_known_then_unseen_ones():
     words = learn_words(train, vectors, None, 0, unseen=2)
     assert words.vocabulary.words == ("often", "twice", "who", "known", "rare", "other", "more")
     assert words.n_known == 4 and words.source == "given"
-    np.testing.assert_array_equal(words.start[3:], [[2, 3], [4, 5], [0, 1], [6, 7]])
+    np.testing.assert_array_equal(words.vectors[3:], [[2, 3], [4, 5], [0, 1], [6, 7]])
     assert learn_words(train, vectors, None, 0).vocabulary.words == ("often", "twice", "who", "known", "rare")
-    assert not np.array_equal(learn_words(train, vectors, None, 1).start[0], words.start[0])
+    assert not np.array_equal(learn_words(train, vectors, None, 1).vectors[0], words.vectors[0])
     random = learn_words(train, "random", 6, 0)
-    assert random.start is None and (random.n_known, random.source) == (0, "random")
+    assert random.vectors is None and (random.n_known, random.source) == (0, "random")
     assert random.vocabulary.words == ("often", "known", "twice", "who")
     with pytest.raises(InputError, match="nothing to learn"):
         learn_words(questions("a b", "c d"), "random", 6, 0)

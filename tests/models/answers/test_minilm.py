@@ -10,11 +10,10 @@ import torch
 from command_line import refused, varitext
 from made_up_questions import WORDS, made_up
 
-from varitext.answers.derived_settings import architecture_for
-from varitext.answers.network_inputs import network_inputs
+from varitext.answers.fitting import UNTRAINED_JOINT, architecture_for
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerSettings
-from varitext.answers.untrained import JOINT
+from varitext.answers.stages import network_inputs
 from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.batches.tokens import PairPieces, PieceBatch
 from varitext.errors import InputError
@@ -172,8 +171,11 @@ def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
     measured = json.loads((Path(__file__).parents[3] / "results" / "minilm_untrained.json").read_text())
     assert measured["scale"] == pytest.approx(SCALE, abs=0.006)
     assert measured["shift"] == pytest.approx(SHIFT, abs=0.006)
-    assert JOINT.parameters == pytest.approx(measured["joint"], abs=0.0006)
-    assert [JOINT.n_questions, JOINT.n_without_answer] == [measured["n_questions"], measured["n_without_answer"]]
+    assert UNTRAINED_JOINT.parameters == pytest.approx(measured["joint"], abs=0.0006)
+    assert [UNTRAINED_JOINT.n_questions, UNTRAINED_JOINT.n_without_answer] == [
+        measured["n_questions"],
+        measured["n_without_answer"],
+    ]
 
 
 @here

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from varitext.models.registry import ModelEntry, check_name, plug_ins
+from varitext.models.registry import ModelEntry, check_name, plug_ins, stored_name
 
 if TYPE_CHECKING:
     from varitext.models.answers.network import AnswerNetwork
@@ -14,15 +14,15 @@ ROOM = "varitext.models.answers"
 
 @dataclass(frozen=True)
 class AnswerEntry(ModelEntry):
-    """The three are the class's own attributes, so that help need not import it."""
+    """Repeats three attributes of the class, so that the command line's help need not import it."""
 
     has_latent: bool = False
     trained_by_gradient: bool = True
-    """An `AnswerNetwork`, or else an `AnswerScorer`."""
+    """An `AnswerNetwork`; otherwise an `AnswerScorer`."""
     has_features: bool = False
-    """Whether a user may choose of its features (`feature_names`)."""
+    """Whether a user can choose among its features (`feature_names`)."""
     extra: str = ""
-    """What `pip install 'varitext[...]'` must have, if anything."""
+    """The extra that it needs: `pip install 'varitext[extra]'`."""
 
     def load(self) -> "type[AnswerNetwork] | type[AnswerScorer]":
         kind: type[AnswerNetwork] | type[AnswerScorer] = self.imported()
@@ -33,7 +33,7 @@ ANSWER_MODELS = {
     "lstm": AnswerEntry("LSTM", f"{ROOM}.recurrent:LSTM"),
     "lstm_attention": AnswerEntry("LSTM + Att", f"{ROOM}.recurrent:LSTMAttention"),
     "nasm": AnswerEntry("NASM", f"{ROOM}.nasm:NASM", has_latent=True),
-    "nasm_question": AnswerEntry("NASM, one h a question", f"{ROOM}.nasm_question:QuestionNASM", has_latent=True),
+    "nasm_question": AnswerEntry("NASM, question-level latent", f"{ROOM}.nasm_question:QuestionNASM", has_latent=True),
     "compare": AnswerEntry("Compare-aggregate", f"{ROOM}.compare_aggregate:CompareAggregate", has_features=True),
     "bigram_cnn": AnswerEntry("Bigram-CNN", f"{ROOM}.convolutional:BigramCNN"),
     "deep_cnn": AnswerEntry("Deep CNN", f"{ROOM}.convolutional:DeepCNN", has_features=True),
@@ -53,6 +53,16 @@ ANSWER_MODELS = {
 ANSWER_MODELS = plug_ins("varitext.answer_models", AnswerEntry) | ANSWER_MODELS
 
 
-def model_class(name: str) -> "type[AnswerNetwork] | type[AnswerScorer]":
-    check_name(name, ANSWER_MODELS, "model of answers")
-    return ANSWER_MODELS[name].load()
+def model_class(
+    model: "str | type[AnswerNetwork] | type[AnswerScorer]",
+) -> "type[AnswerNetwork] | type[AnswerScorer]":
+    """The class of a name, or the class itself."""
+    if not isinstance(model, str):
+        return model
+    check_name(model, ANSWER_MODELS, "model of answers")
+    return ANSWER_MODELS[model].load()
+
+
+def model_name(model: str | type) -> str:
+    """Its name in the registry, or `package.module:Class` of a plug-in."""
+    return model if isinstance(model, str) else stored_name(model, ANSWER_MODELS)

@@ -74,7 +74,7 @@ class LCLR(AnswerScorer):
         self.register_buffer("theta", torch.zeros(len(self.names) + 1, dtype=torch.float64))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
-        self.word_vectors.copy_(torch.from_numpy(unit_vectors(words.start, tuple(self.word_vectors.shape))))
+        self.word_vectors.copy_(torch.from_numpy(unit_vectors(words.vectors, tuple(self.word_vectors.shape))))
         # all choices are worth something at first, or none would ever be made
         start = np.append(np.ones(len(self.names)), -1.0)
         choices = self.choices(train)

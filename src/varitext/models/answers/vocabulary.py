@@ -21,8 +21,8 @@ VectorSource = WordVectors | str | Path | None  # None: those of the data folder
 
 class AnswerWords(NamedTuple):
     vocabulary: Vocabulary  # words without a vector come first
-    start: np.ndarray | None  # [V, E]; None for a random start
-    source: str  # in words, for the record
+    vectors: np.ndarray | None  # [V, E], initial word vectors; None: random ones
+    source: str  # for the record
     n_known: int  # words that have a vector in the source: the last of the vocabulary
 
 

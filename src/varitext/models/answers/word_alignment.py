@@ -49,7 +49,7 @@ class WordAlignment(AnswerScorer):
         self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
-        vectors = unit_vectors(words.start, tuple(self.word_vectors.shape))
+        vectors = unit_vectors(words.vectors, tuple(self.word_vectors.shape))
         self.word_vectors.copy_(torch.from_numpy(vectors))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:

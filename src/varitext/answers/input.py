@@ -1,4 +1,4 @@
-"""What goes into a ranking: a question and its candidates, as texts, become a corpus of one question."""
+"""The input of a ranker: texts, pairs, DataFrames and corpora, as one corpus of questions; and known candidates."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from varitext.models.answers.features.overlap import is_word
 from varitext.text import Vocabulary
 
 QuestionSource = QuestionAnswers | Iterable[tuple[str, Sequence[str]]] | Any
-"""Also a DataFrame, for which pandas is not needed here."""
+"""Also a DataFrame; pandas is not needed here."""
 
 
 def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int | None] | None) -> QuestionAnswers:
-    """One question as a corpus, or one line that says what is wrong with it."""
+    """One question as a corpus."""
     if not isinstance(question, str) or not (question_words := sentence_words(question)):
         raise InputError("the question is empty")
     _check_candidates(candidates)
@@ -31,13 +31,13 @@ def as_corpus(question: str, candidates: Sequence[str], positions: Sequence[int 
 
 
 def as_questions(given: "QuestionSource", columns: QuestionColumns, labelled: bool = False) -> QuestionAnswers:
-    """A corpus as it is; the rows of a DataFrame; or pairs of a question and its candidates."""
+    """A corpus, the rows of a DataFrame, or pairs of a question and its candidates, as a corpus."""
     if isinstance(given, QuestionAnswers):
         return given
     if hasattr(given, "to_dict"):
         return from_table(given, columns, labelled)
     if labelled or isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise InputError("questions are a corpus (load_questions) or a DataFrame with a row for every candidate")
+        raise InputError("questions must be a corpus (load_questions) or a DataFrame with one row per candidate")
     listed = [as_corpus(*_question_and_candidates(one), None).questions[0] for one in given]
     numbered = (one._replace(id=str(number)) for number, one in enumerate(listed))
     return QuestionAnswers("questions", "all", (), tuple(numbered))
@@ -47,13 +47,13 @@ def _question_and_candidates(one: Any) -> tuple[str, Sequence[str]]:
     try:
         question, candidates = one
     except (TypeError, ValueError):
-        raise InputError("each of many questions is a pair: its text and a list of candidates") from None
+        raise InputError("each question must be a pair: its text and a list of candidates") from None
     return question, candidates
 
 
 def _check_candidates(candidates: Sequence[str]) -> None:
     if isinstance(candidates, str) or not all(isinstance(one, str) for one in candidates):
-        raise InputError("candidates are a list of texts")
+        raise InputError("candidates must be a list of texts")
     if not len(candidates):
         raise InputError("there are no candidates")
 
@@ -62,14 +62,11 @@ def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None
     if len(positions) != n_candidates:
         raise InputError(f"there are {n_candidates} candidates and {len(positions)} positions")
     if any(one is not None and one < 0 for one in positions):
-        raise InputError("positions count from 0: none is negative")
+        raise InputError("positions count from 0: they must not be negative")
 
 
 def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabulary | None) -> None:
-    """The question has a word of the vocabulary, and at least one of its `candidates` is known, [P].
-
-    Without a vocabulary every word is known, here and below.
-    """
+    """The question and at least one of its candidates, [P], are known. Without a vocabulary every word is known."""
     if not _has_known_word(question.words, vocabulary):
         raise InputError("the question has no word that the model knows; the training questions had none of them")
     if not candidates.any():
@@ -79,10 +76,7 @@ def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabula
 def known_candidates(
     question_answers: QuestionAnswers, vocabulary: Vocabulary | None, shared_words: bool
 ) -> np.ndarray:
-    """Whether there is anything to rank each candidate by, [P]: a word of the vocabulary.
-
-    Where `shared_words` are counted, a word of its question will do. Punctuation is no word.
-    """
+    """Whether each candidate has a word of the vocabulary or, if `shared_words` count, of its question, [P]."""
     known = []
     for question in question_answers.questions:
         asked = {word.lower() for word in question.words if is_word(word)} if shared_words else set()

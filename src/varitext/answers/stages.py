@@ -1,0 +1,369 @@
+"""The first stage of a ranker, before counts and position join: a network, a scorer, or an ensemble of networks.
+
+A network is trained by gradients on batches of word numbers. A scorer is fitted on the questions themselves. An
+ensemble ranks by the mean log odds of networks that were trained from different seeds; what they differ in came from
+the seed, so the mean ranks better than any of them, and each adds samples of the ranking.
+"""
+
+import dataclasses
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from scipy.special import expit
+from torch import Tensor
+
+from varitext.answers.prediction import PREDICTION_PAIRS, Prediction, joined_columns, log_odds, predict
+from varitext.answers.settings import AnswerSettings
+from varitext.answers.task import AnswerObjective, AnswerTask
+from varitext.answers.training_data import TrainingData, TrainingRun, most_wrong_answers
+from varitext.batches.pairs import PairBatches, PairInputs, PairWordFeatures
+from varitext.batches.tokens import PairPieces
+from varitext.corpora.question_answers import QuestionAnswers
+from varitext.evaluation.ranking import ranking_record
+from varitext.models.answers import model_class
+from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.features.word_features import word_features
+from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.scorer import AnswerScorer
+from varitext.runtime.devices import check_device
+from varitext.runtime.randomness import seeded, stream
+from varitext.store import load_weights
+from varitext.text import Vocabulary
+from varitext.training.settings import TrainingSettings, TrainingState
+from varitext.training.trainer import Trainer
+
+FIXED_VECTORS = "word_vectors.fixed"
+
+
+class Training(Protocol):
+    """A `Trainer`, or a class with the same two members."""
+
+    @property
+    def state(self) -> TrainingState: ...
+
+    def train(self, resume: bool = False) -> TrainingState: ...
+
+
+class FirstStage(Protocol):
+    """What a ranker needs of a model."""
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """The arguments that the model was built with, as the model folder stores them."""
+
+    @property
+    def model(self) -> AnswerNetwork | AnswerScorer: ...
+
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Training":
+        """The training loop, before its first step."""
+
+    def ready(self) -> None:
+        """Switch from training to prediction."""
+
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        """The settings of the training loop, for the model folder."""
+
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        """The probability of every pair, with `attention` if asked for and the model has it. Labels are not read."""
+
+    def move_to(self, device: str) -> None: ...
+
+    def stored_weights(self) -> dict[str, Tensor]: ...
+
+    def restore(self, weights: dict[str, Tensor], folder: Path) -> None: ...
+
+
+MEMBERS = "members"  # in the architecture: the number of networks
+
+
+def build_stages(
+    kind: type[AnswerNetwork] | type[AnswerScorer],
+    architecture: dict[str, Any],
+    overlap: Overlap,
+    device: str,
+    seed: int = 0,
+    members: int = 1,
+) -> FirstStage:
+    """One model, or an ensemble of `members` networks."""
+    own = {key: value for key, value in architecture.items() if key != MEMBERS}
+    if issubclass(kind, AnswerScorer):
+        return ScorerStage(kind, own, overlap.vocabulary)
+    stages = [NetworkStage(kind, own, overlap, device, seed + number) for number in range(members)]
+    return stages[0] if members == 1 else EnsembleStage(stages)
+
+
+def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings:
+    """Of one network; the time limit is shared with the networks of folds and ensemble."""
+    recipe, kind = settings.recipe, model_class(settings.model)
+    networks = settings.ensemble * (1 + recipe.folds * bool(joined_columns(settings)))
+    return TrainingSettings(
+        epochs=epochs,
+        batch_size=max(1, round(settings.batch_size * kind.batch_factor)),
+        learning_rate=settings.learning_rate * kind.learning_rate_factor,
+        kl_warm_up=recipe.kl_warm_up,
+        samples=kind.training_samples if recipe.samples is None else recipe.samples,
+        weight_decay=recipe.weight_decay,
+        averaging=recipe.averaging,
+        patience=recipe.patience,
+        smoothing=recipe.smoothing,
+        time_limit=None if settings.time_limit is None else settings.time_limit / networks,
+        seed=settings.seed,
+    )
+
+
+def answer_objective(settings: AnswerSettings) -> AnswerObjective:
+    return AnswerObjective(settings.recipe.free_bits, most_wrong_answers(settings))
+
+
+# A network
+
+
+class NetworkStage:
+    def __init__(
+        self, kind: type[AnswerNetwork], architecture: dict[str, Any], overlap: Overlap, device: str, seed: int
+    ):
+        check_device(device)
+        with seeded(stream(seed, "initial weights")):
+            self.model = kind(**architecture).to(device)
+        self.architecture, self.overlap, self.device = architecture, overlap, device
+
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> Trainer:
+        if data.words.vectors is not None and not self.model.pretrained:
+            self.model.word_vectors.start_from(torch.from_numpy(data.words.vectors))
+        training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
+        objective = answer_objective(settings)
+        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._inputs)
+        return Trainer(self.model, task, training, run.checkpoint, run.progress)
+
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        training, objective = training_settings(settings, epochs), answer_objective(settings)
+        return dataclasses.asdict(training) | dataclasses.asdict(objective)
+
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        inputs, words = self._inputs(question_answers), self.overlap.vocabulary
+        batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, inputs=inputs)
+        return predict(self.model, batches, samples, seed, attention)
+
+    def ready(self) -> None:
+        self.model.eval().requires_grad_(False)
+
+    def move_to(self, device: str) -> None:
+        self.device = device
+        self.model.to(device)
+
+    def stored_weights(self) -> dict[str, Tensor]:
+        weights = self.model.state_dict()
+        return weights | {FIXED_VECTORS: weights[FIXED_VECTORS].half()}  # exact: `learn_words` has rounded them
+
+    def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
+        load_weights(self.model, weights | {FIXED_VECTORS: weights[FIXED_VECTORS].float()}, folder)
+        self.model.eval().requires_grad_(False)
+
+    def _inputs(self, question_answers: QuestionAnswers) -> PairInputs:
+        return network_inputs(self.model, question_answers, self.overlap)
+
+
+def network_inputs(model: AnswerNetwork, question_answers: QuestionAnswers, overlap: Overlap) -> PairInputs:
+    """What the network asks to read beside the numbers of words."""
+    names = model.pair_columns
+    columns = overlap.features(question_answers).only(names).values if names else None
+    words = word_features(question_answers, overlap) if model.reads_word_features else None
+    if model.reads_likeness:
+        columns, words = _with_likeness(question_answers, columns, words)
+    questions, answers = _states(question_answers) if model.reads_states else (None, None)
+    return PairInputs(columns, words, questions, answers, _pieces(question_answers) if model.reads_pieces else None)
+
+
+def _with_likeness(
+    question_answers: QuestionAnswers, columns: np.ndarray | None, words: list[PairWordFeatures] | None
+) -> tuple[np.ndarray, list[PairWordFeatures]]:
+    """Two columns before the others, and one after the other features of every word."""
+    from varitext.models.answers.likeness import likeness_of
+
+    alike = likeness_of(question_answers)
+    parts = [np.array([(one.whole, one.by_word) for one in alike]), *([] if columns is None else [columns])]
+    of_words = [PairWordFeatures(_as_column(one.question), _as_column(one.answer)) for one in alike]
+    if words is not None:
+        both = zip(words, of_words, strict=True)
+        of_words = [PairWordFeatures(*map(np.hstack, zip(own, new, strict=True))) for own, new in both]
+    return np.hstack(parts), of_words
+
+
+def _as_column(cosine: np.ndarray) -> np.ndarray:
+    """From 0 .. 1, where nearly all are, to -1 .. 1."""
+    return (2 * cosine[:, None] - 1).astype(np.float32)  # [T, 1]
+
+
+def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Of the words of every question and of every pair's answer."""
+    from varitext.models.answers.pretrained import pretrained
+
+    asked = [question.words for question in question_answers.questions]
+    said = [one.words for question in question_answers.questions for one in question.candidates]
+    found = pretrained().states([*asked, *said])
+    return found[: len(asked)], found[len(asked) :]
+
+
+def _pieces(question_answers: QuestionAnswers) -> list[PairPieces]:
+    from varitext.models.answers.pretrained import pretrained
+
+    together, questions = pretrained().together, question_answers.questions
+    return [together(question.words, one.words) for question in questions for one in question.candidates]
+
+
+# A scorer
+
+
+class ScorerStage:
+    def __init__(self, kind: type[AnswerScorer], architecture: dict[str, Any], vocabulary: Vocabulary):
+        sizes = {name: value for name, value in architecture.items() if name != "vocabulary_size"}
+        self.model = kind(vocabulary, **sizes)
+        named = self.model.named_features
+        # by name: the folder must not depend on the default of a later version
+        self.architecture = architecture | ({} if named is None else {"features": list(named)})
+
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "ScorerTraining":
+        return ScorerTraining(self.model, data, settings.seed)
+
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        return {}
+
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        probability = expit(self.model.log_odds(question_answers))  # [P]
+        return Prediction(probability, probability[None])  # no latent variable: one sample
+
+    def ready(self) -> None:
+        self.model.eval()
+
+    def move_to(self, device: str) -> None:
+        """Scorers compute on the CPU."""
+
+    def stored_weights(self) -> dict[str, Tensor]:
+        return self.model.state_dict()
+
+    def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
+        load_weights(self.model, weights, folder)
+
+
+class ScorerTraining:
+    """Takes the place of `Trainer` for a model without steps: no checkpoint, and Ctrl-C ends it at once."""
+
+    def __init__(self, scorer: AnswerScorer, data: TrainingData, seed: int):
+        self.model, self.data, self.seed = scorer, data, seed
+        self.state = TrainingState()
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Fit, and measure the dev MAP; there is nothing to `resume`."""
+        started, dev = time.monotonic(), self.data.dev
+        self.model.learn(self.data.train, dev, self.data.words, self.seed)
+        ranking = ranking_record(self.model.log_odds(dev), dev.labels, dev.groups)
+        self.state = TrainingState(
+            seconds=time.monotonic() - started,
+            best=-ranking.map,
+            stopped="fitted",
+            history=[{"step": 0, "dev_map": ranking.map, "dev_mrr": ranking.mrr}],
+        )
+        return self.state
+
+
+# An ensemble
+
+
+class EnsembleStage:
+    def __init__(self, members: list[NetworkStage]):
+        self.members = members
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        return self.members[0].architecture | {MEMBERS: len(self.members)}
+
+    @property
+    def model(self) -> AnswerNetwork | AnswerScorer:
+        """The first one: for what all have in common."""
+        return self.members[0].model
+
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "EnsembleTraining":
+        return EnsembleTraining(self, settings, data, run)
+
+    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        return self.members[0].training_record(settings, epochs)
+
+    def predict(
+        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
+    ) -> Prediction:
+        found = [member.predict(question_answers, samples, seed, attention) for member in self.members]
+        mean = log_odds(np.stack([one.probability for one in found])).mean(0)  # [P]
+        attended = [one.attention for one in found if one.attention is not None]
+        together = [np.concatenate(pair) for pair in zip(*attended, strict=True)]  # P times [members * S, T]
+        return Prediction(expit(mean), np.concatenate([one.sampled for one in found]), together or None)
+
+    def ready(self) -> None:
+        for member in self.members:
+            member.ready()
+
+    def move_to(self, device: str) -> None:
+        for member in self.members:
+            member.move_to(device)
+
+    def stored_weights(self) -> dict[str, Tensor]:
+        """Under the number of each; fixed word vectors, the same for all, are stored once."""
+        weights = [member.stored_weights() for member in self.members]
+        fixed = {FIXED_VECTORS: weights[0][FIXED_VECTORS]}
+        own = [{name: one[name] for name in one.keys() - fixed.keys()} for one in weights]
+        return fixed | {f"{number}.{name}": value for number, one in enumerate(own) for name, value in one.items()}
+
+    def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
+        fixed = {FIXED_VECTORS: weights[FIXED_VECTORS]}
+        for number, member in enumerate(self.members):
+            prefix = f"{number}."
+            own = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+            member.restore(own | fixed, folder)
+
+
+class EnsembleTraining:
+    """Takes the place of `Trainer`: one network after another, each with its own checkpoint."""
+
+    def __init__(self, stage: EnsembleStage, settings: AnswerSettings, data: TrainingData, run: TrainingRun):
+        self.stage, self.settings, self.data, self.run = stage, settings, data, run
+        self.states: list[TrainingState] = []
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Train all; after an interruption, the networks not yet trained are left out."""
+        members = self.stage.members
+        for number, member in enumerate(members):
+            self.run.note(f"network {number + 1} of {len(members)}")
+            settings = replace(self.settings, seed=self.settings.seed + number)
+            trainer = member.trainer(settings, self.data, self.run.of_member(number, len(members)))
+            try:
+                trainer.train(resume)
+            finally:
+                self.states.append(trainer.state)
+                self.stage.members = members[: number + 1]
+            if trainer.state.stopped == "interrupted":
+                break
+        return self.state
+
+    @property
+    def state(self) -> TrainingState:
+        """As of one long run; the last record is of the ensemble as a whole."""
+        self.stage.ready()
+        found = self.stage.predict(self.data.dev, self.settings.prediction_samples, self.settings.seed).probability
+        ranking = ranking_record(found, self.data.dev.labels, self.data.dev.groups)
+        history, begun = [], 0
+        for number, one in enumerate(self.states):
+            history += [record | {"network": number, "step": begun + record["step"]} for record in one.history]
+            begun += one.step + 1
+        history.append({"step": begun, "dev_map": ranking.map, "dev_mrr": ranking.mrr, "networks": len(self.states)})
+        seconds = sum(one.seconds for one in self.states)
+        stopped = self.states[-1].stopped
+        return TrainingState(begun, seconds, -ranking.map, begun, stopped=stopped, history=history)
