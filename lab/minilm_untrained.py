@@ -1,9 +1,9 @@
 """How `minilm` ranks without any fit, on WikiQA's dev questions, and the numbers that it takes from them.
 
-    python benchmarks/minilm_untrained.py [--json results/minilm_untrained.json]
+    python lab/minilm_untrained.py [--json results/minilm_untrained.json]
 
-`SCALE` and `SHIFT` of `models/answers/likeness.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are what this finds, rounded;
-a test holds them against the file. It needs the extra `minilm`, and about a minute of one core.
+`SCALE` and `SHIFT` of `models/answers/likeness.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are rounded from these
+numbers; a test compares them with the file. It needs the extra `minilm`, and about a minute of one core.
 """
 
 import argparse

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from lab.experiments.ranker_measures import COLUMNS, columns, measure
-from varitext.answers.settings import AnswerSettings
+from varitext.answers.settings import DEFAULT_MODEL
 from varitext.reproduce.answer_fits import DATA
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 
 SEEDS = 5
-MODEL = AnswerSettings.model
 TOGETHER = 5  # networks of the ensemble, which has one run
 VARIANTS: dict[str, str | None] = {
     "all features": None,
@@ -25,15 +24,15 @@ def runs(plan: Plan) -> Iterator[Run]:
     for corpus in DATA:
         whole, *ablations = (_runs_of(corpus, variant, plan) for variant in VARIANTS)
         yield from whole
-        settings = {"corpus": corpus, "model": MODEL, "variant": ENSEMBLE, "seed": 0}
-        yield Run(settings, partial(measure, corpus, MODEL, 0, plan, ensemble=2 if plan.quick else TOGETHER))
+        settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": ENSEMBLE, "seed": 0}
+        yield Run(settings, partial(measure, corpus, DEFAULT_MODEL, 0, plan, ensemble=2 if plan.quick else TOGETHER))
         yield from itertools.chain(*ablations)
 
 
 def _runs_of(corpus: str, variant: str, plan: Plan) -> Iterator[Run]:
     for seed in plan.seeds_or(SEEDS):
-        settings = {"corpus": corpus, "model": MODEL, "variant": variant, "seed": seed}
-        yield Run(settings, partial(measure, corpus, MODEL, seed, plan, features=VARIANTS[variant]))
+        settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": variant, "seed": seed}
+        yield Run(settings, partial(measure, corpus, DEFAULT_MODEL, seed, plan, features=VARIANTS[variant]))
 
 
 def table(records: list[Record]) -> str:

@@ -117,20 +117,13 @@ def test_learns_and_records_what_it_watches(fitted):
 
 
 @pytest.mark.parametrize("model", ["lstm", "lstm_attention"])
-def test_deterministic_twins_are_as_unsure_as_their_probabilities(model):
+def test_models_without_a_latent_variable_have_one_sample(model):
     ranker = AnswerRanker(**SMALL | {"model": model, "epochs": 1}).fit(TRAIN, DEV)
     ranking = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
     assert ranking.n_samples == ranker.evaluate(TEST, samples=7).n_samples == 1
     assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
     with pytest.raises(InputError, match="samples must be at least 1, not 0"):
         ranker.predict_proba(TEST, 0)
-    assert ranking.joint
-    ranker.fitted_ = replace(ranker.fitted_, joint=None)  # as in a folder of version 0.1: each candidate by itself
-    independent = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
-    assert not independent.joint and independent.probability_none is None
-    first, second, third = (one.probability for one in independent.candidates)
-    parts = np.array([first, (1 - first) * second, (1 - first) * (1 - second) * third])
-    np.testing.assert_allclose([one.probability_best for one in independent.candidates], parts / parts.sum(), rtol=1e-6)
     assert (ranking.candidates[0].attention_mean is None) == (model == "lstm")
     assert ranker.fitted_.history[-1]["dev_map"] == pytest.approx(ranker.fitted_.history[-1]["dev_map_shuffled_h"])
     assert (
@@ -261,7 +254,7 @@ def test_rank_agrees_with_predict_proba_and_its_parts_add_up(fitted):
     ranking = fitted.rank(question.text, [one.text for one in question.candidates])
     by_place = {one.place: one for one in ranking.candidates}
     scores = log_odds(fitted.predict_proba(of_one(question)))
-    expected = fitted.fitted_.joint.model.posterior(scores)
+    expected = fitted.fitted_.joint.posterior(scores)
     np.testing.assert_allclose([by_place[place].probability for place in range(5)], expected.right, rtol=1e-6)
     np.testing.assert_allclose([by_place[place].probability_best for place in range(5)], expected.best, rtol=1e-6)
     assert [one.place for one in ranking.candidates] == np.argsort(-scores).tolist() and ranking.joint
@@ -484,7 +477,7 @@ def test_bad_training_input_is_refused_in_one_line():
         ranker.fit(TRAIN, only_label(DEV, 0))
     with pytest.raises(InputError, match="no model of answers is called 'nvdm'"):
         AnswerRanker("nvdm").fit(TRAIN, DEV)
-    with pytest.raises(InputError, match="does not tell where its candidates stand"):
+    with pytest.raises(InputError, match="has no positions of candidates"):
         AnswerRanker(position=True, **SMALL).fit(memorable(4, 0), DEV)
     with pytest.raises(InputError, match="needs at least 2, or dev questions"):
         ranker.fit(of_one(TRAIN.questions[0]))

@@ -43,8 +43,8 @@ def test_likelihood_is_the_formula_and_sums_to_one():
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_of_the_first_models_none_is_one_more_candidate():
-    first = JointModel(MODEL.parameters[:-1])
+def test_with_equal_scales_none_is_one_more_candidate():
+    first = JointModel((*MODEL.parameters[:-1], 1.0))
     masses = np.exp(np.append(0.8 * SCORES, 0.4 + 0.3 * np.log(4)))
     assert first.posterior(SCORES).none[0] == pytest.approx(masses[-1] / masses.sum())
 

@@ -78,13 +78,13 @@ def test_fitted_on_a_table_it_is_the_same_ranker():
 
 def test_what_is_no_list_of_questions_is_refused(ranker):
     for given in ("who was it", 5):
-        with pytest.raises(InputError, match="questions are a corpus"):
+        with pytest.raises(InputError, match="questions must be a corpus"):
             ranker.rank_many(given)
     with pytest.raises(InputError, match="a pair: its text and a list of candidates"):
         ranker.rank_many([("who",)])
     with pytest.raises(InputError, match="the question is empty"):
         ranker.rank_many([("", ["a king"])])
-    with pytest.raises(InputError, match="questions are a corpus"):
+    with pytest.raises(InputError, match="questions must be a corpus"):
         AnswerRanker(**SMALL).fit(PAIRS)
 
 

@@ -13,6 +13,7 @@ import pytest
 from command_line import MODEL_FILES, contents, files_no_larger_than, refused, varitext
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import flat_settings
 from varitext.cli.printing import NOTEWORTHY
 from varitext.corpora import load_questions
 from varitext.evaluation.ranking import ranking_record
@@ -136,7 +137,7 @@ def test_settings_arrive_where_they_belong(divided, tmp_path):
     options = ("--kl-warm-up", 0.5, "--free-bits", 0.25, "--seed", 3, "--epochs", 1, "--part", "dev")
     fit(divided, tmp_path / "model", *NASM, *options, "--unseen-words", 0, "--longest-answer", 90)
     ranker = AnswerRanker.load(tmp_path / "model")
-    settings = ranker.settings.flat()
+    settings = flat_settings(ranker.settings)
     names = ("kl_warm_up", "free_bits", "seed", "embedding_dim", "latent_dim", "batch_size", "learning_rate", "vectors")
     assert [settings[name] for name in names] == [0.5, 0.25, 3, 8, 4, 40, 0.01, "random"]
     assert (ranker.unseen_words, ranker.longest_answer) == (0, 90)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from varitext.models.answers.scorer import AnswerScorer
     from varitext.models.answers.vocabulary import VectorSource
 
+DEFAULT_MODEL = "compare"
 PREDICTION_SAMPLES = 20  # as in the paper
 
 
@@ -71,7 +72,7 @@ class AnswerRecipe:
 class AnswerSettings:
     """`AnswerRanker` inherits its constructor from here and documents the arguments."""
 
-    model: "str | type[AnswerNetwork] | type[AnswerScorer]" = "compare"
+    model: "str | type[AnswerNetwork] | type[AnswerScorer]" = DEFAULT_MODEL
     latent_dim: int | None = setting(None, LATENT_DIM)
     _: KW_ONLY
     network: "Mapping[str, Any] | None" = None

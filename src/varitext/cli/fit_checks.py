@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from varitext.answers.settings import AnswerSettings
+from varitext.answers.settings import DEFAULT_MODEL
 from varitext.cli.checks import refuse_options
 from varitext.cli.data_settings import QuestionSettings
 from varitext.cli.fit_jobs import FitRequest
@@ -40,7 +40,7 @@ def default_model(corpus: str, typed: dict[str, Any]) -> str:
     except InputError:
         of_questions = False
     return (
-        AnswerSettings.model if of_questions else default_document_model(record_from_options(DocumentSettings, typed))
+        DEFAULT_MODEL if of_questions else default_document_model(record_from_options(DocumentSettings, typed))
     )
 
 
@@ -81,7 +81,7 @@ def check_answer_options(request: FitRequest) -> None:
         refuse_typed(typed, ["counts", "position"], f"{model} reads by itself what it needs")
     if not kind.joins_columns:
         refuse_typed(typed, ["counts"], f"{model} is made of counts already")
-    if "position" in typed and not kind.joins_columns and model == AnswerSettings.model:
+    if "position" in typed and not kind.joins_columns and model == DEFAULT_MODEL:
         refuse_typed(typed, ["position"], f"{model} reads positions by itself, where they are known")
     if "tune_vectors" in typed:
         refuse_typed(typed, ["unseen_words"], "--tune-vectors leaves out words that training lacks")

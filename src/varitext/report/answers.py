@@ -24,6 +24,7 @@ from varitext.evaluation.ranking import (
     ranking_record,
 )
 from varitext.evaluation.significance import Interval, bootstrap_interval
+from varitext.models.answers import model_name
 from varitext.paper import MapMrr
 from varitext.report.attention import PER_GROUP, AnswerHeat, QuestionHeat, first_log_std, heat_figure, hinton_figure
 from varitext.report.charts import ACCENT, ANSWER_CURVES, FAINT, WARM, Axis, Curve, Intervals, training_curves
@@ -140,7 +141,7 @@ def system_name(ranker: AnswerRanker) -> str:
     """The name in Table 4 of the paper."""
     joined = {} if ranker.fitted_.combination is None else {"Cnt": ranker.counts, "position": ranker.position}
     suffix = "".join(f" + {name}" for name, on in joined.items() if on)
-    return paper.ANSWER_SYSTEMS.get(ranker.model, ranker.model) + suffix
+    return paper.ANSWER_SYSTEMS.get(model_name(ranker.model), model_name(ranker.model)) + suffix
 
 
 def paper_rows(evaluated: EvaluatedAnswers) -> dict[str, MapMrr]:
@@ -149,7 +150,7 @@ def paper_rows(evaluated: EvaluatedAnswers) -> dict[str, MapMrr]:
     corpus, protocol = evaluation.corpus, evaluation.ranking.protocol
     if evaluation.part != "test" or protocol not in paper.ANSWER_PROTOCOLS.get(corpus, ()):
         return {}
-    rows, name = paper.ANSWERS[corpus], paper.ANSWER_SYSTEMS.get(evaluated.ranker.model, "")
+    rows, name = paper.ANSWERS[corpus], paper.ANSWER_SYSTEMS.get(model_name(evaluated.ranker.model), "")
     same = [one for one in (name, f"{name} + Cnt") if one in rows] or ["NASM + Cnt"]
     scale = protocol_named(protocol).scale / paper.ANSWER_SCALE[corpus]
     return {one: MapMrr(scale * rows[one].map, scale * rows[one].mrr) for one in same}
@@ -326,7 +327,7 @@ def answer_facts(ranker: AnswerRanker, evaluation: AnswerEvaluation, source: Que
         "corpus": f"{evaluation.corpus} ({evaluation.part})",
         "SHA-256": source.sha256,
         "protocol": f"{ranking.protocol}: {ranking.questions}; ties: {ranking.ties}",
-        "model": f"{ranker.model}{latent}, {len(fitted.vocabulary.words):,} words{joined}",
+        "model": f"{model_name(ranker.model)}{latent}, {len(fitted.vocabulary.words):,} words{joined}",
         "fitted": f"on {pairs} {fitted_in(fitted.fit_seconds, ranker.seed)}; {dev}",
         "stopped": why_stopped(fitted.stopped, "dev MAP"),
     }
@@ -355,7 +356,7 @@ def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Pa
         by_word=question_word_chart(results_by_word(evaluated)),
         heats=attention_heat(evaluated),
         rule=RULE,
-        model=ranker.model,
+        model=model_name(ranker.model),
         smoothing=ranker.settings.recipe.smoothing,
         has_latent=evaluated.has_latent,
         latent_carries=ranker.fitted_.latent_carries,

@@ -7,6 +7,7 @@ from pathlib import Path
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
 from varitext.loading import load_any
+from varitext.models.answers import model_name
 from varitext.serve.corpus import CorpusIndex, CorpusMap
 from varitext.serve.guards import Limits, Metrics, Refusal
 from varitext.serve.queue import BatchQueue
@@ -31,7 +32,7 @@ class ServedModel:
         return ModelInfo(
             id=self.name,
             kind="answers" if self.is_ranker else "documents",
-            model=self.model.model if isinstance(self.model, AnswerRanker) else self.model.fitted_.model,
+            model=model_name(self.model.model) if isinstance(self.model, AnswerRanker) else self.model.fitted_.model,
             corpus=_last_part((self.model.fitted_.corpus or {}).get("name")),
             words=len(self.model.fitted_.vocabulary),
             latent_dim=_latent_dimensions(self.model),

@@ -45,7 +45,7 @@ class _Side(nn.Module):
 
 
 class CompareAggregate(AnswerNetwork):
-    """`features` names what it reads beside the words; without it, all."""
+    """`features` names what it reads beside the words (default: all)."""
 
     updates = 700
     joins_columns = False
@@ -65,7 +65,7 @@ class CompareAggregate(AnswerNetwork):
         fixed_words: int = 0,
     ):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
-        named = chosen(features, self.feature_names, CompareAggregate.feature_names)
+        named = chosen(features, self.feature_names, self.feature_names)
         self.reads_word_features, self.reads_positions = "words" in named, "position" in named
         self.reads_likeness = "likeness" in named
         self.columns = PairColumns(self.reads_likeness, "counts" in named, self.reads_positions)

@@ -11,7 +11,7 @@ sixtieth of the rate of networks that begin at random; v, b and the judge do beg
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import PieceBatch
@@ -26,7 +26,7 @@ CHUNK = 16  # pairs of like length that are read at once, so that little padding
 
 
 class CrossEncoder(AnswerNetwork):
-    """`features` names what it reads beside the words; None is for folders that have nothing of the kind."""
+    """`features` names what it reads beside the words (default: all)."""
 
     joins_columns = False
     pretrained = True
@@ -37,7 +37,6 @@ class CrossEncoder(AnswerNetwork):
     learning_rate_factor = 1 / 60
     batch_factor = 3 / 8
     feature_names = ("counts", "position")
-    features_of_new_fits = feature_names
 
     def __init__(
         self,
@@ -51,12 +50,9 @@ class CrossEncoder(AnswerNetwork):
         self.fixed = (encoder.embeddings.requires_grad_(False),)  # in a tuple: no part of what is learned or kept
         self.layers = encoder.layers
         self.dropout = Dropout(dropout)
-        named = chosen(features, self.feature_names, ())
+        named = chosen(features, self.feature_names, self.feature_names)
         self.columns = PairColumns(counts="counts" in named, position="position" in named)
         self.pair_columns, self.reads_positions = self.columns.names, self.columns.position
-        if not named:
-            self.output = nn.Linear(encoder.width, 1)
-            return
         self.output = FasterLinear(encoder.width, 1, faster)
         self.read_columns = FasterLinear(self.columns.width, judge_dim, faster)
         self.judge = FasterLinear(judge_dim, 1, faster)
@@ -73,9 +69,8 @@ class CrossEncoder(AnswerNetwork):
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         logits: Tensor = self.output(self.dropout(encoding.answers.last))[:, 0]
-        if self.pair_columns:
-            read = torch.relu(self.read_columns(encoding.features))
-            logits = logits + self.judge(self.dropout(read))[:, 0]
+        read = torch.relu(self.read_columns(encoding.features))
+        logits = logits + self.judge(self.dropout(read))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]
 
     def _pooled(self, pieces: PieceBatch) -> Tensor:

@@ -25,7 +25,6 @@ class MiniLM(CompareAggregate):
     reads_states = True
     untrained = Likeness
     feature_names = (*CompareAggregate.feature_names, "likeness")
-    features_of_new_fits = feature_names
 
     def __init__(
         self,

@@ -47,7 +47,6 @@ class AnswerNetwork(nn.Module):
     parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
     reads_positions = False  # whether the place of a candidate in its document counts inside
     feature_names: tuple[str, ...] = ()  # what a user may choose of
-    features_of_new_fits: tuple[str, ...] | None = None  # without a choice, if folders from before mean others by None
     pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
     reads_word_features = False  # whether it reads those of `word_features.py`
     reads_likeness = False  # whether it reads how alike both sentences and their words are by `likeness.py`

@@ -39,7 +39,6 @@ class AnswerScorer(nn.Module):
     reads_positions = False  # whether the place of a candidate in its document counts inside
     counts_shared_words = True  # whether a word counts that the question has too, though the vocabulary has it not
     feature_names: tuple[str, ...] = ()  # what a user may choose of
-    features_of_new_fits: tuple[str, ...] | None = None
     untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
     pretrained = False  # whether it needs a pretrained encoder, which knows every word
     passes: int | None = None
