@@ -39,9 +39,7 @@ def default_model(corpus: str, typed: dict[str, Any]) -> str:
         of_questions = not {"continued", "text_column"} & typed.keys() and holds_questions(corpus, columns)
     except InputError:
         of_questions = False
-    return (
-        DEFAULT_MODEL if of_questions else default_document_model(record_from_options(DocumentSettings, typed))
-    )
+    return DEFAULT_MODEL if of_questions else default_document_model(record_from_options(DocumentSettings, typed))
 
 
 def is_answer_model(name: str) -> bool:
