@@ -1,49 +1,65 @@
-"""Request and response bodies: the schema of the API, with its limits."""
+"""Request and response bodies: the schema of the API, with its limits.
 
-from typing import Annotated, Literal
+A response that repeats a record of the library is derived from it, so that fields, types and descriptions are
+written once.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+import dataclasses
+import inspect
+import re
+from types import GenericAlias
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+
+from varitext.answers.ranking import RankedCandidate, Ranking
+from varitext.documents.mixture import Choice
+from varitext.documents.topic_records import DocumentInfo, TopicInfo, TopicShare, TypicalDocument
+from varitext.evaluation.latent_dimensions import LatentDimension
+from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.serve.guards import CANDIDATE_CHARACTERS, CANDIDATES, QUESTION_CHARACTERS, SAMPLES, TEXT_CHARACTERS, TEXTS
+
+# Requests
 
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARACTERS)]
 Candidate = Annotated[str, StringConstraints(max_length=CANDIDATE_CHARACTERS)]
+ONE_TEXT = "the shuttle is in orbit"
 
 
 class Request(BaseModel):
-    """A request: nothing is guessed from what has another type, and nothing unknown is passed over."""
+    """A request: values of another type and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class TransformRequest(Request):
-    texts: list[Text] = Field(min_length=1, max_length=TEXTS, examples=[["the shuttle is in orbit"]])
+    texts: list[Text] = Field(min_length=1, max_length=TEXTS, examples=[[ONE_TEXT]])
 
 
 class AssignRequest(TransformRequest):
-    """Texts to sort by topic."""
+    """Texts to assign to topics."""
 
 
 class PerplexityRequest(TransformRequest):
-    samples: int = Field(20, ge=1, le=SAMPLES, description="Draws of h per text; the same request, the same numbers.")
-
-
-class ExplainRequest(Request):
-    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
-    topics: int = Field(8, ge=1, le=50, description="How many topics, the most probable first, and latent dimensions.")
-    words: int = Field(20, ge=1, le=100, description="How many of the words that moved it most.")
-
-
-class SimilarDocumentsRequest(Request):
-    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
-    among: list[Text] | None = Field(
-        None, min_length=1, max_length=TEXTS, description="Documents to choose from; else those it was fitted on."
+    samples: int = Field(
+        20, ge=1, le=SAMPLES, description="Draws of h per text. The same request gives the same values."
     )
-    n: int = Field(5, ge=1, le=50)
 
 
 class PlaceRequest(Request):
-    text: Text = Field(min_length=1, examples=["the shuttle is in orbit"])
+    text: Text = Field(min_length=1, examples=[ONE_TEXT])
+
+
+class ExplainRequest(PlaceRequest):
+    topics: int = Field(8, ge=1, le=50, description="Number of topics, most probable first, and of latent dimensions.")
+    words: int = Field(20, ge=1, le=100, description="Number of words, those with the largest effect first.")
+
+
+class SimilarDocumentsRequest(PlaceRequest):
+    among: list[Text] | None = Field(
+        None, min_length=1, max_length=TEXTS, description="Documents to search (default: the training documents)."
+    )
+    n: int = Field(5, ge=1, le=50)
 
 
 class RankRequest(Request):
@@ -51,10 +67,60 @@ class RankRequest(Request):
     candidates: list[Candidate] = Field(
         min_length=1, max_length=CANDIDATES, examples=[["James Joyce wrote Ulysses .", "Dublin lies on the Liffey ."]]
     )
-    samples: int | None = Field(None, ge=1, le=SAMPLES, description="Rankings to draw; else as fitted.")
-    ordered: bool = Field(
-        False, description="The candidates are the sentences of one document, in their order; some models use that."
+    samples: int | None = Field(
+        None, ge=1, le=SAMPLES, description="Number of rankings to draw (default: the setting of the model)."
     )
+    ordered: bool = Field(
+        False, description="Whether the candidates are the sentences of one document, in order. Some models use that."
+    )
+
+
+# Responses derived from records
+
+_DERIVED: dict[type, type[BaseModel]] = {}
+
+
+def derived(record: type, *only: str) -> type[BaseModel]:
+    """The response model of a record: its fields, or `only` some, with types, defaults and documented descriptions."""
+    hints, described = get_type_hints(record), _descriptions(record)
+    fields: dict[str, Any] = {}
+    for name in only or hints:
+        inner = next(iter(get_args(hints[name])), None)
+        hint = list_of(_DERIVED[inner]) if inner in _DERIVED else hints[name]  # a tuple of records
+        default = getattr(record, name, ...) if dataclasses.is_dataclass(record) else ...
+        fields[name] = (hint, Field(default, description=described.get(name)))
+    _DERIVED[record] = create_model(record.__name__, **fields)
+    return _DERIVED[record]
+
+
+def _descriptions(record: type) -> dict[str, str]:
+    """What the section "Attributes" of the docstring says about each field."""
+    _, _, attributes = inspect.cleandoc(record.__doc__ or "").partition("Attributes\n----------\n")
+    entries = re.findall(r"^(\w[\w, ]*) : .*\n((?:    .*\n?)+)", attributes, re.MULTILINE)
+    return {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+
+
+def list_of(model: type[BaseModel]) -> Any:
+    return GenericAlias(list, model)
+
+
+TypicalDocumentResponse = derived(TypicalDocument)
+Topics = create_model(
+    "Topics", topics=(list_of(derived(TopicInfo)), ...), choice=(derived(Choice, "number", "how"), ...)
+)
+DocumentsAssigned = create_model("DocumentsAssigned", documents=(list_of(derived(DocumentInfo)), ...))
+TopicShares = create_model("TopicShares", shares=(list_of(derived(TopicShare)), ...))
+CandidateResponse = derived(RankedCandidate)
+RankingResponse = derived(Ranking)
+DimensionResponse = create_model(
+    "LatentDimension",
+    __base__=derived(LatentDimension, "number", "words", "weights", "opposite_words"),
+    share=(float, Field(description="Share of the information (KL) in all dimensions.")),
+)
+Dimensions = create_model("Dimensions", dimensions=(list_of(DimensionResponse), Field(description="Largest KL first.")))
+
+
+# Other responses
 
 
 class ModelInfo(BaseModel):
@@ -62,88 +128,14 @@ class ModelInfo(BaseModel):
     kind: Literal["documents", "answers"]
     model: str
     corpus: str | None
-    words: int = Field(description="Size of the vocabulary.")
-    latent_dim: int = Field(description="Latent dimensions; 0 for a ranker that has no latent.")
-    documents: Literal["none", "reading", "ready"] = Field(
-        description="Whether the documents it was fitted on are here, to find similar ones among."
-    )
+    words: int = Field(description="Vocabulary size.")
+    latent_dim: int = Field(description="Number of latent dimensions; 0 for a ranker without a latent variable.")
+    documents: Literal["none", "reading", "ready"] = Field(description="Whether its training documents are available.")
 
 
 class Models(BaseModel):
     models: list[ModelInfo]
     version: str
-
-
-class TypicalResponse(BaseModel):
-    row: int = Field(description="In the documents that the model was fitted on, from 0.")
-    text: str | None = Field(description="Its beginning, if the model was fitted on texts.")
-
-
-class TopicResponse(BaseModel):
-    number: int
-    name: str = Field(description="Words that tell it from its neighbours, or what its owner calls it.")
-    documents: int = Field(description="Training documents whose most probable topic it is.")
-    share: float = Field(description="Of the training documents.")
-    tokens: int = Field(description="Words in these documents.")
-    words: list[str] = Field(description="By relevance, best first.")
-    weights: list[float] = Field(description="p(word | topic)")
-    coherence: float | None = Field(description="NPMI of the first ten words; null for topics merged by hand.")
-    typical: list[TypicalResponse]
-
-
-class ChoiceResponse(BaseModel):
-    number: int
-    how: str = Field(description="How this number of topics was chosen, in a sentence.")
-
-
-class Topics(BaseModel):
-    topics: list[TopicResponse]
-    choice: ChoiceResponse
-
-
-class DocumentResponse(BaseModel):
-    row: int = Field(description="In the request, from 0.")
-    topic: int | None = Field(description="The most probable; null for a text without a known word.")
-    name: str | None
-    probability: float | None
-    second_topic: int | None
-    second_probability: float | None
-    spread: float = Field(description="Root mean square of the standard deviations of its vector.")
-    surprise: float | None = Field(description="Nats per word beyond what texts of its length take.")
-    known_words: int
-
-
-class DocumentsAssigned(BaseModel):
-    documents: list[DocumentResponse] = Field(description="One for each text, in their order.")
-
-
-class TopicShareResponse(BaseModel):
-    value: str = Field(description="A label, or a time: a day, week, month, quarter or year, as suits the dates.")
-    topic: int
-    name: str
-    documents: int = Field(description="Documents with this value whose most probable topic it is.")
-    of: int = Field(description="Documents with this value.")
-    share: float
-    low: float = Field(description="Of the 95 % interval.")
-    high: float
-
-
-class TopicShares(BaseModel):
-    shares: list[TopicShareResponse] = Field(
-        description="By value in order; empty if the documents have no such column."
-    )
-
-
-class DimensionResponse(BaseModel):
-    number: int
-    words: list[str] = Field(description="At its positive end.")
-    weights: list[float]
-    opposite_words: list[str] = Field(description="At its negative end.")
-    share: float = Field(description="Of the information (KL) in all dimensions.")
-
-
-class Dimensions(BaseModel):
-    dimensions: list[DimensionResponse] = Field(description="Those with the largest KL first.")
 
 
 class SimilarWord(BaseModel):
@@ -152,14 +144,14 @@ class SimilarWord(BaseModel):
 
 
 class SimilarWords(BaseModel):
-    word: str = Field(description="As the model knows it.")
+    word: str = Field(description="As spelled in the vocabulary.")
     similar: list[SimilarWord]
 
 
 class Vector(BaseModel):
     mean: list[float]
-    std: list[float] = Field(description="How unsure each mean is; 0 where a model gives each text a point.")
-    known_words: int = Field(description="Words of the text that the model knows; with none the vector is the prior's.")
+    std: list[float] = Field(description="Standard deviation of each mean; 0 for a model that gives each text a point.")
+    known_words: int = Field(description="Known words in the text. Without any, the vector is that of the prior.")
 
 
 class Vectors(BaseModel):
@@ -172,20 +164,21 @@ class TextPerplexity(BaseModel):
     known_words: int
 
 
-class Perplexity(BaseModel):
-    texts: list[TextPerplexity]
-    per_document_perplexity: float
-    corpus_perplexity: float
-    unigram_per_document_perplexity: float
-    kind: str
-    figure: str = Field(description="What kind of estimate it is, in a sentence.")
-    samples: int
+Perplexity = create_model(
+    "Perplexity",
+    texts=(list[TextPerplexity], ...),
+    __base__=derived(
+        PerplexityRecord,
+        *("per_document_perplexity", "corpus_perplexity", "unigram_per_document_perplexity", "kind", "figure"),
+    ),
+    samples=(int, ...),
+)
 
 
 class TopicOfText(BaseModel):
     number: int
     name: str
-    probability: float = Field(description="p(topic | text); over all topics these sum to one.")
+    probability: float = Field(description="p(topic | text). Over all topics, these sum to one.")
     words: list[str]
 
 
@@ -193,35 +186,31 @@ class DimensionOfText(BaseModel):
     number: int
     mean: float
     std: float
-    words: list[str] = Field(description="At the end that the text leans to.")
+    words: list[str] = Field(description="Words at the end towards which the text leans.")
 
 
 class MovingWord(BaseModel):
     word: str
     count: int
-    moved: float = Field(description="Length of the step that the mean makes when the word is left out.")
-    along: float = Field(description="How much of it points to where the text lies; below 0 the word pulls away.")
-    by_topic: list[float] = Field(
-        description="For each of the topics shown, how much nearer to its centre the word brings the text, in cosine."
-    )
+    moved: float = Field(description="How far the posterior mean moves if the word is left out.")
+    along: float = Field(description="The part of it along the posterior mean; negative if the word pulls away.")
+    by_topic: list[float] = Field(description="How much closer (cosine) the word brings the text to each topic listed.")
 
 
 class Explanation(BaseModel):
     known_words: int
     distinct_words: int
-    tried_words: int = Field(description="Distinct words that were left out in turn: the most telling ones.")
-    topics: list[TopicOfText] = Field(description="The most probable first.")
-    dimensions: list[DimensionOfText] = Field(
-        description="Latent dimensions on which the text lies more than one standard deviation from zero."
-    )
-    words: list[MovingWord] = Field(description="Those that moved it most first.")
+    tried_words: int = Field(description="Distinct words that were left out in turn: the keywords of the text.")
+    topics: list[TopicOfText] = Field(description="Most probable first.")
+    dimensions: list[DimensionOfText] = Field(description="Those more than one standard deviation from zero.")
+    words: list[MovingWord] = Field(description="Largest effect first.")
 
 
 class SimilarDocument(BaseModel):
     index: int
     similarity: float
     label: str | None
-    text: str = Field(description="Its beginning, or its most telling words if the corpus has only counts.")
+    text: str = Field(description="Its beginning, or its keywords if the corpus has only counts.")
 
 
 class SimilarDocuments(BaseModel):
@@ -232,59 +221,29 @@ class SimilarDocuments(BaseModel):
 class TopicOnMap(BaseModel):
     number: int
     name: str
-    x: float = Field(description="The middle of its documents.")
+    x: float = Field(description="The median of its documents.")
     y: float
 
 
 class Map(BaseModel):
-    """Columns, with one value per document shown."""
+    """Columns with one value per document shown."""
 
-    state: Literal["none", "drawing", "ready"] = Field(description="Only a map that is ready has documents.")
-    of: int = Field(description="How many documents there are; at most 1,500 are shown.")
-    x: list[float] = Field(description="From 0 to 1; near each other are documents whose vectors point the same way.")
+    state: Literal["none", "drawing", "ready"] = Field(description="Only a map that is ready contains documents.")
+    of: int = Field(description="Number of training documents; at most 1,500 are shown.")
+    x: list[float] = Field(description="From 0 to 1. Documents with similar vectors are close together.")
     y: list[float]
-    group: list[int] = Field(description="A place in `groups`.")
-    groups: list[str] = Field(description="Labels, or names of topics if there are none; the last is of all others.")
-    labelled: bool = Field(description="Whether groups are labels.")
-    topic: list[int] = Field(description="A place in `topics`.")
-    topics: list[TopicOnMap] = Field(description="Those that documents on the map have, the most frequent first.")
+    group: list[int] = Field(description="Index into `groups`.")
+    groups: list[str] = Field(description="Labels, or topic names if there are none. The last group is all others.")
+    labelled: bool = Field(description="Whether the groups are labels.")
+    topic: list[int] = Field(description="Index into `topics`.")
+    topics: list[TopicOnMap] = Field(description="The topics on the map, most frequent first.")
     titles: list[str]
 
 
 class PlaceOnMap(BaseModel):
     x: float
     y: float
-    near: list[int] = Field(description="The nearest documents, as places in the columns of the map.")
-
-
-class RankedCandidateResponse(BaseModel):
-    text: str
-    place: int
-    rank: int
-    probability: float = Field(description="Of being a right answer.")
-    probability_best: float = Field(
-        description="Of being the best right answer; over all candidates, with that of none, these sum to one."
-    )
-    rank_interval: tuple[int, int] = Field(
-        description="Of its rank once it is known which are right, if any is; about 90 %."
-    )
-    rank_interval_probability: float = Field(description="That the interval holds its rank.")
-    known: bool = Field(description="Whether it has a word that the model knows; if not, it comes last.")
-    words: list[str]
-    attention_mean: list[float] | None
-    attention_std: list[float] | None
-
-
-class RankingResponse(BaseModel):
-    question: str
-    candidates: list[RankedCandidateResponse]
-    n_samples: int
-    joint: bool = Field(
-        False, description="All probabilities are of one joint model; if not, of each candidate by itself."
-    )
-    probability_none: float | None = Field(None, description="That none of the candidates is right.")
-    probability_top: float | None = Field(None, description="That the first is right.")
-    answered: bool = Field(True, description="False where the model would rather not answer.")
+    near: list[int] = Field(description="The nearest documents, as indices into the columns of the map.")
 
 
 class Example(BaseModel):
