@@ -22,7 +22,7 @@ ROOMS = (
 WITHOUT_FIGURES = {
     *("errors.py", "files.py", "records.py", "paper.py", "loading.py", "store.py"),
     *("runtime/provenance.py", "runtime/import_graph.py", "runtime/interruption.py", "runtime/memory.py"),
-    *("training/progress.py", "training/checkpoint.py", "experiments/__init__.py", "experiments/runs.py"),
+    *("training/progress.py", "training/trainer.py", "experiments/__init__.py", "experiments/runs.py"),
     *("models/registry.py", "models/answers/__init__.py", "models/documents/__init__.py"),
 }
 MEASURING = (f"{PACKAGE}.experiments.", f"{PACKAGE}.benchmarking.")  # the code that measures, in the package

@@ -27,8 +27,8 @@ from varitext.documents.fitting import build_network, choose_trainer, hold_out
 from varitext.documents.posterior import perplexity_of
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_json
+from varitext.models.documents.base import DocumentObjective, Recipe
 from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.reproduce.provenance import provenance
 from varitext.runtime.devices import running_on
 

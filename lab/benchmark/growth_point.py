@@ -22,7 +22,7 @@ from varitext.corpora.sharded_counts import Counts
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer
 from varitext.documents.model import DocumentModel
 from varitext.documents.settings import DocumentSettings
-from varitext.layers.sampled_softmax import estimated_log_normaliser, sample_words
+from varitext.layers.counts import estimated_log_normaliser, sample_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.reproduce.provenance import provenance
 from varitext.runtime.memory import watched

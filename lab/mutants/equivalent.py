@@ -15,7 +15,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("latent/estimators.py", "every_value", "6", "7"): "the wording of a message",
     ("latent/estimators.py", "every_value", "size > 10 ** 6", "size >= 10 ** 6"): "the wording of a message",
     ("models/answers/cross_encoder.py", "CrossEncoder.__init__", "1", "2"): "word vectors that it does not have",
-    ("models/documents/axes.py", "readable_axes", "skewness < 0", "skewness <= 0"): "it is never exactly zero",
+    ("models/documents/base.py", "varimax", "skewness < 0", "skewness <= 0"): "it is never exactly zero",
     ("models/documents/bounds.py", "document_bounds", "1", "2"): "how many documents are evaluated at once",
     ("training/trainer.py", "Trainer._round", "True", "False"): "the next batch is found by the number of steps",
     (
@@ -35,26 +35,32 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("layers/lstm.py", "_in_threads", "2", "3"): "all jobs have words of the same width",
     ("layers/lstm.py", "_in_threads", "True", "False"): "which job begins first changes no value",
     (
-        "layers/tree_softmax.py",
+        "models/documents/docnade.py",
         "_balanced_codes",
         "place == 2 * parent + 1",
         "place != 2 * parent + 1",
     ): "left and right are exchanged at every node: the same tree",
-    ("layers/tree_softmax.py", "_huffman_codes", "0", "1"): "every place is filled before it is read",
-    ("layers/tree_softmax.py", "_huffman_codes", "2 * size - 1", "2 * size + 1"): "places that are never read",
-    ("layers/tree_softmax.py", "_huffman_codes", "2", "3"): "places that are never read",
-    ("layers/tree_softmax.py", "_huffman_codes", "1", "2"): "the root, the last place, has no parent to be read",
-    ("layers/tree_softmax.py", "WordTree._grow", "torch.tensor(nodes, dtype=torch.int32)", "torch.tensor(nodes)"): (
-        "it is copied into a buffer of that type"
-    ),
-    ("layers/tree_softmax.py", "WordTree._grow", "torch.tensor(turns, dtype=torch.int8)", "torch.tensor(turns)"): (
-        "it is copied into a buffer of that type"
-    ),
+    ("models/documents/docnade.py", "_huffman_codes", "0", "1"): "every place is filled before it is read",
+    ("models/documents/docnade.py", "_huffman_codes", "2 * size - 1", "2 * size + 1"): "places that are never read",
+    ("models/documents/docnade.py", "_huffman_codes", "2", "3"): "places that are never read",
+    ("models/documents/docnade.py", "_huffman_codes", "1", "2"): "the root, the last place, has no parent to be read",
+    (
+        "models/documents/docnade.py",
+        "WordTree._build",
+        "torch.tensor(nodes, dtype=torch.int32)",
+        "torch.tensor(nodes)",
+    ): ("it is copied into a buffer of that type"),
+    (
+        "models/documents/docnade.py",
+        "WordTree._build",
+        "torch.tensor(turns, dtype=torch.int8)",
+        "torch.tensor(turns)",
+    ): ("it is copied into a buffer of that type"),
     ("layers/words.py", "Dropout.forward", "values.numel() // 4", "values.numel() * 4"): "bits that are not used",
     ("layers/words.py", "Dropout.forward", "1", "2"): "bits that are not used",
     ("models/answers/features/alignment.py", "padded_candidates", "0", "1"): "at least 1 is taken anyway",
     (
-        "models/documents/annealing.py",
+        "models/documents/rsm.py",
         "ReplicatedSoftmax.summed_words",
         "length > scores.shape[1]",
         "length >= scores.shape[1]",
@@ -65,17 +71,17 @@ REASONS: dict[tuple[str, str, str, str], str] = {
         "scipy.sparse.csr_matrix(entries, shape=(len(batch), batch.vocabulary_size))",
         "scipy.sparse.csr_matrix(entries)",
     ): "inference reads rows and word numbers, not how many columns there are",
-    ("models/documents/lda_bound.py", "_converged", "break", "pass"): "rounds without a document in them",
+    ("models/documents/lda.py", "_converged", "break", "pass"): "rounds without a document in them",
     ("latent/discrete.py", "AutoregressiveBernoullis.sample", "-1", "1"): "units that are not drawn yet are zero",
     ("models/documents/rsm.py", "RSM.evaluate", "512", "513"): "how many documents are evaluated at once",
-    ("models/documents/binary.py", "BernoulliNetwork.refine", "-1", "1"): "of two axes, the last is 1",
+    ("models/documents/bernoulli.py", "BernoulliNetwork.refine", "-1", "1"): "of two axes, the last is 1",
     (
-        "layers/urns.py",
+        "layers/dcm.py",
         "Urns.gradient",
         "self.rising.slope * factorials.signs",
         "self.rising.slope / factorials.signs",
     ): "times or over a sign",
-    ("models/documents/axes.py", "readable_axes", "break", "pass"): "rounds in which nothing moves any more",
+    ("models/documents/base.py", "varimax", "break", "pass"): "rounds in which nothing moves any more",
     ("evaluation/calibration.py", "log_loss", "1", "2"): "no probability is above 1",
     (
         "models/answers/scorer.py",
@@ -228,7 +234,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
     ("evaluation/vectors.py", "unit_rows", "0", "1"): "no row is shorter than 1 by then, and over 1 is as it is",
     ("evaluation/vectors.py", "unit_rows", "1", "2"): "zeros over any number",
     ("evaluation/windows.py", "_sliding", "1", "2"): "any line that is longer than the last place",
-    ("training/adamw.py", "AdamW.restore", "1", "2"): "what stands before the first dot is the same",
+    ("training/optimizer.py", "AdamW.restore", "1", "2"): "what stands before the first dot is the same",
     ("training/progress.py", "LineProgress.__init__", "0.0", "1.0"): "the first step sets it before it is read",
     ("training/trainer.py", "Trainer._round", "state.stopped = ''", "pass"): "the roll-back brings its own state",
     ("training/trainer.py", "Trainer._round", "''", "'XX'"): "the roll-back brings its own state",
@@ -241,7 +247,7 @@ SORTING = {  # functions in which `True` that may be turned without effect is th
     ("layers/counts.py", "_SparseTimesDense.backward"),
     ("layers/lstm.py", "_chunks"),
     ("layers/grouped_counts.py", "WordGroups.of"),
-    ("layers/rising.py", "_falling_order"),
+    ("layers/grouped_counts.py", "_falling_order"),
 }
 
 

@@ -104,7 +104,7 @@ def test_fit_writes_a_model_folder_and_shows_whether_the_latent_lives(divided, t
     said = fit(divided, tmp_path / "model", "--epochs", 2, *NASM).splitlines()
     assert sorted(contents(tmp_path / "model")) == MODEL_FILES
     assert said[-2].startswith("100%  epoch 2  bound -") and "/pair  KL " in said[-2] and "  dev map 0." in said[-2]
-    assert "units alive, leak " in said[-2] or "latent dead, leak " in said[-2]
+    assert "active units, gap " in said[-2] or "posterior collapse, gap " in said[-2]
     assert said[-1].startswith("40 questions with 160 pairs, ") and said[-1].endswith(f"model in {tmp_path}/model")
     assert AnswerRanker.load(tmp_path / "model").fitted_.n_dev_questions == 12
 
@@ -119,7 +119,7 @@ def test_a_model_without_a_latent_says_nothing_about_one(divided, tmp_path):
 @pytest.mark.parametrize("show", [lambda: BarProgress(True), lambda: LineProgress("pair", True)])
 def test_the_terminal_tells_a_living_latent_from_a_dead_one(show, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    for units, said in ((3, "3 units alive, leak 0.125"), (0, "latent dead, leak 0.000")):
+    for units, said in ((3, "3 active units, gap 0.125"), (0, "posterior collapse, gap 0.000")):
         with show() as progress:
             progress.step(0.5, -0.25, 0.5)
             progress.round(

@@ -55,7 +55,7 @@ def test_a_setting_of_one_side_says_so():
     shown = " ".join(varitext("fit", "--help").out.split())
     assert "Documents: processes that count words." in shown and "Answers: KL per pair" in shown
     assert "Documents: documents per update; else the model decides. Answers: pairs per update." in shown
-    assert shown.count("Latent dimensions (topics); else 50") == 1
+    assert shown.count("Number of latent dimensions (default: 50") == 1
 
 
 def test_typed_options_reach_their_record_also_under_another_name_and_within_a_recipe():

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from varitext import compiled
 from varitext.batches.counts import CountBatch
 from varitext.layers import curvature, dcm
-from varitext.layers.dcm import effective_counts
+from varitext.layers.dcm import LOG_MASS_RANGE, effective_counts
 from varitext.layers.grouped_counts import GroupedCounts, WordGroups
-from varitext.layers.urns import LOG_MASS_RANGE
 
 SINGLE = torch.zeros(1)
 needs_kernels = pytest.mark.skipif(not compiled.usable(SINGLE), reason="no C compiler when varitext was installed")
@@ -103,7 +102,7 @@ def test_groups_are_counted_as_in_torch(documents, words, groups, seed):
 def test_masses_are_held_within_their_range_and_what_is_no_number_stays_none():
     counts, arrays = counted(5, 4, 2), counted(5, 4, 2).arrays
     logits = torch.tensor([-1e30, 1e30, math.nan, 0.5])[:, None].expand(4, len(counts.batch)).contiguous()
-    compiled.urns(logits, torch.ones(2), LOG_MASS_RANGE, arrays, gradient=False)
+    compiled.dcm(logits, torch.ones(2), LOG_MASS_RANGE, arrays, gradient=False)
     expected = torch.tensor([math.exp(-60), math.exp(30), math.nan, math.exp(0.5)])
     torch.testing.assert_close(logits[:, 0], expected, rtol=5e-6, atol=0, equal_nan=True)
 
@@ -114,7 +113,7 @@ def test_products_of_many_masses_stay_numbers(logit):
     """A thousand words, each at an end of the range: their product is far beyond what a number can hold."""
     counts = CountBatch.from_rows(scipy.sparse.csr_matrix(np.ones((1, 1000), np.float32)))
     arrays = GroupedCounts(counts, WordGroups.of(torch.arange(1000) % 500, 500)).arrays
-    found = compiled.urns(torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False)
+    found = compiled.dcm(torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False)
     groups = GroupedCounts(_double(counts), WordGroups.of(torch.arange(1000) % 500, 500))
     one = torch.ones(1, 1, dtype=torch.double)
     expected = dcm.value_of(torch.full((1000, 1), logit).double(), one, torch.zeros(500).double(), groups)
@@ -128,7 +127,7 @@ def test_powers_are_exact_to_rounding(exponents):
     counts = counted(len(exponents), 2, 1)
     logits = torch.tensor([exponents] * 2)
     masses = logits.clone()
-    compiled.urns(masses, torch.ones(1), LOG_MASS_RANGE, counts.arrays, gradient=False)
+    compiled.dcm(masses, torch.ones(1), LOG_MASS_RANGE, counts.arrays, gradient=False)
     torch.testing.assert_close(masses.double(), logits.double().exp(), rtol=8e-6, atol=0)
 
 
@@ -208,7 +207,7 @@ def test_indices_that_are_not_there_are_refused(fault):
         starts[1] = 5
     else:
         starts[2] = 4
-    with pytest.raises(IndexError, match="not there"):
+    with pytest.raises(IndexError, match="out of range"):
         compiled.count_groups(starts, words, torch.ones(3), groups, 2)
 
 

@@ -21,7 +21,7 @@ from varitext.documents.updating import Anchor, grown, place_new_words
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
 from varitext.models.documents import DOCUMENT_MODELS, model_class
-from varitext.models.documents.axes import axes_towards
+from varitext.models.documents.base import procrustes
 from varitext.text import VocabularyRules
 
 SMALL = {"latent_dim": 3, "epochs": 12, "threads": 1}
@@ -91,7 +91,7 @@ def test_axes_find_their_way_back(seed):
     generator = np.random.default_rng(seed)
     seen = generator.normal(size=(20, 3))
     rotation = np.linalg.qr(generator.normal(size=(3, 3)))[0]
-    axes = axes_towards(seen @ rotation.T, seen, generator.random(20) + 0.1)
+    axes = procrustes(seen @ rotation.T, seen, generator.random(20) + 0.1)
     np.testing.assert_allclose(axes, rotation, atol=1e-8)
 
 

@@ -150,7 +150,7 @@ def test_what_moved_is_said_figure_by_figure():
 def test_a_result_rests_on_its_experiment_and_its_model_only():
     lda, nvdm = (rests_on({"experiment": "table1a", "settings": {"model": model}}) for model in ("lda", "nvdm"))
     assert {"experiments/table1a.py", "models/documents/nvdm.py", "latent/bound.py"} <= set(nvdm)
-    assert "models/documents/nvdm.py" not in lda and "models/documents/lda_bound.py" in lda
+    assert "models/documents/nvdm.py" not in lda and "models/documents/lda.py" in lda
     assert not [path for path in (*lda, *nvdm) if path.startswith(("answers/", "models/answers/", "cli/"))]
     named = set(rests_on({"experiment": "topics", "settings": {"kind": "regions"}}))
     assert {f"models/documents/{model}.py" for model in ("lda", "nvdm", "nvdm_dcm")} <= named
@@ -164,7 +164,7 @@ def test_other_results_rest_on_what_their_script_or_command_imports():
     assert "models/documents/rsm.py" in rests_on({}, "topics_cost")  # which names no model: it may be any
     counting, peers = rests_on({}, "counting"), rests_on({"task": {"system": "gensim"}}, "benchmark")
     assert "text/counting.py" in counting and not [path for path in counting if path.startswith("models/")]
-    assert {"benchmarking/systems/gensim_lda.py", "models/documents/lda_bound.py", "latent/bound.py"} <= set(peers)
+    assert {"benchmarking/systems/gensim_lda.py", "models/documents/lda.py", "latent/bound.py"} <= set(peers)
     assert not [path for path in peers if path.startswith(("answers/", "benchmarking/growth"))]
     growth = rests_on({"curve": "words"}, "benchmark")
     assert "benchmarking/growth_point.py" in growth and "benchmarking/systems/gensim_lda.py" not in growth

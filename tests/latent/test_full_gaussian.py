@@ -5,7 +5,7 @@ import torch
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from varitext.latent import DiagonalGaussian, FullGaussian, kl
-from varitext.latent.gaussian import LEAF, inverse_cholesky
+from varitext.layers.curvature import LEAF, inverse_cholesky
 
 
 def gaussian(documents: int = 3, dimensions: int = 4) -> FullGaussian:

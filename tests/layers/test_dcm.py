@@ -15,8 +15,7 @@ from varitext.batches.counts import CountBatch
 from varitext.layers import dcm
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.layers.dcm import next_word_log_probabilities
-from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
-from varitext.layers.rising import log_rising
+from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups, log_rising
 
 GROUPS = torch.tensor([1, 0, 1, 0])  # group 2 is empty
 SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from varitext.batches.counts import CountBatch
 from varitext.layers import lstm as sentence_lstm
-from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_alignment
-from varitext.layers.attention import BilinearMatch, LatentAttention
-from varitext.layers.counts import CountEncoder, centred_log_length, scaled_log_counts
+from varitext.layers.attention import AttentionPooling, BilinearMatch, LatentAttention, Windows, Words, soft_alignment
+from varitext.layers.counts import CountEncoder, centred_log_length, sample_words, scaled_log_counts
+from varitext.layers.grouped_counts import SUMMED, _log_rising_of_large, _stirling, _stirling_slope, log_rising
 from varitext.layers.lstm import SentenceLSTM, chunk_bounds
-from varitext.layers.rising import SUMMED, _log_rising_of_large, _stirling, _stirling_slope, log_rising
-from varitext.layers.sampled_softmax import sample_words
 from varitext.layers.transformer import Encoder
-from varitext.layers.tree_softmax import DEEPEST, WordTree
 from varitext.layers.words import Dropout
+from varitext.models.documents.docnade import MAX_DEPTH, WordTree
 from varitext.runtime.randomness import seeded
 
 lengths_of_sentences = st.lists(st.integers(0, 5), min_size=1, max_size=4)
@@ -247,7 +245,7 @@ def test_a_tree_of_v_leaves_has_v_minus_one_nodes(shape):
         tree = WordTree(700, 30, shape)
     assert tree.nodes.weight.shape == (699, 30) and tree.bias.shape == (699,) and not tree.bias.any()
     assert tree.nodes.weight.std().item() == pytest.approx(0.05, rel=0.02) and abs(tree.nodes.weight.mean()) < 1e-3
-    assert tree.paths.shape == tree.turns.shape == (700, 10 if shape == "balanced" else DEEPEST)
+    assert tree.paths.shape == tree.turns.shape == (700, 10 if shape == "balanced" else MAX_DEPTH)
     assert (tree.paths.dtype, tree.turns.dtype) == (torch.int32, torch.int8)  # what a model folder keeps
     steps = tree.paths[tree.turns != 0]
     assert sorted(set(steps.tolist())) == list(range(699))  # every node is on a path

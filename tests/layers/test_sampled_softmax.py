@@ -11,10 +11,10 @@ from synthetic import topic_documents
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.layers.counts import multinomial_log_likelihood
-from varitext.layers.sampled_softmax import (
+from varitext.layers.counts import (
     SampledWords,
     estimated_log_normaliser,
+    multinomial_log_likelihood,
     sample_words,
     sampled_log_likelihood,
 )

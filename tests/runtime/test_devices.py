@@ -21,7 +21,7 @@ from varitext.documents.updating import Anchor
 from varitext.errors import InputError
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS, model_class
-from varitext.models.documents.recipe import DocumentObjective
+from varitext.models.documents.base import DocumentObjective
 from varitext.runtime.devices import check_device, usable_device
 from varitext.runtime.randomness import random_states, seeded, set_random_states
 from varitext.training.settings import TrainingSettings

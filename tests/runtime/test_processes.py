@@ -25,7 +25,7 @@ from varitext.batches.counts import CountBatches
 from varitext.documents.fitting import DocumentTask, choose_trainer
 from varitext.latent import Bernoullis, Categoricals, DiagonalGaussian
 from varitext.models.documents import model_class
-from varitext.models.documents.recipe import DocumentObjective
+from varitext.models.documents.base import DocumentObjective
 from varitext.runtime import interruption
 from varitext.runtime.processes import ALONE, World, present_world, working_on
 from varitext.training.settings import Progress, TrainingSettings

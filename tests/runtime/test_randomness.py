@@ -13,8 +13,8 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe
 from varitext.documents.fitting import DocumentTask, build_network, hold_out
 from varitext.documents.model import DocumentModel
+from varitext.models.documents.base import DocumentObjective, Recipe
 from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.runtime.randomness import Purpose, stream
 from varitext.training.settings import TrainingSettings
 from varitext.training.trainer import Trainer

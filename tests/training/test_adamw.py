@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from varitext.training.adamw import AdamW
+from varitext.training.optimizer import AdamW
 
 
 def parameters():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from varitext.training.averaging import WeightAverage
+from varitext.training.optimizer import WeightAverage
 
 
 def test_average_by_hand():

@@ -9,7 +9,7 @@ from test_schedule import Seen, Slope, run
 
 from varitext.errors import InputError, TrainingDiverged
 from varitext.training import trainer
-from varitext.training.checkpoint import load_checkpoint
+from varitext.training.trainer import load_checkpoint
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_a_gradient_of_just_the_largest_norm_is_not_touched():
 
 
 def test_alternating_updates_need_to_know_what_is_inference():
-    with pytest.raises(InputError, match="Linear does not say which parameters are inference"):
+    with pytest.raises(InputError, match="Linear has no inference_parameters"):
         run(Slope(), updates="alternating")
 
 

@@ -15,11 +15,10 @@ from varitext.batches.counts import CountBatch
 from varitext.documents.fitting import DocumentTask
 from varitext.errors import InputError, TrainingDiverged
 from varitext.latent import Bound
+from varitext.models.documents.base import DocumentObjective
 from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.recipe import DocumentObjective
-from varitext.training.checkpoint import load_checkpoint
 from varitext.training.settings import Score, StepLoss, TrainingSettings
-from varitext.training.trainer import Trainer
+from varitext.training.trainer import Trainer, load_checkpoint
 
 SETTINGS = TrainingSettings(epochs=6, batch_size=32, learning_rate=5e-3)
 

@@ -80,7 +80,13 @@ NO_DEPENDENCIES = "pip install 'varitext[peers]' && pip install --no-deps contex
 TEXTS = "texts"  # the kind of a TextSystem
 SYSTEMS = {
     "varitext": Known(
-        "**varitext**", "varitext_default", "varitext", "varitext", "ours", DRAWN_FIGURE, "default: NVDM of bursts"
+        "**varitext**",
+        "varitext_default",
+        "varitext",
+        "varitext",
+        "ours",
+        DRAWN_FIGURE,
+        "default: NVDM with a DCM likelihood",
     ),
     "varitext-nvdm": Known(
         "**varitext**", "varitext_multinomial", "varitext", "varitext", "ours", DRAWN_FIGURE, "NVDM, multinomial"

@@ -5,7 +5,7 @@ from gensim.models import LdaMulticore
 from scipy.sparse import csr_matrix
 
 from lab.benchmark.systems import Setting
-from varitext.models.documents.lda_bound import lda_document_bounds
+from varitext.models.documents.lda import lda_document_bounds
 
 PASSES = 20
 Document = list[tuple[int, int]]  # word, count

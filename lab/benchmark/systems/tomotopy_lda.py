@@ -5,7 +5,7 @@ import tomotopy
 from scipy.sparse import csr_matrix
 
 from lab.benchmark.systems import Setting
-from varitext.models.documents.lda_bound import lda_document_bounds
+from varitext.models.documents.lda import lda_document_bounds
 
 ITERATIONS = 1000
 UNSEEN = 1e-12  # p(word | topic) of a word that no training document has

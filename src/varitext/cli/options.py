@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from varitext.records import DATA, WHERE_IT_RUNS
-from varitext.training.options import DEVICE, THREADS
+from varitext.training.settings import DEVICE, THREADS
 
 Corpus = Annotated[
     str,

@@ -1,8 +1,8 @@
-"""Kernels in C (kernels.c) for what torch does in hundreds of short operations.
+"""Kernels in C (kernels.c) for work that takes torch hundreds of short operations.
 
-The library is built when varitext is installed, if there is a C compiler; without one, on other devices than the CPU
-and in other precision than single, `usable` says no and callers do the same work in torch. VARITEXT_COMPILED=0 does
-without, too. A call leaves Python's lock to other threads.
+The library is built when varitext is installed, if there is a C compiler. Without it, on devices other than the CPU, in
+other than single precision, or with VARITEXT_COMPILED=0, `usable` is false and callers do the same work in torch. A
+call releases Python's global interpreter lock.
 """
 
 import ctypes
@@ -15,8 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-VERSION = 2  # of kernels.c: a library that was built from another is not used
-# what each kernel takes, by letter: an array, a whole number, a number
+VERSION = 2  # of kernels.c; a library built from another version is not used
+# the arguments of each kernel: a(rray), n (whole number), f(loat)
 ARGUMENTS = {
     "count_groups": "nnnn aaaa aaaa",
     "effective_counts": "nn aaa aaa a aaa aaa",
@@ -30,7 +30,7 @@ KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
 
 
 def usable(*tensors: Tensor) -> bool:
-    """Whether the kernels are there and take these."""
+    """Whether the kernels are available and accept these tensors."""
     of_one_kind = all(each.device.type == "cpu" and each.dtype is torch.float32 for each in tensors)
     return of_one_kind and _library() is not None
 
@@ -46,7 +46,7 @@ def _library() -> ctypes.CDLL | None:
         library = ctypes.CDLL(str(path))
         if library.version() != VERSION:
             return None
-    except (OSError, AttributeError):  # built for another machine, or from something else
+    except (OSError, AttributeError):  # built for another machine, or from other sources
         return None
     for name, letters in ARGUMENTS.items():
         kernel = getattr(library, name)
@@ -61,18 +61,18 @@ def _call(name: str, *arguments: Tensor | float | None) -> int:
     if status == -1:
         raise MemoryError(f"no memory for {name}")
     if status == -2:
-        raise IndexError("a word or a group of words that is not there")
+        raise IndexError("a word or group of words is out of range")
     return status or 0
 
 
 def _address(array: Tensor) -> int:
-    if not array.is_contiguous():  # the kernel would read something else
-        raise ValueError(f"an array with strides {array.stride()} went to a kernel")
+    if not array.is_contiguous():  # the kernel would read the wrong memory
+        raise ValueError(f"kernels need contiguous arrays; strides: {array.stride()}")
     return array.data_ptr()
 
 
 class GroupCounts(NamedTuple):
-    """Counts of groups above zero, document by document."""
+    """Non-zero counts of groups, document by document."""
 
     starts: Tensor  # [B + 1]   first entry of each document, and the end
     items: Tensor  # [m]
@@ -100,41 +100,43 @@ def count_groups(starts: Tensor, words: Tensor, counts: Tensor, group_of_word: T
 
 
 class EffectiveCounts(NamedTuple):
-    """What n drawings from a mass a are worth to it: a (digamma(a + n) - digamma(a)), between 1 and n."""
+    """The effective number of n draws from a mass a: a (digamma(a + n) - digamma(a)), between 1 and n."""
 
     words: Tensor  # [n]
-    groups: Tensor  # [B, G]   in the first urn, less in their own
+    groups: Tensor  # [B, G]   in the first urn minus in their own
     totals: Tensor  # [B]
 
 
 def effective_counts(arrays: CountArrays, masses: Tensor, group_masses: Tensor, group_sums: Tensor) -> EffectiveCounts:
-    """At masses of words [V], and of groups in the first urn and in their own [G], the same for all documents."""
+    """At masses of words [V], and of groups in the first urn and their own [G], that all documents share."""
     groups = masses.new_zeros(len(arrays.lengths), len(group_masses))
     found = EffectiveCounts(torch.empty_like(arrays.counts), groups, torch.empty_like(arrays.lengths))
     _call("effective_counts", *groups.shape, *_entries(arrays), masses, group_masses, group_sums, *found)
     return found
 
 
-class Urns(NamedTuple):
+class DCM(NamedTuple):
+    """Value and gradient of the DCM likelihood (`layers/dcm.py`)."""
+
     log_likelihood: Tensor  # [B]
     group_weights: Tensor  # [G, B]
     in_log_scales: Tensor | None  # [G, B]
 
 
-def urns(
+def dcm(
     logits: Tensor, scales: Tensor, log_mass_range: tuple[float, float], arrays: CountArrays, gradient: bool
-) -> Urns:
-    """Of logits [V, B], which become their gradient if it is wanted, or else masses."""
+) -> DCM:
+    """The DCM likelihood at logits [V, B]; overwrites them with their gradient if `gradient`, otherwise with masses."""
     (number, documents), groups = logits.shape, len(scales)
     of_groups = logits.new_empty(1 + gradient, groups, documents)
-    found = Urns(logits.new_empty(documents), of_groups[0], of_groups[1] if gradient else None)
+    found = DCM(logits.new_empty(documents), of_groups[0], of_groups[1] if gradient else None)
     sizes = documents, number, groups
     _call("urns", *sizes, scales, *log_mass_range, arrays.group_of_word, *_entries(arrays), logits, *found)
     return found
 
 
 def outer_squares(means: Tensor, within: Tensor) -> Tensor:
-    """r r^T + C of each column r of means [K, G], of which the lower triangle says all: [K (K + 1) / 2, G]."""
+    """The lower triangles of r r^T + C for each column r of means [K, G]: [K (K + 1) / 2, G]."""
     means, (size, groups) = means.contiguous(), means.shape
     squares = means.new_empty(size * (size + 1) // 2, groups)
     _call("outer_squares", size, groups, means, within.contiguous(), squares)
@@ -142,7 +144,7 @@ def outer_squares(means: Tensor, within: Tensor) -> Tensor:
 
 
 def inverse_cholesky(curvature: Tensor, expected: Tensor, worth: Tensor, jitter: float) -> Tensor:
-    """As `layers/curvature.py` has it, of lower triangles [K (K + 1) / 2, B] less expected expected^T / worth."""
+    """As in `layers/curvature.py`, of lower triangles [K (K + 1) / 2, B] minus expected expected^T / worth."""
     curvature, expected, worth = (each.contiguous() for each in (curvature, expected, worth))
     roots = expected.new_empty(*expected.shape, expected.shape[1])
     _call("inverse_cholesky", *expected.shape, jitter, curvature, expected, worth, roots)

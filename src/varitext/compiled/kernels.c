@@ -27,7 +27,7 @@
 #define NO_MEMORY (-1)
 #define OUT_OF_RANGE (-2)
 #define LANES 16   /* documents that go through a factorisation side by side */
-#define SUMMED 8   /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/rising.py */
+#define SUMMED 8   /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/grouped_counts.py */
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
 /* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */

@@ -31,8 +31,7 @@ from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
-from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
-from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe
 from varitext.models.registry import stored_name, with_network_arguments
 from varitext.runtime.devices import check_device
 from varitext.runtime.interruption import Interruption
@@ -109,7 +108,7 @@ class DocumentFit:
         generator = np.random.default_rng(stream(self.seed, "documents for axes"))
         sample = self.train[some_rows(generator, self.train.shape[0], AXES_FROM)]
         if network.free_axes:
-            network.turn_axes(means_of(network, sample))
+            network.rotate_axes(means_of(network, sample))
         return FittedDocuments(
             model=stored_name(self.model, DOCUMENT_MODELS),
             network=network,
@@ -205,8 +204,8 @@ def choose_trainer(
     world: World = ALONE,
 ) -> "Trainer | DirectTrainer":
     """Gradients, unless the model has `fit_without_gradients`."""
-    direct = isinstance(network, LearnsDirectly)
-    if world.size > 1 and (direct or not network.rows_draw_alone):
+    direct = isinstance(network, FitsWithoutGradients)
+    if world.size > 1 and (direct or not network.independent_noise):
         raise InputError(f"{type(network).__name__} learns in one process only: use one process")
     task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
     if direct:
@@ -285,7 +284,7 @@ class DirectTrainer:
         settings: TrainingSettings,
         progress: Progress | None = None,
     ):
-        if not isinstance(model, LearnsDirectly):
+        if not isinstance(model, FitsWithoutGradients):
             raise TypeError(f"{type(model).__name__} has no fit_without_gradients")
         self.learner = model
         self.model, self.task, self.settings, self.progress = model, task, settings, progress

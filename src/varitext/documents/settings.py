@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
-from varitext.training.options import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
+from varitext.training.settings import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

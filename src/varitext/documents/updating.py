@@ -2,7 +2,7 @@
 
 The earlier documents are not needed: an anchor stands for them. There is no KL warm-up, which would lose what h has
 learned, and half the learning rate. Of all rounds, and of the model as it was, the one that is best on held-out new
-documents is kept. The axes that users see are turned back to where they were (`models/documents/axes.py`).
+documents is kept. The axes that users see are turned back to where they were (`models/documents/base.py`).
 
 **The anchor.** How much worse a change of the topics would fit the earlier documents is known to second order: moving
 the word directions by D changes the words of a document by a KL of
@@ -40,9 +40,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import AlignmentRecord, alignment_record
 from varitext.evaluation.vectors import unit_rows
-from varitext.models.documents.axes import axes_towards
-from varitext.models.documents.base import DocumentNetwork, LearnsDirectly
-from varitext.models.documents.recipe import Recipe
+from varitext.models.documents.base import DocumentNetwork, FitsWithoutGradients, Recipe, procrustes
 from varitext.runtime.randomness import seeded, stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress, StepLoss
@@ -158,7 +156,7 @@ class DocumentUpdate:
 
 
 def check_can_update(name: str, network: DocumentNetwork) -> None:
-    if isinstance(network, LearnsDirectly):
+    if isinstance(network, FitsWithoutGradients):
         raise InputError(f"{name} learns from all documents at once and cannot be updated: call fit on all documents")
 
 
@@ -181,7 +179,7 @@ def _turn_back(network: DocumentNetwork, earlier: FittedDocuments) -> None:
     """Turn the axes on which users see h until the word vectors lie, as nearly as they can, where they were."""
     space = earlier.latent_space()
     directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
-    network.axes.copy_(torch.from_numpy(axes_towards(directions, space.word_vectors, space.frequencies)))
+    network.axes.copy_(torch.from_numpy(procrustes(directions, space.word_vectors, space.frequencies)))
 
 
 def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any) -> float:
@@ -245,7 +243,7 @@ def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> Do
         return same
     larger = grown(network, earlier.architecture, frequencies, seed)
     place_new_words(larger.eval(), network, train)
-    larger.settle_new_words(len(earlier.vocabulary))
+    larger.initialize_new_words(len(earlier.vocabulary))
     return larger
 
 
@@ -266,7 +264,7 @@ def grown(
     with seeded(stream(seed, "initial weights")):
         larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
     larger.word_log_frequencies.copy_(log_frequencies)
-    larger.start_from_frequencies()
+    larger.initialize_from_frequencies()
     larger.to(log_frequencies.device)
     started, shares = larger.state_dict(), torch.softmax(log_frequencies[: len(network.word_log_frequencies)], 0)
     for name, old in network.state_dict().items():

@@ -15,8 +15,6 @@ LOG_STD_RANGE = (-8.0, 3.0)
 """Standard deviations from 0.0003 to 20: wide enough for any posterior seen, too narrow for exp() to overflow."""
 MEAN_RANGE = (-10.0, 10.0)
 """No document is ten standard deviations of the prior away; a network that claims so is extrapolating."""
-JITTER = 1e-6  # share of the trace added to the diagonal, against rounding in very long documents
-LEAF = 16  # rows of a matrix that LAPACK factorises in one call
 
 
 class DiagonalGaussian(NamedTuple):
@@ -137,37 +135,3 @@ def full_gaussian_kl(q: FullGaussian, p: DiagonalGaussian) -> Tensor:
     scale = (-p.log_std).exp()
     variance, distance = (q.std * scale).square(), ((q.mean - p.mean) * scale).square()
     return 0.5 * (variance + distance - 1) - (q._diagonal() * scale).log()
-
-
-def inverse_cholesky(curvature: Tensor) -> Tensor:
-    """The inverse M of the lower Cholesky factor of I + curvature, [B, K, K], so that M^T M is its inverse.
-
-    Overwrites `curvature`. Gives NaN if there is no factor: training that has diverged sees it in the loss.
-    """
-    diagonal = curvature.diagonal(dim1=1, dim2=2)
-    diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
-    inverse = torch.zeros_like(curvature)
-    fault = _invert_into(inverse, curvature)
-    return inverse.masked_fill_(fault[:, None, None], math.nan) if fault.any() else inverse
-
-
-def _invert_into(inverse: Tensor, matrix: Tensor) -> Tensor:
-    """Write the inverse of the lower Cholesky factor into `inverse`; return where there is none, [B].
-
-    Works by halves: LAPACK factorises one small matrix at a time, while a product of small matrices is one call for
-    the whole batch. At K = 50 this is twice as fast as a factorisation followed by an inversion.
-    """
-    size = matrix.shape[-1]
-    if size <= LEAF:
-        factor, fault = torch.linalg.cholesky_ex(matrix)
-        identity = torch.eye(size).to(matrix).expand_as(matrix)
-        torch.linalg.solve_triangular(factor, identity, upper=False, left=False, out=inverse)
-        return torch.as_tensor(fault, dtype=torch.bool)
-    half = size // 2
-    first, below, second = inverse[:, :half, :half], inverse[:, half:, :half], inverse[:, half:, half:]
-    fault = _invert_into(first, matrix[:, :half, :half])
-    lower = matrix[:, half:, :half] @ first.mT
-    rest = torch.baddbmm(matrix[:, half:, half:], lower, lower.mT, alpha=-1)
-    fault |= _invert_into(second, rest)
-    below.copy_(second @ (lower @ first)).neg_()
-    return fault

@@ -1,7 +1,17 @@
-"""Bags of words in and out: an encoder of sparse counts, and their multinomial likelihood."""
+"""Bags of words in and out: an encoder of sparse counts, and their multinomial likelihood, full or sampled.
+
+The sampled likelihood is for large vocabularies. In log p(X | h) = h (R X) + b X - N log Z(h), only
+Z(h) = sum_w exp(h R_w + b_w) needs every word. Its estimate takes the most frequent words as they are and draws M
+others from their frequencies q:
+
+    Z'(h) = sum_{w frequent} exp(h R_w + b_w)  +  (1/M) sum_m exp(h R_{w_m} + b_{w_m}) / q(w_m)
+
+E[Z'] = Z. The logarithm of Z' is too low by about Var(Z') / (2 Z^2), which falls with 1/M, so the likelihood that
+training maximises is slightly too high. Evaluation never uses it. docs/benchmark.md has the measured bias.
+"""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +20,9 @@ from torch.nn import functional
 
 from varitext.batches.counts import CountBatch
 from varitext.layers.dense import ACTIVATIONS, MLP
+
+FREQUENT = 4096  # most frequent words, always used
+DRAWN = 4096  # draws of the others
 
 
 class _SparseTimesDense(torch.autograd.Function):
@@ -77,16 +90,16 @@ class _MultinomialLogLikelihood(torch.autograd.Function):
 def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
     """log p(X | h) = sum_i log p(x_i | h) over the words of each document; logits [S, B, V], result [S, B].
 
-    That of one order of the words, as in the paper: without the multinomial coefficient.
+    It is that of one order of the words, as in the paper: without the multinomial coefficient.
     """
     log_likelihood: Tensor = _MultinomialLogLikelihood.apply(logits, batch)  # type: ignore[no-untyped-call]  # torch has no types there
     return log_likelihood
 
 
 def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
-    """log(1 + count), brought to one length per document: long documents and repeated words cannot blow up training.
+    """log(1 + count), [n], scaled to the same norm for every document, against long documents and repeated words.
 
-    7 is about the length of an ordinary document's vector of log counts, so that short and long ones look alike.
+    The norm of a typical document's log counts is about 7.
     """
     logs = torch.log1p(batch.counts)
     squares = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, logs.square())
@@ -98,10 +111,10 @@ class CountEncoder(nn.Module):
 
     def __init__(self, vocabulary_size: int, hidden_dim: int, hidden_layers: int = 2, activation: str = "relu"):
         super().__init__()
-        bound = 1 / math.sqrt(vocabulary_size)  # what nn.Linear would do
+        bound = 1 / math.sqrt(vocabulary_size)  # as in nn.Linear
         self.word_weights = nn.Parameter(torch.empty(vocabulary_size, hidden_dim).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(hidden_dim))
-        # scaled counts no longer say how long a document is, and the posterior's spread depends on it
+        # scaled counts do not show the length of a document, on which the posterior variance depends
         self.length_weights = nn.Parameter(torch.zeros(hidden_dim))
         self.activation = ACTIVATIONS[activation]
         self.mlp = MLP(hidden_dim, hidden_dim, hidden_layers - 1, activation)
@@ -116,3 +129,41 @@ class CountEncoder(nn.Module):
 def centred_log_length(batch: CountBatch) -> Tensor:
     """About zero for a document of fifty words."""
     return torch.log1p(batch.lengths) - 4  # [B]
+
+
+class SampledWords(NamedTuple):
+    """Words that represent the whole vocabulary, with their weights."""
+
+    words: Tensor  # [M]
+    log_weights: Tensor  # [M]   log of 1, or of 1 / (M q)
+
+
+def sample_words(log_frequencies: Tensor, frequent: int = FREQUENT, drawn: int = DRAWN) -> SampledWords:
+    """The most frequent words, and others drawn with replacement; all words if there are no others."""
+    if frequent >= len(log_frequencies):
+        words = torch.arange(len(log_frequencies), device=log_frequencies.device)
+        return SampledWords(words, torch.zeros_like(log_frequencies))
+    always = torch.topk(log_frequencies, frequent).indices
+    tail = log_frequencies.index_fill(0, always, -math.inf)
+    log_share = torch.log_softmax(tail, 0)  # q, over the others alone
+    sums = log_share.double().exp().cumsum(0)
+    places = torch.rand(drawn, dtype=torch.double, device=sums.device) * sums[-1]
+    chosen = torch.searchsorted(sums, places, right=True).clamp(max=len(sums) - 1)
+    weights = torch.cat([log_share.new_zeros(frequent), -log_share[chosen] - math.log(drawn)])
+    return SampledWords(torch.cat([always, chosen]), weights)
+
+
+def estimated_log_normaliser(decoder: nn.Linear, h: Tensor, sampled: SampledWords) -> Tensor:
+    """log Z'(h); exact if all words are sampled with weight 1. h is [S, B, K], the result [S, B]."""
+    word_vectors = functional.embedding(sampled.words, decoder.weight)  # [M, K]
+    shift = decoder.bias[sampled.words] + sampled.log_weights  # [M]
+    return torch.logsumexp(functional.linear(h, word_vectors, shift), -1)
+
+
+def sampled_log_likelihood(decoder: nn.Linear, h: Tensor, batch: CountBatch, sampled: SampledWords) -> Tensor:
+    """log p(X | h) with the estimated normaliser, [S, B]; only the gradient of the weights is V wide."""
+    statistics = sparse_times_dense(batch, batch.counts.to(h.dtype), decoder.weight)  # [B, K]   R X
+    biases = torch.zeros_like(statistics[:, 0])
+    biases = biases.index_add(0, batch.documents, decoder.bias[batch.words] * batch.counts.to(h.dtype))  # [B]   b X
+    normaliser = estimated_log_normaliser(decoder, h, sampled)
+    return (h * statistics).sum(-1) + biases - batch.lengths.to(h.dtype) * normaliser

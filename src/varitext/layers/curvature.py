@@ -1,14 +1,18 @@
-"""What word vectors say of the curvature of log p(h, X), and Gaussians with that curvature.
+"""The curvature of log p(h, X) from word vectors, and the covariance of Gaussians with that curvature.
 
-Symmetric matrices go by their lower triangles, row by row: K (K + 1) / 2 rows, and a column for each matrix. In C where
-that can be, else in torch; no gradient runs through this.
+Symmetric matrices are stored as lower triangles, row by row: K (K + 1) / 2 rows, and a column for each matrix. Computed
+in C if possible, otherwise in torch; autograd does not see any of this.
 """
+
+import math
 
 import torch
 from torch import Tensor
 
 from varitext import compiled
-from varitext.latent.gaussian import JITTER, inverse_cholesky
+
+JITTER = 1e-6  # share of the trace added to the diagonal, against rounding in very long documents
+LEAF = 16  # rows of a matrix that LAPACK factorises in one call
 
 
 @torch.no_grad()
@@ -23,10 +27,10 @@ def outer_squares(vectors: Tensor, added: Tensor) -> Tensor:
 
 @torch.no_grad()
 def covariance_root(squares: Tensor, sums: Tensor, weights: Tensor) -> Tensor:
-    """M with M^T M the inverse of I + curvature, lower triangular, [B, K, K]; NaN where there is none.
+    """M with M^T M the inverse of I + curvature, lower triangular, [B, K, K]; NaN if there is none.
 
-    The curvature is that of word vectors r with weights of sum n, [B]: n times their covariance, or S - m m^T / n with
-    S the sum of r r^T, as lower triangles [K (K + 1) / 2, B], and m that of r, [B, K].
+    The curvature is n times the covariance of word vectors r, whose weights sum to n, [B]: S - m m^T / n, with S the
+    sum of r r^T, as lower triangles [K (K + 1) / 2, B], and m the sum of r, [B, K].
     """
     weights = weights.clamp(min=1e-12)
     if compiled.usable(squares, sums, weights):
@@ -44,8 +48,42 @@ def covariance_times(root: Tensor, vectors: Tensor) -> Tensor:
 
 
 def _whole(triangles: Tensor, size: int) -> Tensor:
-    """The matrices themselves: [B, K, K]."""
+    """Whole matrices, [B, K, K]."""
     rows, columns = torch.tril_indices(size, size, device=triangles.device)
     places = torch.empty(size, size, dtype=torch.long, device=triangles.device)
     places[rows, columns] = places[columns, rows] = torch.arange(len(rows), device=triangles.device)
     return triangles.T.index_select(1, places.flatten()).view(-1, size, size)
+
+
+def inverse_cholesky(curvature: Tensor) -> Tensor:
+    """The inverse M of the lower Cholesky factor of I + curvature, [B, K, K], so that M^T M is its inverse.
+
+    Overwrites `curvature`. Gives NaN if there is no factor: training that has diverged sees it in the loss.
+    """
+    diagonal = curvature.diagonal(dim1=1, dim2=2)
+    diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
+    inverse = torch.zeros_like(curvature)
+    fault = _invert_into(inverse, curvature)
+    return inverse.masked_fill_(fault[:, None, None], math.nan) if fault.any() else inverse
+
+
+def _invert_into(inverse: Tensor, matrix: Tensor) -> Tensor:
+    """Write the inverse of the lower Cholesky factor into `inverse`; return where there is none, [B].
+
+    Works by halves: LAPACK factorises one small matrix at a time, while a product of small matrices is one call for
+    the whole batch. At K = 50 this is twice as fast as a factorisation followed by an inversion.
+    """
+    size = matrix.shape[-1]
+    if size <= LEAF:
+        factor, fault = torch.linalg.cholesky_ex(matrix)
+        identity = torch.eye(size).to(matrix).expand_as(matrix)
+        torch.linalg.solve_triangular(factor, identity, upper=False, left=False, out=inverse)
+        return torch.as_tensor(fault, dtype=torch.bool)
+    half = size // 2
+    first, below, second = inverse[:, :half, :half], inverse[:, half:, :half], inverse[:, half:, half:]
+    fault = _invert_into(first, matrix[:, :half, :half])
+    lower = matrix[:, half:, :half] @ first.mT
+    rest = torch.baddbmm(matrix[:, half:, half:], lower, lower.mT, alpha=-1)
+    fault |= _invert_into(second, rest)
+    below.copy_(second @ (lower @ first)).neg_()
+    return fault

@@ -1,23 +1,25 @@
-"""The DCM likelihood (Dirichlet compound multinomial) of words in groups, from sparse counts.
+"""The Dirichlet-compound-multinomial (DCM) likelihood of words in groups, from sparse counts; it models burstiness.
 
-An urn holds a mass a_w of each word. A word is drawn, and put back with one more of its kind: words come in bursts. The
-probability of a sequence depends on its counts x_w and its length N alone:
+Polya's urn: it holds a mass a_w of each word, and a word that is drawn is put back with one more of its kind. The
+probability of a sequence depends on its counts x_w and its length N only:
 
     log p(x_1 .. x_N) = sum_w log a_w^(x_w) - log A^(N),        A = sum_w a_w,
 
-where a^(n) = a (a + 1) ... (a + n - 1) is the rising factorial. Here words lie in groups, and a group has an urn of its
-own: the first urn says which group, with masses b_g, the group's urn says which word. A group's word then calls for
-others of the group, not only for itself:
+where a^(n) = a (a + 1) ... (a + n - 1) is the rising factorial. Here words are in groups, each with an urn of its own:
+the first urn, with masses b_g, gives the group, and the group's urn gives the word. A word then makes the others of
+its group more probable, not only itself:
 
     log p = sum_g [ log b_g^(n_g) - log A_g^(n_g) ] - log B^(N) + sum_w log a_w^(x_w)
 
-with n_g the words of group g, A_g = sum_{w in g} a_w, b_g = s_g A_g and B = sum_g b_g. With all s_g = 1 this is one
-urn. `urns.py` computes this, `rising.py` has the factorials, docs/dcm.md the derivation.
+with n_g the words of group g, A_g = sum_{w in g} a_w, b_g = s_g A_g and B = sum_g b_g. With all s_g = 1 this is a
+single urn. docs/dcm.md has the derivation.
 
 Masses are a_w = exp(weights_w . inputs), with weights [V, D] and inputs [D, S B]. Logits are [V, S B], one row per
-word: sums over groups are then sums of rows. All this is computed in C where that can be, else in torch: `evaluate`.
+word, so that sums over groups are sums of rows. Everything is computed in C (`compiled/kernels.c`, single precision
+on the CPU) if possible, and otherwise in torch (`Masses`).
 """
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -26,9 +28,57 @@ from torch.autograd.function import once_differentiable
 
 from varitext import compiled
 from varitext.compiled import EffectiveCounts
-from varitext.layers import urns
-from varitext.layers.grouped_counts import Entries, GroupedCounts
-from varitext.layers.urns import LOG_MASS_RANGE, Urns
+from varitext.layers.grouped_counts import Entries, GroupedCounts, log_rising_falling
+
+LOG_MASS_RANGE = (-60.0, 30.0)  # of a_w: sums of exp() stay finite, and no mass vanishes
+LOG2_E = math.log2(math.e)
+
+
+class Masses:
+    """The masses of words and groups at logits [V, S B], and the log likelihood of counts with its gradient, in torch.
+
+    Autograd does not see any of this.
+    """
+
+    @torch.no_grad()
+    def __init__(self, logits: Tensor, log_scales: Tensor, counts: GroupedCounts):
+        (number, columns), groups = logits.shape, len(log_scales)
+        self.size, self.counts, self.scales = len(counts.batch), counts, log_scales.exp()[:, None]
+        rows = logits.new_empty(number + 2 * groups + 1, columns)
+        self.masses, self.group_masses, self.group_sums, total = torch.split(rows, [number, groups, groups, 1])
+        # exp2 is several times faster than exp in torch
+        torch.clamp(logits, *LOG_MASS_RANGE, out=self.masses).mul_(LOG2_E).exp2_()  # [V, S B]   a_w
+        self.group_sums.copy_(counts.layout.sums(self.masses))  # [G, S B]   A_g
+        torch.mul(self.group_sums, self.scales, out=self.group_masses)  # [G, S B]   b_g
+        torch.sum(self.group_masses, 0, keepdim=True, out=total)
+        self.total = total.view(-1, self.size)  # [S, B]   B
+        self.places = counts.factorials.entries.places(columns, self.size)
+        self.rising = log_rising_falling(rows.take(self.places), counts.factorials.falling)  # [S, e]
+
+    def log_likelihood(self) -> Tensor:
+        factorials = self.counts.factorials
+        return factorials.entries.sums(self.rising.value * factorials.signs, self.size)  # [S, B]
+
+    def group_weights(self) -> Tensor:
+        """E = B (digamma(B + N) - digamma(B)), shared as the first urn's masses are: [G, S B]."""
+        slope = self.rising.slope.index_select(1, self.counts.factorials.totals)
+        return self.group_masses * slope.view(1, -1)
+
+    def gradient(self) -> tuple[Tensor, Tensor]:
+        """The gradient of each column's log likelihood in its logits, [V, S B], and in the log scales, [G, S B]."""
+        factorials, (number, columns) = self.counts.factorials, self.masses.shape
+        slopes = self.rising.slope * factorials.signs
+        words, others = factorials.words, torch.cat([factorials.groups, factorials.within, factorials.totals])
+        in_masses = self.masses.new_zeros(2 * len(self.scales) + 1, columns)
+        places = self.places.index_select(1, others) - number * columns
+        in_masses.put_(places, slopes.index_select(1, others))
+        in_groups, in_sums, in_total = torch.split(in_masses, [len(self.scales), len(self.scales), 1])
+        in_groups += in_total  # [G, S B]   in b_g
+        in_log_scales = in_groups * self.group_masses
+        in_sums.addcmul_(in_groups, self.scales)  # [G, S B]   in A_g
+        in_words = in_sums.index_select(0, self.counts.layout.of_words)  # [V, S B]   in a_w
+        in_words.put_(self.places.index_select(1, words), slopes.index_select(1, words), accumulate=True)
+        return in_words.mul_(self.masses), in_log_scales
 
 
 class Evaluated(NamedTuple):
@@ -48,7 +98,7 @@ def evaluate(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: Groupe
 
 
 def _evaluate_in_torch(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
-    found = Urns(weights @ inputs, log_scales, counts)
+    found = Masses(weights @ inputs, log_scales, counts)
     in_logits, in_log_scales = found.gradient()
     in_inputs = weights.T @ in_logits
     return Evaluated(found.log_likelihood(), found.group_weights(), in_inputs, in_log_scales, (in_logits,))
@@ -58,7 +108,7 @@ def _evaluate_in_c(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: 
     samples, scales = [], log_scales.exp()
     for columns in torch.split(inputs, len(counts.batch), 1):
         logits = weights @ columns
-        found = compiled.urns(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
+        found = compiled.dcm(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
         samples.append((*found, weights.T @ logits, logits))  # logits have become their gradient
     value, group_weights, in_log_scales, in_inputs, in_logits = zip(*samples, strict=True)
     return Evaluated(torch.stack(value), _joined(group_weights), _joined(in_inputs), _joined(in_log_scales), in_logits)
@@ -72,23 +122,33 @@ def _joined(samples: tuple[Tensor, ...]) -> Tensor:
 def value_of(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
     """The log likelihood alone, [S, B]."""
     if not _in_c(weights, log_scales, counts):
-        return Urns(weights @ inputs, log_scales, counts).log_likelihood()
+        return Masses(weights @ inputs, log_scales, counts).log_likelihood()
     scales = log_scales.exp()
     samples = (
-        compiled.urns(weights @ columns, scales, LOG_MASS_RANGE, counts.arrays, gradient=False).log_likelihood
+        compiled.dcm(weights @ columns, scales, LOG_MASS_RANGE, counts.arrays, gradient=False).log_likelihood
         for columns in torch.split(inputs, len(counts.batch), 1)
     )
     return torch.stack([*samples])
 
 
+@torch.no_grad()
 def effective_counts(
     masses: Tensor, group_masses: Tensor, group_sums: Tensor, counts: GroupedCounts
 ) -> EffectiveCounts:
-    """What documents' words are worth at masses that are the same for all: of words [V], and of groups [G] in the first
-    urn and in their own."""
+    """Effective counts at masses that all documents share: words [V], groups [G] in the first urn and in theirs."""
     if _in_c(masses, group_masses, counts):
         return compiled.effective_counts(counts.arrays, masses, group_masses, group_sums)
-    return urns.effective_counts(masses, group_masses, group_sums, counts)
+    factorials, size = counts.factorials, len(counts.batch)
+    every = torch.cat([masses, group_masses, group_sums, group_masses.sum()[None]])
+    every = every.index_select(0, factorials.entries.items)  # [e]
+    effective = every * log_rising_falling(every, factorials.falling).slope
+    words, groups, within, totals = (
+        effective.index_select(0, places)
+        for places in (factorials.words, factorials.groups, factorials.within, factorials.totals)
+    )
+    of_groups = totals.new_zeros(len(group_sums), size)
+    counts.groups.add_to(of_groups, (groups - within)[None], size)
+    return EffectiveCounts(words, of_groups.T, totals)
 
 
 def _in_c(weights: Tensor, log_scales: Tensor, counts: GroupedCounts) -> bool:
@@ -96,8 +156,7 @@ def _in_c(weights: Tensor, log_scales: Tensor, counts: GroupedCounts) -> bool:
 
 
 class _DCMLogLikelihood(torch.autograd.Function):
-    """Value and gradient are found in one go, while the numbers are at hand; what is multiplied with the gradient later
-    are the inputs, not the [V, S B] numbers."""
+    """Computes value and gradient together; the backward pass multiplies the inputs, not the [V, S B] numbers."""
 
     @staticmethod
     def forward(ctx: Any, weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
@@ -119,7 +178,7 @@ class _DCMLogLikelihood(torch.autograd.Function):
 def dcm_log_likelihood(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
     """log p(X | h) of each document and sample, [S, B]; log_scales [G] are log s_g.
 
-    That of one order of the words, like `multinomial_log_likelihood`: the two compare.
+    It is that of one order of the words, so it is comparable with `multinomial_log_likelihood`.
     """
     if not torch.is_grad_enabled():
         return value_of(weights, inputs, log_scales, counts)
@@ -129,19 +188,16 @@ def dcm_log_likelihood(weights: Tensor, inputs: Tensor, log_scales: Tensor, coun
 
 @torch.no_grad()
 def next_word_log_probabilities(logits: Tensor, log_scales: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
-    """log p(the next word of the document is this one | h, the words drawn so far) at each entry, [S, n].
+    """log p(next word | h, the words drawn so far) of the word at each entry, [S, n].
 
-    That of the urns as the drawn words have left them: (b_g + n_g) / (B + N)  (a_w + x_w) / (A_g + n_g).
+    The urns have changed with the words drawn: (b_g + n_g) / (B + N)  (a_w + x_w) / (A_g + n_g).
     """
-    left, size = Urns(logits, log_scales, drawn), len(drawn.batch)
+    left, size = Masses(logits, log_scales, drawn), len(drawn.batch)
     drawn.words.add_to(left.masses, drawn.words.counts.expand(len(left.total), -1), size)
     of_groups = drawn.groups.counts.expand(len(left.total), -1)
     for masses in (left.group_sums, left.group_masses):
         drawn.groups.add_to(masses, of_groups, size)
     groups = words._replace(items=drawn.layout.of_words[words.items])
-    word, group, within = (
-        words.of(left.masses, size),
-        groups.of(left.group_masses, size),
-        groups.of(left.group_sums, size),
-    )
+    word, group = words.of(left.masses, size), groups.of(left.group_masses, size)
+    within = groups.of(left.group_sums, size)
     return word.log() + group.log() - within.log() - (left.total + drawn.batch.lengths).log()[:, words.documents]

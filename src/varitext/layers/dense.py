@@ -1,4 +1,4 @@
-"""Layers on vectors: the MLP of an inference network and the head that makes a Gaussian of it."""
+"""Layers on vectors: the MLP of an inference network and the Gaussian head on top of it."""
 
 import itertools
 from collections.abc import Callable
@@ -32,9 +32,9 @@ class MLP(nn.Module):
 
 
 class FasterLinear(nn.Linear):
-    """A linear map that learns `times` as fast as others: for one that begins at random beside pretrained ones.
+    """A linear map with `times` the learning rate of other layers: a random one next to pretrained ones.
 
-    Its weights are kept divided by `times`. A step of Adam is as long for small weights as for large ones.
+    Its weights are stored divided by `times`; Adam's steps do not depend on the size of the weights.
     """
 
     def __init__(self, input_dim: int, output_dim: int, times: float):
@@ -49,7 +49,7 @@ class FasterLinear(nn.Linear):
 
 
 class GaussianHead(nn.Module):
-    """mean = l_1(pi), log_std = l_2(pi); log_std starts at zero, as in the paper, and stays within bounds."""
+    """mean = l_1(pi), log_std = l_2(pi); log_std is initialized to zero, as in the paper, and clamped."""
 
     def __init__(self, hidden_dim: int, latent_dim: int):
         super().__init__()

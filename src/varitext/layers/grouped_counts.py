@@ -1,8 +1,17 @@
-"""Counts of words that lie in groups: which words and which groups a batch of documents has, and how often."""
+"""What the DCM likelihood reads: counts of words and of their groups, and rising factorials of them.
+
+The rising factorial a^(n) = a (a + 1) ... (a + n - 1) is needed as a logarithm, with its slope in a, for whole n. Most
+words of a document occur once or twice, so up to eight factors are multiplied one by one; Stirling's series does the
+rest. This is faster than a difference of log Gammas, and accurate at large a, where that loses all its digits.
+
+The cost is in the number of operations, not in their size. So all factorials of a batch go into one call, sorted by n:
+each factor then works on a leading part of them.
+"""
 
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -10,11 +19,86 @@ from torch.nn import functional
 from varitext import compiled
 from varitext.batches.counts import CountBatch
 from varitext.compiled import CountArrays
-from varitext.layers.rising import Falling
+
+SUMMED = 8  # factors of a^(n) taken one by one; from there on Stirling's series is exact to rounding
+
+
+class LogRising(NamedTuple):
+    """log a^(n) = log Gamma(a + n) - log Gamma(a), and its derivative in a."""
+
+    value: Tensor
+    slope: Tensor
+
+
+class Falling(NamedTuple):
+    """Whole numbers n in falling order, as far as factors are taken one by one."""
+
+    order: Tensor  # [e]   which number is at each place
+    numbers: Tensor  # [e]   n in that order
+    above: tuple[int, ...]  # how many of them are above 0, above 1, .. above SUMMED
+
+    @classmethod
+    def of(cls, numbers: Tensor) -> "Falling":
+        factors = numbers.clamp(max=SUMMED + 1).to(torch.uint8)
+        order = _falling_order(factors)
+        each = torch.bincount(factors, minlength=SUMMED + 2).flip(0).cumsum(0)  # how many are SUMMED + 1, SUMMED, ..
+        return cls(order, numbers.index_select(0, order), tuple(each[:-1].flip(0).tolist()))
+
+    def places(self) -> Tensor:
+        """Where each number went: the order the other way round, [e]."""
+        places = torch.empty_like(self.order)
+        return places.index_copy_(0, self.order, torch.arange(len(places), device=places.device))
+
+
+def _falling_order(factors: Tensor) -> Tensor:
+    if factors.device.type == "cpu":  # numpy sorts 8-bit numbers by counting
+        return torch.from_numpy(np.argsort(SUMMED + 1 - factors.numpy(), kind="stable"))
+    return torch.sort(factors, descending=True, stable=True).indices
+
+
+def log_rising(a: Tensor, n: Tensor) -> LogRising:
+    """log a^(n) for a of shape [..., e] and whole n, [e]."""
+    falling = Falling.of(n)
+    value, slope = log_rising_falling(a[..., falling.order], falling)
+    places = falling.places()
+    return LogRising(value[..., places], slope[..., places])
+
+
+def log_rising_falling(a: Tensor, falling: Falling) -> LogRising:
+    """The same for a that is already in falling order."""
+    value, slope = torch.zeros_like(a), torch.zeros_like(a)
+    for factor, above in enumerate(falling.above[:SUMMED]):
+        if not above:
+            return LogRising(value, slope)
+        shifted = a[..., :above] + factor
+        value[..., :above] += shifted.log()
+        slope[..., :above] += shifted.reciprocal_()
+    if large := falling.above[SUMMED]:
+        rest = _log_rising_of_large(a[..., :large] + SUMMED, falling.numbers[:large] - SUMMED)
+        value[..., :large] += rest.value
+        slope[..., :large] += rest.slope
+    return LogRising(value, slope)
+
+
+def _log_rising_of_large(a: Tensor, n: Tensor) -> LogRising:
+    """Stirling's series at a + n minus that at a, with the large terms cancelled by hand; a is at least 8."""
+    low, high, growth = a.reciprocal(), (a + n).reciprocal(), torch.log1p(n / a)
+    value = n * a.log() + (a + n - 0.5) * growth - n + _stirling(high) - _stirling(low)
+    return LogRising(value, growth - 0.5 * (high - low) - _stirling_slope(high) + _stirling_slope(low))
+
+
+def _stirling(inverse: Tensor) -> Tensor:
+    square = inverse.square()
+    return inverse * (1 / 12 - square * (1 / 360 - square / 1260))
+
+
+def _stirling_slope(inverse: Tensor) -> Tensor:
+    square = inverse.square()
+    return square * (1 / 12 - square * (1 / 120 - square / 252))
 
 
 class WordGroups(NamedTuple):
-    """Which words lie in which of G groups; a group may be empty."""
+    """The group of each word, out of G groups; a group may be empty."""
 
     of_words: Tensor  # [V]
     order: Tensor  # [V]   the words, group by group
@@ -27,13 +111,13 @@ class WordGroups(NamedTuple):
         return cls(groups, ordered.indices, starts)
 
     def sums(self, rows: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Of rows [V, M], one per word, times weights [V] if there are any: [G, M]."""
+        """Sums over each group of rows [V, M], times weights [V] if given: [G, M]."""
         ordered = None if weights is None else weights.index_select(0, self.order)
         return functional.embedding_bag(self.order, rows, self.starts, mode="sum", per_sample_weights=ordered)
 
 
 class Entries(NamedTuple):
-    """Counts above zero: of words, or of groups, in each document."""
+    """Non-zero counts of words, or of groups, in each document."""
 
     items: Tensor  # [n]
     documents: Tensor  # [n]
@@ -44,15 +128,15 @@ class Entries(NamedTuple):
         return rows.take(self.places(rows.shape[1], documents))
 
     def add_to(self, rows: Tensor, values: Tensor, documents: int) -> None:
-        """The other way: `values` [S, n] into rows. No two entries are of the same item and document."""
+        """Add `values` [S, n] to rows at these entries, each of which is a different item or document."""
         rows.put_(self.places(rows.shape[1], documents), values, accumulate=True)
 
     def sums(self, values: Tensor, documents: int) -> Tensor:
-        """Of `values` [S, n] over each document's entries: [S, B]."""
+        """Sums of `values` [S, n] over each document's entries: [S, B]."""
         return values.new_zeros(len(values), documents).index_add_(1, self.documents, values)
 
     def places(self, columns: int, documents: int) -> Tensor:
-        """In flattened rows of S B columns, [S, n]."""
+        """Indices into flattened rows of S B columns, [S, n]."""
         first = torch.arange(0, columns, documents, device=self.items.device)[:, None]  # [S, 1]   column of each sample
         return first + (self.items * columns + self.documents)
 
@@ -60,7 +144,7 @@ class Entries(NamedTuple):
 class Factorials(NamedTuple):
     """All rising factorials of a batch in one falling order: words, groups in the first urn and in their own, totals.
 
-    Items are rows of the masses of all these, [V + 2 G + 1, S B], in the order in which they are named here.
+    Items index the rows of all these masses, [V + 2 G + 1, S B], in this order.
     """
 
     entries: Entries
@@ -90,7 +174,7 @@ class Factorials(NamedTuple):
 
 
 class GroupedCounts:
-    """A batch's counts of words and of groups; and as those want them who compute in C, or in torch."""
+    """A batch's counts of words and of groups, in the form that the C kernels or torch need."""
 
     def __init__(self, batch: CountBatch, layout: WordGroups):
         self.batch, self.layout = batch, layout

@@ -1,8 +1,8 @@
-"""LSTMs over sentences of any length: without waiting for the longest, and side by side on all threads.
+"""LSTMs over sentences of different lengths, without waiting for the longest, in parallel on all threads.
 
-An LSTM goes word by word, each step too small to share among cores, and a batch takes as many steps as its longest
-sentence has words. So sentences are sorted by length and cut into chunks, padded each to its own longest. Chunks do not
-depend on each other: every thread takes one at a time. What comes out is the same, whatever the chunks and threads.
+An LSTM goes word by word. Each step is too small to share among cores, and a batch takes as many steps as its longest
+sentence has words. So sentences are sorted by length and split into chunks, each padded to its own longest. Chunks are
+independent: every thread takes one at a time. The result does not depend on the chunks or threads.
 """
 
 import functools
@@ -21,15 +21,15 @@ from varitext.layers.words import Dropout, Sentences, WordEmbedding
 from varitext.runtime.devices import workers
 
 Result = TypeVar("Result")
-CALL = 200  # steps of one sentence that a call of a small LSTM costs on top of its steps, measured
-ROUND = 4  # sizes of chunks are multiples of this: the kernel of a size is made once, and kept for the next chunk of it
+CALL = 200  # measured overhead of a call of a small LSTM, in steps of one sentence
+ROUND = 4  # sizes of chunks are multiples of this, since the kernel for a size is created once and reused
 
 
 class SentenceLSTM(nn.Module):
-    """An LSTM of several layers over word vectors, with dropout on these.
+    """An LSTM of several layers over word vectors, with dropout on the vectors.
 
-    `forget_bias` is added to the bias of the forget gates at the start. With PyTorch's own, about zero, a state loses
-    half of itself at every word.
+    `forget_bias` is added to the bias of the forget gates at initialization. With PyTorch's own, about zero, a state
+    is halved at every word.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SentenceLSTM(nn.Module):
 def read(
     readers: Sequence[SentenceLSTM], batches: Sequence[TokenBatch], word_vectors: WordEmbedding
 ) -> list[Sentences]:
-    """What each reader makes of its batch, all of them at once."""
+    """Encode each batch with its reader, all of them in parallel."""
     chunks = [list(_chunks(*pair, word_vectors)) for pair in zip(readers, batches, strict=True)]
     jobs = [Job(reader.lstm, one.words) for reader, many in zip(readers, chunks, strict=True) for one in many]
     states = iter(run_in_parallel(jobs))
@@ -62,15 +62,15 @@ def read(
 
 class _Chunk(NamedTuple):
     words: Tensor  # [b, t, E] its sentences' word vectors, zero on padding
-    places: Tensor  # [n] where its real words stand in [b, t], as one number
-    places_in_batch: Tensor  # [n] where they stand in the batch's [B, T], as one number
+    places: Tensor  # [n] flat indices of its real words in [b, t]
+    places_in_batch: Tensor  # [n] their flat indices in the batch's [B, T]
 
 
 def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding) -> Iterator[_Chunk]:
     order = torch.sort(batch.lengths, descending=True, stable=True).indices
     mask = batch.mask[order]
     width = mask.shape[1]
-    # on another device lengths would have to be fetched, and its kernels gain nothing by chunks: all are one
+    # on other devices lengths would have to be copied, and chunks do not help: use a single one
     lengths = batch.lengths[order].tolist() if mask.device.type == "cpu" else [width] * len(mask)
     rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
@@ -78,7 +78,7 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding
     bounds = chunk_bounds(lengths)
     word_counts = [sum(lengths[start:end]) for start, end in bounds[:-1]]
     word_counts.append(len(words) - sum(word_counts))
-    # by `split`, as slices would each give back a gradient as large as all of them
+    # `split`, because the gradient of each slice would be as large as the whole
     parts = (one.split(word_counts) for one in (words, rows, columns, places_in_batch))
     for (start, end), inside, row, column, place_in_batch in zip(bounds, *parts, strict=True):
         size, longest = (ROUND * math.ceil(max(1, one) / ROUND) for one in (end - start, lengths[start]))
@@ -88,7 +88,7 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding
 
 
 def chunk_bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Where sentences, sorted from long to short, are cut: when they have waited for as many steps as a call costs."""
+    """Where to split sentences sorted from long to short: once their padding costs more than another call."""
     bounds, start, waited = [], 0, 0
     for place, length in enumerate(lengths):
         waited += lengths[start] - length
@@ -108,7 +108,7 @@ def _together(batch: TokenBatch, chunks: list[_Chunk], states: Iterator[Tensor])
     return Sentences(whole, whole[torch.arange(size, device=whole.device), last], batch.mask)
 
 
-# Side by side
+# In parallel
 
 
 class Job(NamedTuple):
@@ -121,7 +121,7 @@ class Job(NamedTuple):
 
 
 def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
-    """The states that each job gives, by all workers if there are any; autograd goes through as if one by one."""
+    """The states of each job, by all workers if there are any; autograd works as if jobs ran one by one."""
     pool = workers()
     if pool is None or len(jobs) == 1 or jobs[0].words.device.type != "cpu":
         return [job.run() for job in jobs]
@@ -134,7 +134,7 @@ def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
 
 
 class _InParallel(torch.autograd.Function):
-    """Every job has a graph of its own, which its thread builds and later walks back through."""
+    """Every job has its own graph, which its thread builds and later traverses backwards."""
 
     @staticmethod
     def forward(ctx: Any, pool: ThreadPoolExecutor, jobs: Sequence[Job], *_: Tensor) -> tuple[Tensor, ...]:
@@ -157,14 +157,14 @@ class _InParallel(torch.autograd.Function):
 
 
 def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor | None]:
-    """The gradients of the LSTM's weights and of the words, as far as they want one."""
+    """The gradients of the LSTM's weights and of the words, None for those that need none."""
     every = [*job.lstm.parameters(), job.words]
     found = iter(torch.autograd.grad(states, [one for one in every if one.requires_grad], gradient))
     return [next(found) if one.requires_grad else None for one in every]
 
 
 def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
-    """None if the weight wants no gradient, which then holds in every job."""
+    """None if the weight needs no gradient, which is then so in every job."""
     wanted = [gradient for gradient in gradients if gradient is not None]
     return functools.reduce(operator.add, wanted) if wanted else None
 
@@ -176,7 +176,7 @@ def _in_threads(
     work: Callable[..., Result],
     grad: bool,
 ) -> list[Result]:
-    """`work` on what is known of each job, the costliest first, so that no thread begins on a long one at the end."""
+    """`work` on the arguments of each job, the most expensive first, so that no thread ends with a long one."""
 
     def one(place: int) -> Result:
         with torch.set_grad_enabled(grad):

@@ -1,19 +1,19 @@
-"""The labels of all candidates of a question together: one of them is the main answer, or none is; m is summed out.
+"""The joint likelihood of the labels of a question's candidates: one is the main answer m, or none; m is summed out.
 
     P(m = i) ~ exp(score of i)        P(m = none) ~ exp(score of none)
     P(y | m = i) = [y_i = 1] prod_{j != i} Bernoulli(y_j; sigmoid(also_j))
     P(y | m = none) = [y = 0]
 
-So right answers exclude each other, but for those that are right beside the main one. The sum over m is finite and
-exact. Questions stand side by side, padded to the longest: `number` is how many candidates each entry stands for, and
-zero on padding. Dimensions before that of questions are samples, or kinds, or whatever else there is one of each for.
+So correct answers exclude each other, except for those that are correct besides the main one. The sum over m is finite
+and exact. Questions are padded to the longest: `number` is the number of candidates that each entry represents, and
+zero on padding. Dimensions before that of questions are arbitrary, for example samples.
 """
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-LOWEST = -1e9  # a log probability of what cannot be; not -inf, whose gradient is NaN
+LOWEST = -1e9  # log probability of the impossible; not -inf, whose gradient is NaN
 
 
 def log_main_or_none(scores: Tensor, none: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
@@ -25,16 +25,16 @@ def log_main_or_none(scores: Tensor, none: Tensor, number: Tensor) -> tuple[Tens
 def log_probability_of_labels(
     log_main: Tensor, log_none: Tensor, also: Tensor, labels: Tensor, number: Tensor
 ) -> Tensor:
-    """log P(y) of every question, [..., Q]; `labels` are true where right, [Q, n], and `also` is [..., Q, n]."""
+    """log P(y) of every question, [..., Q]; `labels` are true for correct answers, [Q, n]; `also` is [..., Q, n]."""
     each = logsigmoid(torch.where(labels, also, -also))  # [..., Q, n]
-    # the main answer's own factor is taken out again: that it is right is given
+    # without the factor of the main answer, which is correct by definition
     by_main = log_main + (number * each).sum(-1, keepdim=True) - each
     some_right = by_main.masked_fill(~labels, LOWEST).logsumexp(-1)
     return torch.where(labels.any(-1), some_right, log_none)
 
 
 def places(question_of: Tensor) -> Tensor:
-    """The place of each candidate among those of its question, in the order given, [P]."""
+    """The position of each candidate among those of its question, [P]."""
     order = question_of.argsort(stable=True)
     sizes = question_of.bincount()
     first = (sizes.cumsum(0) - sizes)[question_of[order]]
@@ -42,7 +42,7 @@ def places(question_of: Tensor) -> Tensor:
 
 
 def side_by_side(of_pairs: Tensor, question_of: Tensor) -> Tensor:
-    """What candidates have, [..., P], as questions side by side, [..., Q, n]; zero on padding."""
+    """Values of candidates, [..., P], padded by question, [..., Q, n]; zero on padding."""
     place = places(question_of)
     n_questions, longest = int(question_of.max()) + 1, int(place.max()) + 1
     empty = of_pairs.new_zeros(*of_pairs.shape[:-1], n_questions * longest)

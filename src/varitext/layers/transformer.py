@@ -1,9 +1,9 @@
-"""A transformer encoder as BERT has it (Vaswani et al. 2017, Devlin et al. 2019): words in, a state for each out.
+"""The transformer encoder of BERT (Vaswani et al. 2017, Devlin et al. 2019): word pieces in, a state for each out.
 
     x = norm(word + place + segment)
     every layer:  x = norm(x + attend(x));  x = norm(x + W2 gelu(W1 x))
 
-Names of the weights are those that files of BERT have.
+`load_bert` reads the weights under their names in BERT's files.
 """
 
 import torch
@@ -60,8 +60,8 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(hidden_dim, heads, inner_dim) for _ in range(layers))
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """States of tokens, [B, T, H]; `mask` [B, T] is true on real ones, and may be left out if all are."""
-        seen = None if mask is None else mask[:, None, None]  # [B, 1, 1, T]: nobody looks at padding
+        """States of tokens, [B, T, H]; `mask` [B, T] is true on real tokens (default: all are)."""
+        seen = None if mask is None else mask[:, None, None]  # [B, 1, 1, T]   padding is not attended to
         states: Tensor = self.embeddings(tokens, segments)
         for layer in self.layers:
             states = layer(states, seen)
@@ -69,7 +69,7 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def load_bert(self, weights: dict[str, Tensor]) -> None:
-        """The weights of a file of BERT, under the names they have there."""
+        """Load the weights of a BERT file, under their names there."""
         own = {name: value for name, value in weights.items() if name.startswith("embeddings.")}
         own.pop("embeddings.position_ids", None)
         for number in range(len(self.layers)):

@@ -1,4 +1,4 @@
-"""The parts that models of sentences are built from: word vectors, dropout, attention over states, the match."""
+"""Parts of sentence models: word vectors, encoded sentences, dropout."""
 
 from typing import NamedTuple
 
@@ -10,10 +10,9 @@ from varitext.errors import InputError
 
 
 class WordEmbedding(nn.Module):
-    """A vector per word number; that of padding is zero and stays so.
+    """A vector per word number; that of padding is zero and is not learned.
 
-    The vectors of the last `fixed_words` words of the vocabulary stay as they are given: a buffer, which no optimiser
-    ever sees. All others are learned.
+    The vectors of the last `fixed_words` words of the vocabulary are a buffer and stay fixed; all others are learned.
     """
 
     fixed: Tensor
@@ -22,13 +21,13 @@ class WordEmbedding(nn.Module):
         super().__init__()
         learned = FIRST_WORD + vocabulary_size - fixed_words
         self.weight = nn.Parameter(torch.empty(learned, embedding_dim).uniform_(-0.25, 0.25))
-        self.register_buffer("fixed", torch.zeros(1 + fixed_words, embedding_dim))  # row 0 for all learned ones
+        self.register_buffer("fixed", torch.zeros(1 + fixed_words, embedding_dim))  # row 0: all learned words
         with torch.no_grad():
             self.weight[PADDING] = 0
 
     @torch.no_grad()
     def start_from(self, matrix: Tensor) -> None:
-        """Begin at these vectors of the vocabulary's words, [V, E]; unknown words begin at their mean."""
+        """Initialize with these vectors of the vocabulary's words, [V, E]; unknown words get their mean."""
         learned, fixed = self.weight[FIRST_WORD:], self.fixed[1:]
         if tuple(matrix.shape) != (len(learned) + len(fixed), learned.shape[1]):
             raise InputError(
@@ -44,29 +43,29 @@ class WordEmbedding(nn.Module):
             return nn.functional.embedding(tokens, self.weight, padding_idx=PADDING)  # [..., E]
         first_fixed, numbers = len(self.weight), tokens.flatten()
         vectors = self.fixed.index_select(0, (numbers - (first_fixed - 1)).clamp(min=0))
-        places = (numbers < first_fixed).nonzero()[:, 0]  # of learned words: few, so gradients are gathered here alone
+        places = (numbers < first_fixed).nonzero()[:, 0]  # of learned words: few, so only their gradients are gathered
         learned = nn.functional.embedding(numbers[places], self.weight, padding_idx=PADDING)
         return vectors.index_copy_(0, places, learned).view(*tokens.shape, self.weight.shape[1])  # [..., E]
 
 
 class Sentences(NamedTuple):
-    """What an LSTM makes of B sentences; zero on padding."""
+    """B encoded sentences; zero on padding."""
 
     states: Tensor  # [B, T, H]   s(i)
-    last: Tensor  # [B, H]   s(|sentence|), zero for a sentence of no words
+    last: Tensor  # [B, H]   s(|sentence|), zero for a sentence without words
     mask: Tensor  # [B, T]
 
 
 class Dropout(nn.Module):
-    """As `nn.Dropout`, with a mask of random bits: on a CPU drawing one number per element takes longer than using it.
+    """Like `nn.Dropout`, with a mask of random bits: on a CPU, one random number per element would dominate the cost.
 
-    The share that is dropped is rounded to a 65,536th.
+    The dropped share is rounded to a multiple of 1/65,536.
     """
 
     def __init__(self, share: float):
         super().__init__()
         self.share = share
-        self.threshold = round(share * 2**16) - 2**15  # of a 16-bit number, of which this share lies below
+        self.threshold = round(share * 2**16) - 2**15  # 16-bit numbers below it are dropped
 
     def forward(self, values: Tensor) -> Tensor:
         kept = 2**15 - self.threshold  # of 2^16

@@ -1,4 +1,4 @@
-"""How a run shows itself, on standard error: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of training on standard error: a live bar on a terminal, plain lines elsewhere."""
 
 import os
 import sys
@@ -12,22 +12,22 @@ LINE_EVERY = 5.0  # seconds between plain lines
 
 
 class BarProgress:
-    """A live bar with bound, KL, the held-out measure and time left; under it, whether the latent is alive."""
+    """A live bar with the bound, KL, held-out metric and time left; below it, the number of active units."""
 
     def __init__(self, has_latent: bool) -> None:
         self._has_latent = has_latent
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=14),  # leaves room for the figures on a terminal of 80 columns
+            BarColumn(bar_width=14),  # leaves room for the numbers on a terminal of 80 columns
             TextColumn("{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[figures]}"),
+            TextColumn("{task.fields[numbers]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=Console(stderr=True),
         )
-        self._dev = self._alive = ""
-        self._task = self._bar.add_task("counting", total=1.0, figures="")
+        self._dev = self._active = ""
+        self._task = self._bar.add_task("counting", total=1.0, numbers="")
 
     def __enter__(self) -> "BarProgress":
         self._bar.start()
@@ -37,12 +37,12 @@ class BarProgress:
         self._bar.stop()
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
-        figures = f"bound {elbo:.2f} KL {_nats(kl)}{self._dev}{self._alive}"
-        self._bar.update(self._task, description="fitting", completed=share_done, figures=figures)
+        numbers = f"bound {elbo:.2f} KL {_nats(kl)}{self._dev}{self._active}"
+        self._bar.update(self._task, description="fitting", completed=share_done, numbers=numbers)
 
     def round(self, record: dict[str, Any]) -> None:
         self._dev = f" dev {_headline(record)[1]:.4g}"
-        self._alive = f"\n{_life_of_latent(record)}" if self._has_latent else ""
+        self._active = f"\n{_active_units(record)}" if self._has_latent else ""
 
     def note(self, message: str) -> None:
         self._bar.console.print(message, markup=False, highlight=False)
@@ -66,7 +66,7 @@ class LineProgress:
     def step(self, share_done: float, elbo: float, kl: float) -> None:
         if self._started is None:
             self._started = self._last = time.monotonic()
-            self._first_share = share_done  # above zero if the run goes on from a checkpoint
+            self._first_share = share_done  # above zero if the run continues from a checkpoint
         self._share, self._elbo, self._kl = share_done, elbo, kl
 
     def round(self, record: dict[str, Any]) -> None:
@@ -77,10 +77,10 @@ class LineProgress:
             return
         self._last = now
         name, value = _headline(record)
-        alive = f"  {_life_of_latent(record)}" if self._has_latent else ""
+        active = f"  {_active_units(record)}" if self._has_latent else ""
         self.note(
             f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  "
-            f"KL {_nats(self._kl)}  {name} {value:.4g}{alive}{self._time_left(now - self._started)}"
+            f"KL {_nats(self._kl)}  {name} {value:.4g}{active}{self._time_left(now - self._started)}"
         )
 
     def _time_left(self, seconds: float) -> str:
@@ -92,26 +92,24 @@ class LineProgress:
 
 
 def show_progress(unit: str = "word", has_latent: bool = True) -> BarProgress | LineProgress:
-    """`unit` is what the bound is given for: a word of a document, or a pair of question and answer."""
+    """`unit` is what the bound is per: a word of a document, or a pair of question and answer."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
     return BarProgress(has_latent) if is_live else LineProgress(unit, has_latent)
 
 
 def _headline(record: dict[str, Any]) -> tuple[str, float]:
-    """The first held-out measure of a round, by its name in words: dev perplexity, dev map."""
+    """The first held-out metric of a round, with its name in words: dev perplexity, dev map."""
     name = next(name for name in record if name.startswith("dev_"))
     return name.replace("_", " "), record[name]
 
 
-def _life_of_latent(record: dict[str, Any]) -> str:
-    """How many latent units carry something; and, for answers, what h of the posterior knows beyond h of the prior."""
+def _active_units(record: dict[str, Any]) -> str:
+    """The number of active units; for answers also the posterior-prior gap in log likelihood."""
     units = record.get("active_units", 0)
-    alive = f"{units} units alive" if units else "latent dead"
-    return (
-        f"{alive}, leak {round(record['posterior_prior_gap'], 3) + 0.0:.3f}"
-        if "posterior_prior_gap" in record
-        else alive
-    )  # never -0.000
+    active = f"{units} active units" if units else "posterior collapse"
+    if "posterior_prior_gap" not in record:
+        return active
+    return f"{active}, gap {round(record['posterior_prior_gap'], 3) + 0.0:.3f}"  # never -0.000
 
 
 def _nats(kl: float) -> str:

@@ -1,25 +1,44 @@
-"""What training is told and what it tells: settings, tasks, scores, progress and state."""
+"""The interface of training: its options and settings, tasks, scores, progress and state."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
-
-from torch import Tensor, nn
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from varitext.errors import InputError
+from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option
+
+if TYPE_CHECKING:  # the command line's help reads the options without importing torch
+    from torch import Tensor, nn
+
+# Options of every fit, of documents and of answers
+LATENT_DIM = Option("Number of latent dimensions (default: 50, or the model's own).", MODEL, "N", minimum=1)
+EPOCHS = Option(
+    "Passes over the training documents or questions. Chosen by the model if omitted.", TRAINING, "N", minimum=1
+)
+LEARNING_RATE = Option("Peak learning rate. Chosen by the model if omitted.", TRAINING, "RATE")
+TIME_LIMIT = Option("Time limit, for example 60s, 10m or 2h; the schedule adapts to it.", TRAINING, "TIME")
+SEED = Option(
+    "Random seed. Same seed, machine and number of threads: identical results.",
+    TRAINING,
+    "N",
+    minimum=0,
+    maximum=2**32 - 1,
+)
+THREADS = Option("Number of CPU threads (default: all cores).", WHERE_IT_RUNS, "N", minimum=1, maximum=1024)
+DEVICE = Option("Device: cpu or cuda.", WHERE_IT_RUNS, "NAME")
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     epochs: int = 25
-    """Passes over the training examples, unless early stopping or the time limit ends it before."""
+    """Passes over the training examples, unless early stopping or the time limit ends training first."""
     batch_size: int = 128
     learning_rate: float = 2e-3
-    """The highest; it rises over `learning_rate_warm_up` of the steps, then falls along a cosine to zero."""
+    """Peak learning rate: rises over `learning_rate_warm_up` of the steps, then falls to zero along a cosine."""
     learning_rate_warm_up: float = 0.05
     kl_warm_up: float = 0.2
-    """Share of the steps over which the weight of the KL rises to 1; a share, so that it always gets there."""
+    """Share of the steps over which the weight of the KL rises to 1."""
     samples: int = 1
     """Draws of h per example and step."""
     updates: str = "joint"
@@ -28,15 +47,15 @@ class TrainingSettings:
     gradient_clip: float = 5.0
     weight_decay: float = 0.0
     averaging: float = 0.0
-    """Decay per step of a moving average of the weights, which then is what is scored and kept; 0 is without."""
+    """Decay per step of a moving average of the weights, which is then scored and kept; 0 for none."""
     patience: int = 5
-    """Rounds without a better held-out score before training stops; counted once the KL has its full weight."""
+    """Rounds without a better held-out score before training stops, counted once the KL has full weight."""
     smoothing: int = 1
-    """Rounds whose mean held-out score chooses what is kept: above 1 where one score is noisy, against lucky rounds."""
+    """Rounds over which the held-out score is averaged before the best weights are chosen."""
     rounds_per_epoch: int = 1
-    """How often per epoch the held-out score is taken and a checkpoint written."""
+    """Held-out evaluations and checkpoints per epoch."""
     time_limit: float | None = None
-    """Seconds; the schedule is squeezed into it. A run cut by the clock is not repeatable to the bit."""
+    """Seconds; the schedule adapts to it. A run that it ends is not reproducible bit-for-bit."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -56,31 +75,31 @@ class TrainingSettings:
 
 
 class StepLoss(NamedTuple):
-    """The loss of one batch, and what the progress line shows of it; of a share, its part in them."""
+    """The loss of one batch and the values of the progress line; of a process, its part of them."""
 
-    loss: Tensor  # scalar
-    elbo: Tensor  # scalar, un-annealed, per unit (word or pair)
-    kl: Tensor  # scalar, per example
+    loss: "Tensor"  # scalar
+    elbo: "Tensor"  # scalar, un-annealed, per unit (word or pair)
+    kl: "Tensor"  # scalar, per example
 
 
 class Score(NamedTuple):
-    """How well the model does on held-out examples."""
+    """The result on held-out examples."""
 
-    loss: float  # lower is better; decides what is kept and when to stop
+    loss: float  # lower is better; selects the weights and stops training
     metrics: dict[str, float]  # for metrics.jsonl and the progress line
 
 
 class Task(Protocol):
-    """What is learned; `model` is of the kind that the task is made for."""
+    """What is learned; `model` is of the kind that the task is for."""
 
     steps_per_epoch: int
 
     @property
     def fingerprint(self) -> str:
-        """Tells one set of training examples from another: a checkpoint belongs to its data."""
+        """Identifies the training examples: a checkpoint belongs to its data."""
 
     def batches(self, epoch: int) -> Iterator[Any]:
-        """The training batches of one epoch, in an order that depends on seed and epoch alone."""
+        """The training batches of one epoch, in an order that depends on seed and epoch only."""
 
     def loss(self, model: Any, batch: Any, kl_weight: float) -> StepLoss: ...
 
@@ -89,13 +108,13 @@ class Task(Protocol):
 
 @runtime_checkable
 class HasInferenceParameters(Protocol):
-    """A model that tells phi, of the inference network, from theta: what alternating updates need."""
+    """A model with separate parameters of its inference network, as alternating updates need."""
 
-    def inference_parameters(self) -> Iterator[nn.Parameter]: ...
+    def inference_parameters(self) -> "Iterator[nn.Parameter]": ...
 
 
 class Progress(Protocol):
-    """Whoever watches. All methods may do nothing."""
+    """A display of training; all methods may do nothing."""
 
     def step(self, share_done: float, elbo: float, kl: float) -> None: ...
 
@@ -106,7 +125,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True)
 class PartOfProgress:
-    """Progress of one run among several that are watched as one: from share `start` of the whole to share `end`."""
+    """Progress of one of several runs that are shown as one: from share `start` of the whole to `end`."""
 
     whole: Progress
     start: float
@@ -124,11 +143,11 @@ class PartOfProgress:
 
 @dataclass
 class TrainingState:
-    """All that a run needs to go on, besides the tensors; saved with every checkpoint."""
+    """The state of a run besides its tensors; saved with every checkpoint."""
 
     step: int = 0
     seconds: float = 0.0
-    best: float = math.inf  # the mean of as many scores as `smoothing` says
+    best: float = math.inf  # the mean of the last `smoothing` scores
     best_step: int = 0
     last_scores: list[float] = field(default_factory=list)
     rounds_without_gain: int = 0
@@ -140,5 +159,5 @@ class TrainingState:
 
     @property
     def best_record(self) -> dict[str, float]:
-        """The metrics of the weights that were kept."""
+        """The metrics of the best weights."""
         return next(record for record in self.history if record["step"] == self.best_step)

@@ -1,28 +1,33 @@
-"""One training loop for every model: schedule, early stopping, rescue from divergence, checkpoints and resume.
+"""One training loop for every model: schedule, early stopping, rollback after divergence, checkpoints and resume.
 
-What is being learned is a `Task`: where batches come from, what the loss of one is, and how well the model does on
-held-out examples. The loop knows nothing else about models. Signs flip here and nowhere else: tasks give losses,
-models give log likelihoods.
+A `Task` says what is learned: its batches, the loss of a batch, and the score on held-out examples. The loop knows
+nothing else about models. Signs flip in tasks only: models return log likelihoods, tasks return losses.
+
+A checkpoint is one safetensors file that is replaced atomically (no pickle).
 """
 
+import hashlib
 import itertools
+import json
 import math
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from varitext.errors import InputError, TrainingDiverged
+from varitext.files import atomic_file
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
-from varitext.runtime.randomness import seeded, stream
-from varitext.training.adamw import AdamW
-from varitext.training.averaging import WeightAverage
-from varitext.training.checkpoint import Learner, Snapshot, load_checkpoint, save_checkpoint, with_prefix
+from varitext.runtime.randomness import random_states, seeded, set_random_states, stream
+from varitext.training.optimizer import AdamW, WeightAverage
 from varitext.training.settings import (
     HasInferenceParameters,
     Progress,
@@ -33,8 +38,8 @@ from varitext.training.settings import (
     TrainingState,
 )
 
-RESCUES = 5  # how often training may roll back before it gives up
-RESCUE_FACTOR = 0.3  # what a roll-back does to the learning rate
+RESCUES = 5  # rollbacks before training gives up
+RESCUE_FACTOR = 0.3  # of the learning rate at a rollback
 
 
 class Trainer:
@@ -78,7 +83,9 @@ class Trainer:
     def _begin(self) -> None:
         score = self._score()
         if not math.isfinite(score.loss):
-            raise InputError("the untrained model already gives infinities on the held-out examples: check the data")
+            raise InputError(
+                "the untrained model already gives infinite values on the held-out examples: check the data"
+            )
         self.state.first_score = score.loss
         self._keep(score)
         self._save()
@@ -91,7 +98,7 @@ class Trainer:
             for batch in itertools.islice(self.task.batches(epoch), done, None):
                 if not self._step(batch):
                     self._rescue()
-                    break  # the step count went back: find the batch that belongs to it
+                    break  # the step count was rolled back: restart from its batch
                 self.state.stopped = self._reason_to_stop()
                 if self._round_is_over() and not self._round():
                     break
@@ -102,13 +109,13 @@ class Trainer:
         return bool(self.state.stopped) or self.state.step % self.steps_per_round == 0
 
     def _step(self, batch: Any) -> bool:
-        """One update; False if it met an infinity, in which case nothing was changed."""
+        """One update; False if the gradient was not finite, in which case nothing was changed."""
         settings, share = self.settings, self._share_done()
         chosen = range(len(self.groups))
         if settings.updates == "alternating":
             side = self.state.step // settings.alternate_every % 2
             chosen = range(side, side + 1)
-            # no work for the side that stays
+            # no gradients for the side that is not updated
             for number, group in enumerate(self.groups):
                 for parameter in group:
                     parameter.requires_grad_(number in chosen)
@@ -134,7 +141,7 @@ class Trainer:
 
     @torch.no_grad()
     def _together(self, parameters: list[nn.Parameter], loss: StepLoss) -> StepLoss:
-        """Sum gradients and losses over all processes, and agree on the time and on whether one was asked to stop."""
+        """Sum gradients and losses over all processes, and agree on the time and on requests to stop."""
         seconds, asked = time.monotonic() - self.started, self.interruption.requested
         if self.world.size > 1:
             told = [float(asked), seconds if self.world.is_first else 0.0]
@@ -145,7 +152,7 @@ class Trainer:
         return loss
 
     def _round(self) -> bool:
-        """Take the held-out score, keep the best weights, write the checkpoint; False if training had to roll back."""
+        """Compute the held-out score, keep the best weights, write the checkpoint; False after a rollback."""
         state, score = self.state, self._score()
         hopeless = not math.isfinite(score.loss) or score.loss > state.first_score + 9 * abs(state.first_score)
         if hopeless and state.stopped in ("", "finished"):
@@ -157,7 +164,7 @@ class Trainer:
         if not state.stopped and state.rounds_without_gain >= self.settings.patience:
             state.stopped = "early"
         if state.stopped in ("interrupted", "time"):
-            return True  # in the middle of a round: resuming from the last whole one repeats the uninterrupted run
+            return True  # mid-round: resuming from the last complete round repeats the uninterrupted run
         self._save()
         return True
 
@@ -174,7 +181,7 @@ class Trainer:
         return "finished" if self.state.step >= self.total_steps else ""
 
     def _rescue(self) -> None:
-        """Back to the last good weights, with smaller steps."""
+        """Roll back to the last good weights, with a smaller learning rate."""
         rescues, scale = self.state.rescues + 1, self.state.learning_rate_scale * RESCUE_FACTOR
         self._restore(self.safe)
         self.state.rescues, self.state.learning_rate_scale = rescues, scale
@@ -187,15 +194,15 @@ class Trainer:
                 f"are kept. Try a learning rate below {rate / 10:.1g}, or look for extreme values in the data"
             )
         if self.progress:
-            self.progress.note(f"training diverged: rolled back, going on with a learning rate of {rate:.2g}")
+            self.progress.note(f"training diverged: rolled back, continuing with a learning rate of {rate:.2g}")
 
     def _score(self) -> Score:
-        """That of the first process, so that all decide alike."""
+        """The score of the first process, so that all processes decide the same."""
         return Score(*self.world.agree(self._own_score() if self.world.is_first else None))
 
     def _own_score(self) -> Score:
         self.model.eval()
-        # its own noise: how often the score is taken must not change the run
+        # separate noise: the number of evaluations must not change the run
         with seeded(stream(self.settings.seed, "dev noise"), self.device), torch.no_grad(), self._averaged():
             score = self.task.score(self.model)
         self.model.train()
@@ -231,21 +238,21 @@ class Trainer:
 
     def _learning_rate(self, share: float) -> float:
         warm_up = self.settings.learning_rate_warm_up
-        rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step moves too
+        rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step is not zero
         fall = 0.5 * (1 + math.cos(math.pi * share))
         return self.settings.learning_rate * self.state.learning_rate_scale * rise * fall
 
     def _kl_weight(self, share: float) -> float:
         return min(1.0, 0.1 + 0.9 * share / self.settings.kl_warm_up) if self.settings.kl_warm_up else 1.0
 
-    # What a checkpoint holds
+    # State
 
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> "Snapshot":
         tensors = self.learner.tensors() | {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
         return Snapshot(tensors, _with_own_lists(vars(self.state)), settings)
 
-    def _restore(self, snapshot: Snapshot) -> None:
+    def _restore(self, snapshot: "Snapshot") -> None:
         snapshot.refuse_another_run(asdict(self.settings), self.task.fingerprint)
         self.learner.restore(snapshot.tensors)
         self.best_weights = with_prefix(snapshot.tensors, "best.")
@@ -254,16 +261,104 @@ class Trainer:
 
 
 def _with_own_lists(state: dict[str, Any]) -> dict[str, Any]:
-    """What is in them never changes: to copy every record each round would cost more with every round."""
+    """Copies the lists but not their records, which never change."""
     return state | {name: [*state[name]] for name in ("history", "last_scores")}
 
 
 def _parameter_groups(model: nn.Module, updates: str) -> list[list[nn.Parameter]]:
-    """All parameters; or, for alternating updates, those of the generative model and of the inference network."""
+    """All parameters; for alternating updates, those of the generative model and of the inference network."""
     if updates == "joint":
         return [list(model.parameters())]
     if not isinstance(model, HasInferenceParameters):
-        raise InputError(f"{type(model).__name__} does not say which parameters are inference: use updates='joint'")
+        raise InputError(f"{type(model).__name__} has no inference_parameters: use updates='joint'")
     inference = list(model.inference_parameters())
     numbers = {id(parameter) for parameter in inference}
     return [[parameter for parameter in model.parameters() if id(parameter) not in numbers], inference]
+
+
+# Checkpoints
+
+
+class Snapshot(NamedTuple):
+    """The content of a checkpoint file, and the state that a rollback returns to."""
+
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+    settings: dict[str, Any]
+
+    def refuse_another_run(self, settings: dict[str, Any], fingerprint: str) -> None:
+        for name, value in settings.items():
+            if self.settings[name] != value and name != "time_limit":  # the time limit may change
+                raise InputError(
+                    f"the checkpoint was written with other settings ({name} {self.settings[name]}, now {value}): "
+                    "resume with the same settings, or start again without --resume"
+                )
+        if self.settings["fingerprint"] != fingerprint:
+            raise InputError(
+                "the checkpoint was written for other data: resume with the same data, or start again without --resume"
+            )
+
+
+class Learner(NamedTuple):
+    """The tensors that training changes: weights, their average, optimizer moments, random states."""
+
+    model: nn.Module
+    optimizers: Sequence[AdamW]
+    average: WeightAverage | None
+    device: torch.device
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By their names in a checkpoint."""
+        found = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
+        if self.average:
+            found |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
+        found |= random_states(self.device)
+        for number, optimizer in enumerate(self.optimizers):
+            found |= {f"optimizer.{number}.{name}": tensor.clone() for name, tensor in optimizer.tensors().items()}
+        return found
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        try:
+            self.model.load_state_dict(with_prefix(tensors, "model."))
+            for number, optimizer in enumerate(self.optimizers):
+                optimizer.restore(with_prefix(tensors, f"optimizer.{number}."))
+        except (RuntimeError, KeyError, IndexError, ValueError):
+            raise InputError(
+                "the checkpoint was written for a model of another shape: resume with the same settings, or start again"
+            ) from None
+        if self.average:
+            for name, tensor in with_prefix(tensors, "average.").items():
+                self.average.weights[name].copy_(tensor)
+        set_random_states(tensors, self.device)
+
+
+def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def save_checkpoint(path: Path, snapshot: Snapshot) -> None:
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in snapshot.tensors.items()}
+    metadata = {"state": json.dumps(snapshot.state), "settings": json.dumps(snapshot.settings)}
+    with atomic_file(path) as temporary:
+        save_file(tensors, temporary, metadata | {"sha256": _sha256(tensors, metadata)})
+
+
+def load_checkpoint(path: Path) -> Snapshot:
+    """Load a snapshot; its checksum detects any change of the file."""
+    try:
+        with safe_open(path, "pt") as stored:
+            metadata = stored.metadata() or {}
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dict)
+        if metadata.pop("sha256") != _sha256(tensors, metadata):
+            raise InputError(f"{path} is damaged or was changed; start without --resume, in another folder")
+        return Snapshot(tensors, json.loads(metadata["state"]), json.loads(metadata["settings"]))
+    except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+        raise InputError(f"{path} is not a checkpoint that can be read ({error}); start without --resume") from None
+
+
+def _sha256(tensors: dict[str, Tensor], metadata: dict[str, str]) -> str:
+    found = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()

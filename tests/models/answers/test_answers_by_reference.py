@@ -14,7 +14,7 @@ from made_up_questions import made_up
 from varitext.batches.pairs import PairBatch, PairBatches, PairInputs, padded
 from varitext.batches.tokens import PairPieces
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
-from varitext.layers.alignment import Words
+from varitext.layers.attention import Words
 from varitext.layers.transformer import Encoder
 from varitext.layers.words import Dropout
 from varitext.models.answers import cross_encoder, likeness, model_class, paragraph_vectors, pretrained

@@ -10,7 +10,7 @@ from made_up_questions import WORDS, made_up
 from varitext.answers.task import listwise_loss
 from varitext.batches.pairs import PairBatch, PairBatches, PairInputs, padded
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
-from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_alignment
+from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
 from varitext.models.answers.compare_aggregate import CompareAggregate
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.features.word_features import WORD_FEATURES, word_features

@@ -17,10 +17,9 @@ from varitext.cli.commands import app
 from varitext.latent import Bernoullis, choose_estimator, elbo, exact_evidence, importance_weighted_bound
 from varitext.latent.discrete import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
-from varitext.models.documents.fdarn import FDARN
+from varitext.models.documents.bernoulli import FDARN, SBN
 from varitext.models.documents.nvdm_categorical import NVDMCategorical
 from varitext.models.documents.nvdm_gsm import GSM
-from varitext.models.documents.sbn import SBN
 
 COUNTS = topic_documents(200)
 NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_gsm")

@@ -12,8 +12,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.layers.tree_softmax import WordTree
-from varitext.models.documents.docnade import DocNADE, in_random_order
+from varitext.models.documents.docnade import DocNADE, WordTree, in_random_order
 
 OUTPUTS = ("softmax", "balanced", "huffman")
 WORDS = 5  # a vocabulary small enough to write all documents down
@@ -99,7 +98,7 @@ def test_a_tree_has_every_word_once_and_starts_at_the_frequencies(shape, words):
     tree = WordTree(words, 3, shape).double()
     frequencies = torch.rand(words, dtype=torch.double) ** 4 + 1e-3
     frequencies /= frequencies.sum()
-    tree.start_from_frequencies(frequencies)
+    tree.initialize_from_frequencies(frequencies)
     every_word = CountBatch.from_rows(scipy.sparse.identity(words, format="csr", dtype=np.float32))
     at_zero = tree.log_likelihood(torch.zeros(words, 3, dtype=torch.double), every_word)
     torch.testing.assert_close(at_zero.exp(), frequencies)
@@ -110,7 +109,7 @@ def test_a_tree_has_every_word_once_and_starts_at_the_frequencies(shape, words):
 def test_huffmans_paths_are_the_shortest_and_the_balanced_ones_even():
     frequencies = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0])
     huffman, balanced = WordTree(5, 2, "huffman"), WordTree(5, 2, "balanced")
-    huffman.start_from_frequencies(frequencies)
+    huffman.initialize_from_frequencies(frequencies)
     assert (huffman.turns != 0).sum(1).tolist() == [1, 2, 3, 4, 4]  # worked by hand
     assert sorted((balanced.turns != 0).sum(1).tolist()) == [2, 2, 2, 3, 3]
 
@@ -118,7 +117,7 @@ def test_huffmans_paths_are_the_shortest_and_the_balanced_ones_even():
 def test_a_very_uneven_vocabulary_still_has_a_tree():
     """Frequencies that double make Huffman's longest path as long as the vocabulary."""
     tree = WordTree(100, 2, "huffman").double()
-    tree.start_from_frequencies(2.0 ** torch.arange(100, dtype=torch.double))
+    tree.initialize_from_frequencies(2.0 ** torch.arange(100, dtype=torch.double))
     every_word = CountBatch.from_rows(scipy.sparse.identity(100, format="csr", dtype=np.float32))
     total = tree.log_likelihood(torch.zeros(100, 2, dtype=torch.double), every_word).logsumexp(0)
     torch.testing.assert_close(total.item(), 0.0, atol=1e-9, rtol=0)

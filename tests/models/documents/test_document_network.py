@@ -19,15 +19,16 @@ from varitext.cli.printing import print_record
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents import DOCUMENT_MODELS, DocumentEntry
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
-from varitext.models.documents.information import (
-    bernoulli_kl_per_unit,
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, DocumentVectors, Recipe
+from varitext.models.documents.bounds import (
+    DocumentBounds,
+    EstimateKind,
+    bernoulli_kl_per_dimension,
     direction_information,
-    gaussian_kl_per_unit,
+    exact_bounds,
+    gaussian_kl_per_dimension,
     proportion_information,
 )
-from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.report.documents import document_tiles
 from varitext.training.settings import TrainingSettings
 
@@ -46,7 +47,7 @@ class Mixture(DocumentNetwork):
         super().__init__(vocabulary_size, latent_dim)
         self.words = nn.Parameter(0.1 * torch.randn(latent_dim, vocabulary_size))  # [K, V]
 
-    def start_from_frequencies(self) -> None:
+    def initialize_from_frequencies(self) -> None:
         with torch.no_grad():
             self.words += self.word_log_frequencies
 
@@ -189,9 +190,9 @@ def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():
 def test_a_dimension_that_never_moves_carries_nothing():
     still = torch.full((5, 3), 1 / 3)
     frequencies = torch.log(torch.tensor([0.2, 0.3, 0.5]))
-    assert gaussian_kl_per_unit(torch.zeros(5, 3), torch.ones(5, 3)).abs().max() == 0
+    assert gaussian_kl_per_dimension(torch.zeros(5, 3), torch.ones(5, 3)).abs().max() == 0
     for information in (
-        bernoulli_kl_per_unit(still),
+        bernoulli_kl_per_dimension(still),
         proportion_information(still),
         direction_information(still, torch.eye(3), frequencies, 9.0),
     ):
@@ -200,7 +201,7 @@ def test_a_dimension_that_never_moves_carries_nothing():
 
 def test_a_unit_that_tells_two_halves_apart_has_log_2_nats():
     halves = torch.tensor([[0.0], [1.0]]).repeat(10, 1)
-    assert bernoulli_kl_per_unit(halves).item() == pytest.approx(math.log(2), abs=1e-4)
+    assert bernoulli_kl_per_dimension(halves).item() == pytest.approx(math.log(2), abs=1e-4)
     shares = torch.cat([halves, 1 - halves], 1)
     assert proportion_information(shares).sum().item() == pytest.approx(math.log(2))
 

@@ -13,10 +13,8 @@ from varitext.errors import InputError
 from varitext.latent import draw, elbo
 from varitext.models.documents import bounds as bounds_module
 from varitext.models.documents import check_preset, model_class
-from varitext.models.documents.axes import axes_towards, readable_axes
-from varitext.models.documents.bounds import document_bounds, exact_bounds
-from varitext.models.documents.information import direction_information
-from varitext.models.documents.recipe import schedule_for
+from varitext.models.documents.base import procrustes, training_schedule, varimax
+from varitext.models.documents.bounds import direction_information, document_bounds, exact_bounds
 from varitext.runtime.randomness import seeded
 
 COUNTS = topic_documents(10, 12, 3, 9)
@@ -34,30 +32,30 @@ def network(name, **sizes):
     [(100, 100, 32, 25), (2000, 92, 64, 23), (10_000, 41, 128, 10), (1_000_000, 8, 128, 5)],
 )
 def test_many_passes_over_few_documents_and_few_over_many(documents, epochs, batch_size, patience):
-    found = schedule_for(documents, 0.01, samples=3)
+    found = training_schedule(documents, 0.01, samples=3)
     assert (found.epochs, found.batch_size, found.patience, found.samples) == (epochs, batch_size, patience, 3)
     assert found.learning_rate == pytest.approx(0.01 * math.sqrt(batch_size / 128))
-    assert schedule_for(10_000, 0.01, passes=20).epochs == 20
+    assert training_schedule(10_000, 0.01, passes=20).epochs == 20
 
 
 def test_axes_turn_back_what_training_has_turned():
     generator = np.random.default_rng(0)
     rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
     seen, frequencies = generator.normal(size=(9, 3)), generator.random(9)
-    found = axes_towards(seen @ rotation.T, seen, frequencies)
+    found = procrustes(seen @ rotation.T, seen, frequencies)
     np.testing.assert_allclose(found, rotation, atol=1e-9)
     # where no rotation fits, that of the frequent words does
     wrong = seen.copy()
     wrong[0] *= -1
     frequencies[0] = 0
-    np.testing.assert_allclose(axes_towards(wrong @ rotation.T, seen, frequencies), rotation, atol=1e-9)
+    np.testing.assert_allclose(procrustes(wrong @ rotation.T, seen, frequencies), rotation, atol=1e-9)
 
 
 def test_readable_axes_point_to_the_documents_that_lean_on_them():
     generator = np.random.default_rng(1)
     rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
     sparse = (generator.random((3000, 3)) < 0.1) * generator.exponential(2.0, (3000, 3))
-    axes = readable_axes(sparse @ rotation.T + 7.0)  # where the documents lie on the whole does not count
+    axes = varimax(sparse @ rotation.T + 7.0)  # where the documents lie on the whole does not count
     np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-9)
     likeness = axes.T @ rotation  # up to the order of the axes, and never turned round
     assert np.sort(likeness.max(0)) == pytest.approx(np.ones(3), abs=0.01)

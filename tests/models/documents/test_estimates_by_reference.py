@@ -12,8 +12,18 @@ from synthetic import topic_documents
 from torch.distributions import Dirichlet
 
 from varitext.batches.counts import CountBatch
-from varitext.models.documents import annealing, model_class
-from varitext.models.documents.annealing import (
+from varitext.models.documents import model_class, rsm
+from varitext.models.documents.base import varimax
+from varitext.models.documents.bounds import (
+    bernoulli_kl_per_dimension,
+    direction_information,
+    gaussian_kl_per_dimension,
+    proportion_information,
+)
+from varitext.models.documents.dcm_decoder import group_words
+from varitext.models.documents.docnade import in_random_order, stacked
+from varitext.models.documents.lda import _chunks, _expected_log, _sampler, infer_topics
+from varitext.models.documents.rsm import (
     LogPartition,
     ReplicatedSoftmax,
     _estimates,
@@ -22,17 +32,6 @@ from varitext.models.documents.annealing import (
     draw_words,
     peak_energies,
 )
-from varitext.models.documents.axes import readable_axes
-from varitext.models.documents.docnade import in_random_order, stacked
-from varitext.models.documents.information import (
-    bernoulli_kl_per_unit,
-    direction_information,
-    gaussian_kl_per_unit,
-    proportion_information,
-)
-from varitext.models.documents.lda import _sampler
-from varitext.models.documents.lda_bound import _chunks, _expected_log, infer_topics
-from varitext.models.documents.word_groups import group_words
 from varitext.runtime.randomness import seeded
 from varitext.training.settings import TrainingSettings
 
@@ -107,10 +106,8 @@ def test_words_are_summed_whether_named_or_counted():
 @pytest.mark.parametrize(("longest", "growth"), [(1, 4), (30, 4), (200, 16)])
 def test_steps_are_of_one_word_and_then_a_share_of_the_length(longest, growth, monkeypatch):
     parts = []
-    following = annealing._next_state
-    monkeypatch.setattr(
-        annealing, "_next_state", lambda *arguments: (parts.append(arguments[2:]), following(*arguments))[1]
-    )
+    following = rsm._next_state
+    monkeypatch.setattr(rsm, "_next_state", lambda *arguments: (parts.append(arguments[2:]), following(*arguments))[1])
     with seeded(0):
         found = anneal(boltzmann(), longest, chains=2, growth=growth, bridges=3)
     lengths = found.lengths.tolist()
@@ -231,7 +228,7 @@ def test_no_small_turn_makes_readable_axes_more_readable():
     """Varimax: the variance of squared coordinates, summed over axes, is at a maximum over all rotations."""
     generator = np.random.default_rng(0)
     means = generator.normal(size=(60, 5)) ** 3 @ generator.normal(size=(5, 5))
-    axes, centred = readable_axes(means, rounds=2000, tolerance=1e-12), means - means.mean(0)
+    axes, centred = varimax(means, rounds=2000, tolerance=1e-12), means - means.mean(0)
 
     def criterion(turned):
         return (turned**2).var(0).sum()
@@ -252,16 +249,18 @@ def test_information_against_torch_distributions_and_sums():
     generator = torch.Generator().manual_seed(0)
     mean, std = torch.randn(7, 3, generator=generator), torch.rand(7, 3, generator=generator) + 0.2
     normals = torch.distributions.Normal(mean, std), torch.distributions.Normal(0.0, 1.0)
-    torch.testing.assert_close(gaussian_kl_per_unit(mean, std), torch.distributions.kl_divergence(*normals).mean(0))
+    torch.testing.assert_close(
+        gaussian_kl_per_dimension(mean, std), torch.distributions.kl_divergence(*normals).mean(0)
+    )
     p = torch.rand(7, 3, generator=generator).double()
     units = torch.distributions.Bernoulli(p), torch.distributions.Bernoulli(p.mean(0).expand(7, 3))
-    torch.testing.assert_close(bernoulli_kl_per_unit(p), torch.distributions.kl_divergence(*units).mean(0))
+    torch.testing.assert_close(bernoulli_kl_per_dimension(p), torch.distributions.kl_divergence(*units).mean(0))
     shares = torch.softmax(torch.randn(7, 3, generator=generator), 1).double()
     topics = torch.distributions.Categorical(shares), torch.distributions.Categorical(shares.mean(0).expand(7, 3))
     found = proportion_information(shares)
     torch.testing.assert_close(found.sum(), torch.distributions.kl_divergence(*topics).mean())
     torch.testing.assert_close(found, (shares * (shares / shares.mean(0)).log()).mean(0))
-    assert bernoulli_kl_per_unit(torch.tensor([[0.0], [1.0]])).item() == pytest.approx(math.log(2), abs=1e-4)
+    assert bernoulli_kl_per_dimension(torch.tensor([[0.0], [1.0]])).item() == pytest.approx(math.log(2), abs=1e-4)
     same = direction_information(mean, torch.ones(4, 3), torch.full((4,), 0.25, dtype=torch.double).log(), 9.0)
     torch.testing.assert_close(same, torch.zeros(3).double(), atol=1e-12, rtol=0)  # words that all go the same way
 
@@ -327,7 +326,7 @@ def test_hidden_words_come_from_the_mean_shares():
 
 
 def test_chunks_hold_every_document_with_words_once(monkeypatch):
-    monkeypatch.setattr("varitext.models.documents.lda_bound.MAX_CHUNK", 60)
+    monkeypatch.setattr("varitext.models.documents.lda.MAX_CHUNK", 60)
     model, dense = lda(), topic_documents(9, 9, 3, 6).toarray()
     dense[4] = 0
     chunks = list(_chunks(model._topic_prior(), scipy.sparse.csr_matrix(dense)))

@@ -17,7 +17,7 @@ from varitext.latent import DiagonalGaussian
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.dcm import dcm_log_likelihood
 from varitext.models.documents import log_linear, model_class, nvdm
-from varitext.models.documents.binary import STEP, SUREST
+from varitext.models.documents.bernoulli import MAX_LOGIT, STEP
 from varitext.models.documents.dcm_decoder import FIRST_TOTAL, LogJoint
 from varitext.models.documents.nvdm import NVDM
 from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
@@ -93,7 +93,7 @@ def test_a_gaussian_seen_along_other_axes_has_the_spread_of_its_projections():
     model = network("nvdm")
     model.axes = rotation()
     q = DiagonalGaussian(torch.randn(5, LATENT).double(), torch.randn(5, LATENT).double())
-    found = model.on_axes(q)
+    found = model.rotated(q)
     covariance = model.axes.T @ torch.diag_embed(q.std.square()) @ model.axes
     torch.testing.assert_close(found.mean, q.mean @ model.axes)
     torch.testing.assert_close(found.std.square(), covariance.diagonal(dim1=1, dim2=2))
@@ -223,7 +223,7 @@ def test_a_step_of_refinement_goes_to_the_second_order_log_odds(name):
         [torch.autograd.grad(slope[:, unit].sum(), h, retain_graph=True)[0][:, unit] for unit in range(LATENT)], 1
     )
     odds = model.prior(encoding).local_log_odds(h.detach()) + slope.detach() + second * (0.5 - h.detach())
-    best = odds.clamp(-SUREST, SUREST)
+    best = odds.clamp(-MAX_LOGIT, MAX_LOGIT)
     torch.testing.assert_close(model.posterior(encoding).logits, (logits + STEP * (best - logits)))
 
 
@@ -231,7 +231,7 @@ def test_a_step_of_refinement_goes_to_the_second_order_log_odds(name):
 def test_refinement_never_becomes_surer_than_it_may(name):
     model = network(name, refinement_steps=60, hidden_dim=6, spread=1.0)
     logits = model.posterior(model.encode(batch_of(COUNTS * 1000))).logits
-    assert logits.abs().max().item() == pytest.approx(SUREST, rel=1e-3) and logits.min() < 0 < logits.max()
+    assert logits.abs().max().item() == pytest.approx(MAX_LOGIT, rel=1e-3) and logits.min() < 0 < logits.max()
 
 
 def test_the_baseline_reads_the_hidden_layer_and_the_mean_log_frequency():

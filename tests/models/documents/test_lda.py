@@ -11,8 +11,8 @@ from scipy.special import gammaln, psi
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
-from varitext.models.documents import lda_bound
-from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds, lda_document_bounds
+from varitext.models.documents import lda
+from varitext.models.documents.lda import TopicPrior, infer_topics, lda_bounds, lda_document_bounds
 
 GENERATOR = np.random.default_rng(0)
 TOPICS = GENERATOR.dirichlet(np.full(20, 0.3), 3)  # [K, V]
@@ -38,7 +38,7 @@ def bound_of_one(topics: np.ndarray, counts: np.ndarray, alpha: np.ndarray) -> f
 
 @pytest.mark.parametrize("largest_chunk", [1, 500, 2**20])
 def test_the_bound_is_that_of_one_document_at_a_time(monkeypatch, largest_chunk):
-    monkeypatch.setattr(lda_bound, "MAX_CHUNK", largest_chunk)
+    monkeypatch.setattr(lda, "MAX_CHUNK", largest_chunk)
     found = lda_document_bounds(COUNTS, TOPICS, ALPHA)
     expected = [bound_of_one(TOPICS, row, ALPHA) for row in COUNTS.toarray().astype(np.float64)]
     np.testing.assert_allclose(found, expected, atol=1e-3)

@@ -14,10 +14,9 @@ from varitext import DocumentModel
 from varitext.batches.counts import CountBatch, drop_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents import log_linear
-from varitext.models.documents.axes import readable_axes
+from varitext.models.documents.base import DocumentObjective, varimax
 from varitext.models.documents.log_linear import laplace_posterior
 from varitext.models.documents.nvdm import NVDM
-from varitext.models.documents.recipe import DocumentObjective
 
 COUNTS = topic_documents(documents=40, words=20)
 
@@ -152,7 +151,7 @@ def test_turning_to_readable_axes_changes_no_probability():
     turned_logits = (h @ model.axes) @ model.word_vectors.T + model.decoder.bias
     torch.testing.assert_close(turned_logits, model.decoder(h))
     q = model.posterior(model.encode(batch))
-    seen = model.on_axes(q)
+    seen = model.rotated(q)
     samples = q.rsample(100_000) @ model.axes
     torch.testing.assert_close(seen.mean, samples.mean(0), atol=0.03, rtol=0)
     torch.testing.assert_close(seen.std, samples.std(0), atol=0.03, rtol=0)
@@ -162,7 +161,7 @@ def test_readable_axes_undo_a_rotation_of_sparse_coordinates():
     generator = np.random.default_rng(0)
     sparse = generator.exponential(size=(500, 4)) * (generator.random((500, 4)) < 0.15)
     rotation, _ = np.linalg.qr(generator.normal(size=(4, 4)))
-    axes = readable_axes(sparse @ rotation)
+    axes = varimax(sparse @ rotation)
     np.testing.assert_allclose(axes @ axes.T, np.eye(4), atol=1e-10)
     recovered = np.abs(rotation @ axes)  # a permutation, up to what chance correlates
     assert (recovered.max(0) > 0.97).all() and (recovered.max(1) > 0.97).all()

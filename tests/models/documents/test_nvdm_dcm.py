@@ -13,8 +13,8 @@ from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.evaluation.perplexity import hide_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
+from varitext.models.documents.dcm_decoder import group_words
 from varitext.models.documents.nvdm_dcm import NVDMDCM
-from varitext.models.documents.word_groups import group_words
 
 COUNTS = topic_documents(documents=40, words=20)
 

@@ -12,7 +12,8 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.models.documents.annealing import (
+from varitext.models.documents.rsm import (
+    RSM,
     LogPartition,
     ReplicatedSoftmax,
     anneal,
@@ -22,7 +23,6 @@ from varitext.models.documents.annealing import (
     highest_peaks,
     peak_energies,
 )
-from varitext.models.documents.rsm import RSM
 
 WORDS, HIDDEN = 4, 3
 
@@ -144,7 +144,7 @@ def test_a_peak_that_no_chain_finds_is_found_from_elsewhere():
     found = anneal(model, 100, chains=20, bridges=1)
     assert found.at(lengths)[2] == pytest.approx(exact[2], abs=0.1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("varitext.models.documents.annealing._at_least", lambda estimated, peaks: estimated)
+        patched.setattr("varitext.models.documents.rsm._at_least", lambda estimated, peaks: estimated)
         assert anneal(model, 100, chains=20, bridges=1).values[-1] < exact[2] - 50
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import TokenBatch
-from varitext.layers.alignment import AttentionPooling, Windows, Words, soft_alignment
+from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
 from varitext.layers.words import Dropout, Sentences
 from varitext.models.answers.columns import PairColumns
 from varitext.models.answers.features.overlap import COUNTS

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
-from varitext.layers.alignment import Words
+from varitext.layers.attention import Words
 from varitext.models.answers.compare_aggregate import CompareAggregate
 from varitext.models.answers.likeness import Likeness
 from varitext.models.answers.pretrained import pretrained as shared_encoder

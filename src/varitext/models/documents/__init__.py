@@ -1,4 +1,4 @@
-"""The models of documents by name. To add one, write its file and name it here: docs/add-a-model.md."""
+"""The registry of document models. To add one, write its file and list it here: docs/add-a-model.md."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,9 +15,9 @@ BERNOULLI = ("local_expectation", "leave_one_out", "nvil", "exact")
 @dataclass(frozen=True)
 class DocumentEntry(ModelEntry):
     presets: tuple[str, ...] = ("recommended",)
-    """Names that the class's `recipe` knows."""
+    """Presets of the class's `recipe`."""
     estimators: tuple[str, ...] = ()
-    """Gradient estimators to choose from, by their names in `latent.ESTIMATORS`; none where there is no choice."""
+    """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), if there is a choice."""
 
     def load(self) -> "type[DocumentNetwork]":
         kind: type[DocumentNetwork] = self.imported()
@@ -27,14 +27,14 @@ class DocumentEntry(ModelEntry):
 DOCUMENT_MODELS = {
     "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper", "paper-network")),
     "nvdm_categorical": DocumentEntry(
-        "NVDM of choices",
+        "categorical NVDM",
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
         estimators=("leave_one_out", "nvil", "exact"),
     ),
-    "nvdm_dcm": DocumentEntry("NVDM of bursts", f"{ROOM}.nvdm_dcm:NVDMDCM"),
-    "nvdm_gsm": DocumentEntry("NVDM of topic shares", f"{ROOM}.nvdm_gsm:GSM"),
-    "sbn": DocumentEntry("SBN", f"{ROOM}.sbn:SBN", ("recommended", "paper"), BERNOULLI),
-    "fdarn": DocumentEntry("fDARN", f"{ROOM}.fdarn:FDARN", ("recommended", "paper"), BERNOULLI),
+    "nvdm_dcm": DocumentEntry("NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM"),
+    "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM"),
+    "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI),
+    "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI),
     "docnade": DocumentEntry(
         "docNADE", f"{ROOM}.docnade:DocNADE", presets=("recommended", "balanced-tree", "huffman-tree")
     ),

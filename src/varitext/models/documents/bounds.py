@@ -1,23 +1,40 @@
-"""What is known of log p(X) of held-out documents: a bound, an exact value or an estimate."""
+"""Values of a document model on documents: log p(X), and the information in each latent dimension.
+
+log p(X) is a bound, an exact value or an estimate. The information is in nats, zero for a dimension that is the same in
+every document, and never negative. There is one definition for each kind of document vector:
+
+    gaussian_kl_per_dimension   mean of KL(q(h_k | X) || N(0, 1)), per document
+    bernoulli_kl_per_dimension  mean of KL(q(h_k | X) || mean over documents of q), per document: the mutual information
+                                of h_k and the document
+    proportion_information      mean of theta_k log(theta_k / mean theta_k), per word: topic k's part of the mutual
+                                information of topic and document
+    direction_information       N / 2 Var_d(h_k) Var_w(R_wk), per document: the KL between word distributions when h_k
+                                moves as far as documents do, to second order
+
+The last is for vectors without a posterior. With p(w | h) = softmax(h R + b)_w, a step of d along dimension k changes
+the distribution of one word by a KL of d^2 / 2 Var_w(R_wk) + O(d^3), with the variance over words by frequency.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 import torch
+from torch import Tensor
 
 from varitext.batches.counts import CountBatches
-from varitext.latent import LatentModel, elbo
+from varitext.latent import Bernoullis, DiagonalGaussian, LatentModel, elbo, kl
 from varitext.runtime.randomness import seeded, stream
 
+SURE = 1e-6  # probabilities are clamped to this distance from 0 and 1
 MAX_LOGITS = 2**23  # samples x documents x words held at once: 32 MB
 
 
 class EstimateKind(NamedTuple):
     """What a model's log p(X) is: a bound, exact or an estimate."""
 
-    kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
-    words: str  # the same in a sentence: which bound, which estimator
+    kind: str  # bound: never above the true value; exact; or estimate: may be above or below it
+    description: str  # which bound or estimator
 
 
 LOWER_BOUND = EstimateKind("bound", "variational lower bound on log p(X), KL included: an upper bound on perplexity")
@@ -31,8 +48,8 @@ class DocumentBounds(NamedTuple):
     importance_weighted: np.ndarray
     lengths: np.ndarray  # words
     kl_by_dimension: np.ndarray  # [K], mean over documents
-    standard_errors: np.ndarray | None = None  # of an estimate, by its own account; they err together, not one by one
-    drawn: int | None = None  # how many draws there were, where that is not the number asked for
+    standard_errors: np.ndarray | None = None  # of an estimate; errors are shared by documents
+    drawn: int | None = None  # number of draws, if not the number requested
 
     @property
     def elbo(self) -> np.ndarray:
@@ -62,7 +79,34 @@ def document_bounds(
 
 
 def exact_bounds(log_probability: np.ndarray, counts: scipy.sparse.csr_matrix, latent_dim: int) -> DocumentBounds:
-    """What a model says that knows, or estimates, log p(X) without drawing h."""
+    """The record of a model that computes, or estimates, log p(X) without drawing h."""
     nothing = np.zeros(len(log_probability))
     lengths = np.asarray(counts.sum(1), np.float64).ravel()
     return DocumentBounds(log_probability, nothing, log_probability, lengths, np.zeros(latent_dim), drawn=0)
+
+
+def gaussian_kl_per_dimension(mean: Tensor, std: Tensor) -> Tensor:
+    q = DiagonalGaussian(mean, std.log())
+    return kl(q, DiagonalGaussian.standard(mean)).mean(0)  # [K]
+
+
+def bernoulli_kl_per_dimension(probabilities: Tensor) -> Tensor:
+    """From q(h_k = 1 | X), [D, K]."""
+    within = probabilities.double().clamp(SURE, 1 - SURE)
+    return kl(Bernoullis(torch.logit(within)), Bernoullis(torch.logit(within.mean(0)))).mean(0)  # [K]
+
+
+def proportion_information(shares: Tensor) -> Tensor:
+    """From the topic proportions of documents, [D, K], which sum to one."""
+    shares = shares.double()
+    return (torch.xlogy(shares, shares) - torch.xlogy(shares, shares.mean(0))).mean(0).clamp(min=0)  # [K]
+
+
+def direction_information(
+    means: Tensor, word_directions: Tensor, word_log_frequencies: Tensor, words_per_document: float
+) -> Tensor:
+    """From vectors [D, K], and what they do to the words, [V, K]."""
+    frequencies, directions = word_log_frequencies.double().exp(), word_directions.double()
+    among_words = frequencies @ directions.square() - (frequencies @ directions).square()
+    among_documents = means.double().var(0, correction=0)
+    return 0.5 * words_per_document * among_documents * among_words.clamp(min=0)  # [K]

@@ -3,42 +3,52 @@
     p(X) = prod_i p(x_i | x_1 .. x_{i-1}),   p(x_i = w | before) = softmax(U h_i + b)_w,
     h_i = activation(c + sum_{j<i} W_{x_j})
 
-Nothing is latent, so there is no KL, and log p is exact for a given order of the words. A bag of words has no order:
-one model serves all, trained on random ones. Two estimates follow from the orders o of one document, both reported:
+There is no latent variable: no prior, no posterior, no KL. log p is exact for a given order of the words. A bag of
+words has no order, so one model is trained on random orders. Two values over O orders of a document are reported:
 
     mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
     log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other
 
-Training needs no order word by word. In a random order, what comes before a random place is a random part of the
-document, and every word of the rest is as likely as any other to come next. So draw a share s from (0, 1), see each
-word with probability s, and predict all the others at once. If r of the N words are left,
+*Training* does not go word by word. In a random order, the words before a random position are a random part of the
+document, and each remaining word is equally likely to be next. So draw a share s from (0, 1), observe each word with
+probability s, and predict all others at once. If r of the N words remain,
 
-    E[ (N + 1) / r * sum_{w in rest} log p(w | seen) ]  =  E_orders[ log p(X) ],          (0 where r = 0)
+    E[ (N + 1) / r * sum_{w in rest} log p(w | seen) ]  =  E_orders[ log p(X) ],          (0 if r = 0)
 
-because the number of words seen is then uniform on 0 .. N. One softmax per draw, in place of N per document
-(as in Uria et al. 2014 and Lauly et al. 2017, with the share in place of the place).
+because the number of observed words is then uniform on 0 .. N: one softmax per draw instead of N per document (as in
+Uria et al. 2014 and Lauly et al. 2017, who draw the position).
+
+*The output* is a full softmax, or a binary tree whose leaves are the words (`WordTree`):
+
+    log p(w | h) = sum over the turns of w's path of log sigmoid(turn * (h . node + bias)),   turn = +1 or -1
+
+The two turns at a node sum to one, so the leaves do. A word costs the length of its path, about log2 V, instead of V.
+`balanced` puts all words at the same depth, give or take one; `huffman` puts frequent words near the root, which
+minimises the mean path length of running words.
 """
 
+import heapq
 import math
 
 import scipy.sparse
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.errors import InputError
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
-from varitext.layers.tree_softmax import SHAPES, WordTree
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, EstimateKind, exact_bounds
-from varitext.models.documents.information import direction_information
-from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, DocumentVectors, Recipe
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind, direction_information, exact_bounds
 from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import TrainingSettings
 
-MAX_LOGITS = 2**23  # places x words held at once: 32 MB
-SAMPLES_PER_ORDER = 5  # an order costs a softmax per word of the document, where a draw of h elsewhere costs one in all
+MAX_LOGITS = 2**23  # positions x words held at once: 32 MB
+SAMPLES_PER_ORDER = 5  # an order costs a softmax per word; a draw of h in other models costs one per document
+SHAPES = ("balanced", "huffman")
+MAX_DEPTH = 64  # Huffman's longest path for n counted words has about 1.44 log2 n steps
+MAX_BLOCK = 2**16  # words evaluated at once: paths x K values are held for each
 ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
@@ -51,7 +61,7 @@ class DocNADE(DocumentNetwork):
         "log p(X) of the mixture of these orders",
     )
     free_axes = False
-    rows_draw_alone = False
+    independent_noise = False
     likelihood = "autoregressive"
     whole_counts = True
 
@@ -79,13 +89,13 @@ class DocNADE(DocumentNetwork):
         else:
             self.output = WordTree(vocabulary_size, latent_dim, output)
 
-    def start_from_frequencies(self) -> None:
-        self.output.start_from_frequencies(self.word_log_frequencies.exp())
+    def initialize_from_frequencies(self) -> None:
+        self.output.initialize_from_frequencies(self.word_log_frequencies.exp())
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """An unbiased estimate of log p(X) over all orders, from `draws` random parts of each document."""
         draws = samples * self.draws
-        # one share in each of equal strata: the parts seen are spread evenly from nothing to everything
+        # stratified: observed parts are spread evenly from nothing to everything
         strata = torch.arange(draws, device=batch.words.device)[:, None]
         share = (strata + torch.rand_like(batch.lengths.expand(draws, -1))) / draws  # [S, B]
         seen = torch.binomial(batch.counts.expand(draws, -1), share[:, batch.documents])  # [S, n]
@@ -97,7 +107,7 @@ class DocNADE(DocumentNetwork):
 
     @torch.no_grad()
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        """One order for every five samples that others draw. The bound is the mean over orders of log p."""
+        """One order per five samples of other models. The value is the mean of log p over orders."""
         orders = max(1, samples // SAMPLES_PER_ORDER)
         with seeded(stream(seed, "evaluation noise"), self.bias.device):
             batches = CountBatches(counts, self.bias.device).in_order(256)
@@ -108,7 +118,7 @@ class DocNADE(DocumentNetwork):
 
     @torch.no_grad()
     def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        """From random parts of the documents, as training has it: a softmax per part in place of one per word."""
+        """From random parts of the documents, as in training: a softmax per part instead of one per word."""
         with seeded(stream(seed, "evaluation noise"), self.bias.device):
             batches = CountBatches(counts, self.bias.device).in_order(256)
             values = torch.cat([self.objective(batch, samples, kl_weight=1.0).surrogate for batch in batches])
@@ -124,8 +134,8 @@ class DocNADE(DocumentNetwork):
 
     def log_probability_in_order(self, words: Tensor, documents: Tensor, size: int) -> Tensor:
         """log p of `size` documents word by word; `words` are theirs in order, document by document."""
-        sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents at once, so in double precision
-        sums = sums - self.embedding[words]  # up to the word before
+        sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents, hence in double precision
+        sums = sums - self.embedding[words]  # without the word itself
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
         size_of_block = MAX_LOGITS // len(self.embedding) + 1
@@ -137,17 +147,17 @@ class DocNADE(DocumentNetwork):
         return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-        """sum_w count_w log p(w | observed): each hidden word as the next one; exact, nothing is drawn."""
+        """sum_w count_w log p(w | observed): each hidden word as the next one; exact, without draws."""
         return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
 
     def _activated(self, sums: Tensor) -> Tensor:
         hidden: Tensor = self.dropout(self.activation(self.bias + sums))
         return hidden
 
-    # What users look at
+    # Vectors and training
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """The hidden layer after all words, about which there is no doubt."""
+        """The hidden layer after all words; it is deterministic."""
         hidden = self.hidden(batch)
         return DocumentVectors(hidden, torch.zeros_like(hidden))
 
@@ -160,7 +170,7 @@ class DocNADE(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """The presets differ in the output: the full softmax, or a tree over words."""
+        """The presets differ in the output: a full softmax, or a tree over words."""
         outputs = {"recommended": "softmax", "balanced-tree": "balanced", "huffman-tree": "huffman"}
         epochs = round(min(100, max(8, 4000 / math.sqrt(documents))))
         batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
@@ -177,12 +187,12 @@ class FullSoftmax(nn.Linear):
         super().__init__(hidden_dim, vocabulary_size)
         nn.init.normal_(self.weight, std=0.05)
 
-    def start_from_frequencies(self, frequencies: Tensor) -> None:
+    def initialize_from_frequencies(self, frequencies: Tensor) -> None:
         with torch.no_grad():
             self.bias.copy_(frequencies.log())
 
     def word_gradients(self) -> Tensor:
-        """How the score of each word changes with h, [V, K]."""
+        """The gradient of each word's score in h, [V, K]."""
         return self.weight.detach()
 
     def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
@@ -191,7 +201,7 @@ class FullSoftmax(nn.Linear):
 
 
 def stacked(batch: CountBatch, counts: Tensor) -> CountBatch:
-    """S versions of the same documents below each other: `counts` is [S, n], the rows are S x B."""
+    """S versions of the same documents in one batch of S x B: `counts` is [S, n]."""
     versions, entries = counts.shape
     number = torch.arange(versions, device=counts.device)[:, None]
     documents = (number * len(batch) + batch.documents).ravel()
@@ -206,14 +216,123 @@ def stacked(batch: CountBatch, counts: Tensor) -> CountBatch:
 
 
 def in_random_order(batch: CountBatch) -> tuple[Tensor, Tensor, int]:
-    """The documents' words, each as often as it is counted, shuffled within each document; whose they are; and B."""
+    """The documents' words, shuffled within each document; the document of each; and B."""
     times = batch.counts.round().long()
     words, documents = batch.words.repeat_interleave(times), batch.documents.repeat_interleave(times)
     shuffled = torch.argsort(documents + torch.rand(len(words), dtype=torch.double, device=words.device))
-    return words[shuffled], documents, len(batch)  # documents are in order, before and after
+    return words[shuffled], documents, len(batch)  # documents are sorted, before and after
 
 
 def _single(words: Tensor, like: Tensor, vocabulary_size: int) -> CountBatch:
-    """Each word as a document of its own; numbers are of the type of `like`."""
+    """Each word as a document; numbers have the type of `like`."""
     numbers, ones = torch.arange(len(words), device=words.device), like.new_ones(len(words))
     return CountBatch(words, ones, numbers, numbers, ones, vocabulary_size)
+
+
+# The tree softmax
+
+
+class WordTree(nn.Module):
+    """The tree softmax. The paths are buffers, so that a saved model includes its tree."""
+
+    paths: Tensor  # [V, depth]   nodes
+    turns: Tensor  # [V, depth]   +1 or -1, and 0 after the end of the path
+
+    def __init__(self, vocabulary_size: int, hidden_dim: int, shape: str = "balanced"):
+        super().__init__()
+        if shape not in SHAPES:
+            raise InputError(f"a tree is {' or '.join(map(repr, SHAPES))}, not {shape!r}")
+        self.shape = shape
+        depth = _balanced_depth(vocabulary_size) if shape == "balanced" else MAX_DEPTH
+        self.nodes = nn.Embedding(vocabulary_size - 1, hidden_dim)
+        self.bias = nn.Parameter(torch.zeros(vocabulary_size - 1))
+        nn.init.normal_(self.nodes.weight, std=0.05)
+        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.int32))
+        self.register_buffer("turns", torch.zeros(vocabulary_size, depth, dtype=torch.int8))
+        self._build(torch.ones(vocabulary_size))
+
+    def initialize_from_frequencies(self, frequencies: Tensor) -> None:
+        """Build the tree, and set the biases so that at h = 0 the leaves have these probabilities."""
+        self._build(frequencies)
+        right, left = torch.zeros(2, len(self.bias), dtype=torch.double)
+        for side, turn in ((right, 1), (left, -1)):
+            words, places = torch.nonzero(self.turns == turn, as_tuple=True)
+            side.index_add_(0, self.paths[words, places], frequencies[words].double())
+        with torch.no_grad():
+            self.bias.copy_((right / left).log())
+
+    def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
+        """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
+        total = hidden.new_zeros(len(hidden))
+        for block in torch.split(torch.arange(len(batch.words), device=hidden.device), MAX_BLOCK):
+            rows, words = batch.documents[block], batch.words[block]
+            values = batch.counts[block].to(hidden.dtype) * self._walk(hidden, rows, words)
+            total = total.index_add(0, rows, values)
+        return total
+
+    def word_gradients(self) -> Tensor:
+        """The gradient of each word's log p in h if all turns have probability 1/2, [V, K]."""
+        with torch.no_grad():
+            nodes: Tensor = self.nodes(self.paths)  # [V, depth, K]
+            return 0.5 * (nodes * self.turns[..., None]).sum(1)
+
+    def _walk(self, hidden: Tensor, rows: Tensor, words: Tensor) -> Tensor:
+        """log p(words[i] | hidden[rows[i]])."""
+        turns = self.turns[words]  # [n, depth]
+        longest = int((turns != 0).any(0).sum())
+        nodes, turns = self.paths[words, :longest], turns[:, :longest].to(hidden.dtype)
+        scores = (self.nodes(nodes) @ hidden[rows][:, :, None]).squeeze(2) + self.bias[nodes]  # [n, depth]
+        return (functional.logsigmoid(turns * scores) * turns.abs()).sum(1)
+
+    def _build(self, frequencies: Tensor) -> None:
+        size = len(frequencies)
+        codes = _balanced_codes(size) if self.shape == "balanced" else _huffman_codes(frequencies.tolist())
+        while max(map(len, codes)) > MAX_DEPTH:  # impossible for counts, but frequencies may be arbitrary
+            frequencies = frequencies.sqrt()
+            codes = _huffman_codes(frequencies.tolist())
+        self.paths.zero_()
+        self.turns.zero_()
+        for word, code in enumerate(codes):
+            nodes, turns = zip(*code, strict=True)
+            self.paths[word, : len(code)] = torch.tensor(nodes, dtype=torch.int32)
+            self.turns[word, : len(code)] = torch.tensor(turns, dtype=torch.int8)
+
+
+Code = list[tuple[int, int]]  # (node, turn) from the root to the leaf
+
+
+def _balanced_depth(size: int) -> int:
+    return (size - 1).bit_length()
+
+
+def _balanced_codes(size: int) -> list[Code]:
+    """A heap: the children of node i are 2i + 1 and 2i + 2, and the leaves come after the size - 1 nodes."""
+    codes = []
+    for leaf in range(size - 1, 2 * size - 1):
+        code, place = [], leaf
+        while place:
+            parent = (place - 1) // 2
+            code.append((parent, 1 if place == 2 * parent + 1 else -1))
+            place = parent
+        codes.append(code[::-1])
+    return codes
+
+
+def _huffman_codes(frequencies: list[float]) -> list[Code]:
+    """Join the two lightest trees until one is left; node numbers count from the leaves up."""
+    size = len(frequencies)
+    heap = [(frequency, place) for place, frequency in enumerate(frequencies)]  # places below `size` are leaves
+    heapq.heapify(heap)
+    parents: list[tuple[int, int]] = [(0, 0)] * (2 * size - 1)
+    for place in range(size, 2 * size - 1):
+        (first_weight, first), (second_weight, second) = heapq.heappop(heap), heapq.heappop(heap)
+        parents[first], parents[second] = (place, 1), (place, -1)
+        heapq.heappush(heap, (first_weight + second_weight, place))
+    codes = []
+    for leaf in range(size):
+        code, place = [], leaf
+        while place != 2 * size - 2:
+            place, turn = parents[place]
+            code.append((place - size, turn))
+        codes.append(code[::-1])
+    return codes

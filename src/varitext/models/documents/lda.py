@@ -1,34 +1,41 @@
 """LDA, latent Dirichlet allocation (Blei, Ng, Jordan 2003), fitted by tomotopy's collapsed Gibbs sampler.
 
     prior               p(theta) = Dirichlet(alpha)
-    generative model    p(w | theta) = sum_k theta_k topic_k(w)
-    posterior           q(theta | X) = Dirichlet(gamma), gamma run to convergence; the KL is that of two Dirichlets:
-                        `lda_bound.py::lda_bounds`
+    posterior           q(theta | X) = Dirichlet(gamma), gamma run to convergence
+    likelihood          p(w | theta) = sum_k theta_k topic_k(w)
+    KL                  of two Dirichlets, in closed form: `lda_bounds`
 
-tomotopy (extra `lda`) is needed to fit only. What is kept are the topics and alpha, as plain tensors; documents are
-inferred and evaluated by our own variational bound with the topics fixed (`lda_bound.py`).
+tomotopy (extra `lda`) is needed for fitting only. A model consists of the topics and alpha, as plain tensors.
+
+Held-out perplexity works for any LDA with fixed topics, whatever fitted it: log p(X) >= E_q[log p(X | theta)] - KL,
+with the topics of single words summed out in the best way that such a q allows. Like NVDM's, it is a lower bound on
+log p of the same words, so tools are comparable. Draws of theta from q give the importance-weighted bound, for which
+p(X | theta) is exact.
 """
 
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 import torch
 from torch import Tensor
+from torch.distributions import Dirichlet, kl_divergence
 
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.bounds import DocumentBounds, EstimateKind
-from varitext.models.documents.information import proportion_information
-from varitext.models.documents.lda_bound import TopicPrior, infer_topics, lda_bounds
-from varitext.models.documents.recipe import DocumentObjective, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, DocumentVectors, Recipe
+from varitext.models.documents.bounds import DocumentBounds, EstimateKind, proportion_information
 from varitext.runtime.randomness import seeded, stream
 from varitext.training.settings import TrainingSettings
 
-ROUNDS = 10  # how often the held-out documents are looked at
-UNSEEN = 1e-12  # p(word | topic) of a word that no training document has
+ROUNDS = 10  # evaluations of held-out documents during a fit
+UNSEEN = 1e-12  # p(word | topic) of a word that is in no training document
+MAX_CHUNK = 2**20  # documents x words x topics held at once: 8 MB
+ROUNDS_PER_STAGE = 10  # after which converged documents leave
+TOLERANCE = 1e-4  # of convergence: the mean change of gamma over topics
+MAX_STAGES = 30
 
 
 class LDA(DocumentNetwork):
@@ -52,14 +59,14 @@ class LDA(DocumentNetwork):
         self.register_buffer("alpha", torch.full((latent_dim,), alpha, dtype=torch.double))
 
     def fit_without_gradients(self, train: scipy.sparse.csr_matrix, settings: TrainingSettings) -> Iterator[float]:
-        """Gibbs sampling, `epochs` times through all words; alpha is learned on the way."""
+        """`epochs` passes of Gibbs sampling over all words; also learns alpha."""
         sampler = _sampler(train, self.latent_dim, self.first_alpha, self.eta, settings.seed)
         done = 0
         for part in range(1, ROUNDS + 1):
             iterations = round(settings.epochs * part / ROUNDS) - done
             if not iterations:
                 continue
-            sampler.train(iterations, workers=1)  # more workers: not the same topics twice
+            sampler.train(iterations, workers=1)  # several workers are not reproducible
             done += iterations
             self._take(sampler)
             yield done / settings.epochs
@@ -74,21 +81,18 @@ class LDA(DocumentNetwork):
 
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         with seeded(stream(seed, "evaluation noise"), self.alpha.device):
-            bounds = lda_bounds(self._topic_prior(), counts, samples)
-        lengths = np.asarray(counts.sum(1), np.float64).ravel()
-        # one KL for all topics together: theta sums to one, so it has no parts that would add up
-        return DocumentBounds(*bounds, lengths, np.zeros(self.latent_dim))
+            return lda_bounds(self._topic_prior(), counts, samples)
 
     @torch.no_grad()
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """Mean and std of q(theta | X); those of the prior for a document of no words."""
+        """Mean and standard deviation of q(theta | X); those of the prior for a document without words."""
         gamma = infer_topics(self._topic_prior(), _rows(batch))
         total = gamma.sum(1, keepdim=True)
         mean = gamma / total
         return DocumentVectors(mean.float(), (mean * (1 - mean) / (total + 1)).sqrt().float())
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-        """sum_w count_w log E_q[p(w | theta)] with q given the observed words: linear in theta, so nothing is drawn."""
+        """sum_w count_w log E_q[p(w | theta)] with q given the observed words: linear in theta, so without draws."""
         shares = self.document_vectors(observed).mean.double()  # [B, K]
         words = (shares[hidden.documents] * self.word_topics[hidden.words]).sum(1).log()  # [n]
         return words.new_zeros(len(hidden)).index_add_(0, hidden.documents, hidden.counts * words)  # [B]
@@ -99,7 +103,7 @@ class LDA(DocumentNetwork):
     def word_directions(self) -> Tensor:
         return self.word_topics.float()
 
-    def _topic_prior(self) -> TopicPrior:
+    def _topic_prior(self) -> "TopicPrior":
         return TopicPrior(self.word_topics, self.alpha)
 
     @staticmethod
@@ -125,3 +129,121 @@ def _sampler(train: scipy.sparse.csr_matrix, topics: int, alpha: float, eta: flo
         counts = np.rint(train.data[start:end]).astype(int)
         sampler.add_doc(np.repeat(names[train.indices[start:end]], counts).tolist())
     return sampler
+
+
+# The bound
+
+
+class TopicPrior(NamedTuple):
+    """A fitted LDA, whatever fitted it."""
+
+    word_topics: Tensor  # [V, K]   p(word | topic): columns sum to one
+    alpha: Tensor  # [K]   of the Dirichlet prior of topics in a document
+
+
+class Chunk(NamedTuple):
+    """Some documents, padded to the largest number of distinct words."""
+
+    documents: np.ndarray  # [B]   their numbers
+    topics: Tensor  # [B, n, K]   p(word | topic) of their words
+    counts: Tensor  # [B, n]   zero where padded
+
+    def mixed(self, weights: Tensor) -> Tensor:
+        """sum_k weight_k p(word | k); weights are [B, K] or [B, K, S]."""
+        return self.topics @ weights if weights.ndim == 3 else (self.topics @ weights[:, :, None])[:, :, 0]
+
+    def log_likelihood(self, weights: Tensor) -> Tensor:
+        logs = self.mixed(weights).log()
+        return torch.einsum("bn,bn...->b...", self.counts, logs)
+
+
+def lda_document_bounds(counts: scipy.sparse.csr_matrix, topics: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """The bound of every document. `topics` is [K, V], rows summing to one; `alpha` is [K]."""
+    word_topics = torch.from_numpy(np.ascontiguousarray(topics.T, np.float64))
+    return lda_bounds(TopicPrior(word_topics, torch.from_numpy(np.asarray(alpha, np.float64))), counts).elbo
+
+
+@torch.no_grad()
+def lda_bounds(model: TopicPrior, counts: scipy.sparse.csr_matrix, samples: int = 0) -> DocumentBounds:
+    """Both bounds of every document; the importance-weighted one from `samples` draws of theta."""
+    found = np.zeros((3, counts.shape[0]))
+    for chunk in _chunks(model, counts):
+        gamma = _converged(chunk, model.alpha)
+        log_likelihood = chunk.log_likelihood(_expected_log(gamma).exp())
+        divergence = kl_divergence(Dirichlet(gamma), Dirichlet(model.alpha.expand_as(gamma)))
+        tighter = _importance_weighted(chunk, model.alpha, gamma, samples) if samples else log_likelihood - divergence
+        found[:, chunk.documents] = torch.stack([log_likelihood, divergence, tighter]).cpu().numpy()
+    lengths = np.asarray(counts.sum(1), np.float64).ravel()
+    # the KL has no parts per topic that add up, because theta sums to one
+    return DocumentBounds(found[0], found[1], found[2], lengths, np.zeros(len(model.alpha)))
+
+
+@torch.no_grad()
+def infer_topics(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Tensor:
+    """gamma of q(theta) = Dirichlet(gamma) of every document, [D, K]; alpha for one without words."""
+    gamma = model.alpha.repeat(counts.shape[0], 1)
+    for chunk in _chunks(model, counts):
+        gamma[torch.from_numpy(chunk.documents).to(gamma.device)] = _converged(chunk, model.alpha)
+    return gamma
+
+
+def _chunks(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Iterator[Chunk]:
+    """Documents with similar numbers of distinct words go together."""
+    sizes = np.diff(counts.indptr)
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    while len(order):
+        # the largest first: a chunk is as wide as its largest document, and takes as many as fit
+        width = sizes[order[-1]]
+        taken = max(1, MAX_CHUNK // (width * len(model.alpha)))
+        yield _chunk(model, counts, order[-taken:], width)
+        order = order[:-taken]
+
+
+def _chunk(model: TopicPrior, counts: scipy.sparse.csr_matrix, documents: np.ndarray, width: int) -> Chunk:
+    rows = counts[documents]
+    place = (np.repeat(np.arange(len(documents)), np.diff(rows.indptr)), _running_numbers(np.diff(rows.indptr)))
+    words = np.zeros((len(documents), width), np.int64)
+    padded = np.zeros((len(documents), width))
+    words[place], padded[place] = rows.indices, rows.data
+    device = model.alpha.device
+    return Chunk(documents, model.word_topics[torch.from_numpy(words).to(device)], torch.from_numpy(padded).to(device))
+
+
+def _running_numbers(sizes: np.ndarray) -> np.ndarray:
+    """0, 1, ... size - 1 for each size, concatenated."""
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+
+
+def _converged(chunk: Chunk, alpha: Tensor) -> Tensor:
+    """gamma of the chunk's documents, [B, K]."""
+    gamma = alpha + chunk.counts.sum(1, keepdim=True) / len(alpha)
+    moving = torch.arange(len(gamma), device=gamma.device)
+    for _ in range(MAX_STAGES):
+        now, still = gamma[moving], Chunk(chunk.documents, chunk.topics[moving], chunk.counts[moving])
+        for _ in range(ROUNDS_PER_STAGE):
+            before, now = now, _update(still, alpha, now)
+        gamma[moving] = now
+        moving = moving[(now - before).abs().mean(1) >= TOLERANCE]
+        if not len(moving):
+            break
+    return gamma
+
+
+def _update(chunk: Chunk, alpha: Tensor, gamma: Tensor) -> Tensor:
+    weights = _expected_log(gamma).exp()
+    shares = chunk.counts / chunk.mixed(weights)  # [B, n]
+    return alpha + weights * (shares[:, None, :] @ chunk.topics)[:, 0]
+
+
+def _expected_log(gamma: Tensor) -> Tensor:
+    return torch.digamma(gamma) - torch.digamma(gamma.sum(1, keepdim=True))  # [B, K]   E_q[log theta]
+
+
+def _importance_weighted(chunk: Chunk, alpha: Tensor, gamma: Tensor, samples: int) -> Tensor:
+    q = Dirichlet(gamma)
+    theta = q.sample((samples,)).clamp(min=torch.finfo(gamma.dtype).tiny)  # [S, B, K]   a draw may round to zero
+    log_likelihood = chunk.log_likelihood(theta.permute(1, 2, 0)).T  # [S, B]
+    prior, posterior = (one.log_prob(theta) for one in (Dirichlet(alpha), q))  # type: ignore[no-untyped-call]  # torch has no types there
+    log_weights: Tensor = log_likelihood + prior - posterior
+    return log_weights.logsumexp(0) - math.log(samples)  # [B]

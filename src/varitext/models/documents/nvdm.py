@@ -35,13 +35,17 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian, FullGaussian
-from varitext.layers.counts import CountEncoder, centred_log_length, multinomial_log_likelihood
+from varitext.layers.counts import (
+    CountEncoder,
+    centred_log_length,
+    multinomial_log_likelihood,
+    sample_words,
+    sampled_log_likelihood,
+)
 from varitext.layers.dense import MLP, GaussianHead
-from varitext.layers.sampled_softmax import sample_words, sampled_log_likelihood
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe
 from varitext.models.documents.bounds import DocumentBounds, document_bounds
 from varitext.models.documents.log_linear import gradient_ascent, laplace_posterior, newton_step
-from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
 SAMPLED_ABOVE = 30_000  # words: from 20,000 on a whole fit gains by sampling, as measured in docs/benchmark.md

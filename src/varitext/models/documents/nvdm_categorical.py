@@ -17,9 +17,14 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.latent import Categoricals
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.information import bernoulli_kl_per_unit
-from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
+from varitext.models.documents.base import (
+    DocumentNetwork,
+    DocumentObjective,
+    DocumentVectors,
+    Recipe,
+    training_schedule,
+)
+from varitext.models.documents.bounds import bernoulli_kl_per_dimension
 
 
 class Encoding(NamedTuple):
@@ -84,7 +89,7 @@ class NVDMCategorical(DocumentNetwork):
 
     def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Each value as a Bernoulli unit: taken or not."""
-        return bernoulli_kl_per_unit(vectors.mean)
+        return bernoulli_kl_per_dimension(vectors.mean)
 
     def linear_decoder(self) -> nn.Linear:
         return self.decoder
@@ -97,5 +102,5 @@ class NVDMCategorical(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """One way to fit; the paper has no such model."""
-        settings = schedule_for(documents, 3e-3, samples=4)
+        settings = training_schedule(documents, 3e-3, samples=4)
         return Recipe({"estimator": "leave_one_out"}, settings, DocumentObjective(length_exponent=0.7))

@@ -29,10 +29,14 @@ from varitext.layers.counts import centred_log_length
 from varitext.layers.curvature import covariance_times
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint
-from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
-from varitext.models.documents.word_groups import group_words
+from varitext.models.documents.base import (
+    DocumentNetwork,
+    DocumentObjective,
+    DocumentVectors,
+    Recipe,
+    training_schedule,
+)
+from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint, group_words
 
 MAX_STEP = 2.0  # of Newton, along each dimension, in standard deviations of the prior
 STRETCH_RANGE = (-2.0, 2.0)  # log of what the network may do to the curvature's standard deviations
@@ -75,10 +79,10 @@ class NVDMDCM(DocumentNetwork):
         groups = torch.from_numpy(group_words(counts, len(self.decoder.group_log_scales)))
         self.decoder.group_of_word.copy_(groups)
 
-    def start_from_frequencies(self) -> None:
+    def initialize_from_frequencies(self) -> None:
         self.decoder.start_from(self.word_log_frequencies)
 
-    def settle_new_words(self, first: int) -> None:
+    def initialize_new_words(self, first: int) -> None:
         self.decoder.place_words(first)
 
     # The four methods of the framework
@@ -182,7 +186,7 @@ class NVDMDCM(DocumentNetwork):
         """One way to fit; the paper has no such model."""
         short = words_per_document < 20  # titles and sentences take more passes before they are learned by heart
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
-        schedule = schedule_for(documents, 5e-3, passes=35 if short else 20)
+        schedule = training_schedule(documents, 5e-3, passes=35 if short else 20)
         return Recipe(
             architecture={"groups": 300, "refinement_steps": 2},
             training=dataclasses.replace(schedule, kl_warm_up=0.05),

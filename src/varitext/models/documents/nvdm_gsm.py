@@ -19,9 +19,14 @@ from varitext.batches.counts import CountBatch
 from varitext.latent import DiagonalGaussian
 from varitext.layers.counts import CountEncoder, multinomial_log_likelihood
 from varitext.layers.dense import GaussianHead
-from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.models.documents.information import proportion_information
-from varitext.models.documents.recipe import DocumentObjective, Recipe, schedule_for
+from varitext.models.documents.base import (
+    DocumentNetwork,
+    DocumentObjective,
+    DocumentVectors,
+    Recipe,
+    training_schedule,
+)
+from varitext.models.documents.bounds import proportion_information
 
 
 class Encoding(NamedTuple):
@@ -49,7 +54,7 @@ class GSM(DocumentNetwork):
         self.topic_logits = nn.Parameter(0.3 * torch.randn(latent_dim, vocabulary_size))  # B
         nn.init.orthogonal_(self.to_topics.weight, gain=2.0)  # proportions that differ between documents from the start
 
-    def start_from_frequencies(self) -> None:
+    def initialize_from_frequencies(self) -> None:
         with torch.no_grad():
             self.topic_logits.add_(self.word_log_frequencies)
 
@@ -101,4 +106,4 @@ class GSM(DocumentNetwork):
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         """One way to fit; the paper has no such model."""
-        return Recipe({}, schedule_for(documents, 3e-3), DocumentObjective(length_exponent=0.7))
+        return Recipe({}, training_schedule(documents, 3e-3), DocumentObjective(length_exponent=0.7))

@@ -24,10 +24,9 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.latent import Bound, DiagonalGaussian, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.models.documents.base import DocumentNetwork
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe
 from varitext.models.documents.bounds import EstimateKind
 from varitext.models.documents.log_linear import gradient_ascent, newton_step, precision_at
-from varitext.models.documents.recipe import DocumentObjective, Recipe
 from varitext.training.settings import TrainingSettings
 
 
