@@ -20,7 +20,7 @@ import numpy as np
 from gensim.corpora import Dictionary
 from gensim.models import CoherenceModel
 
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.evaluation.coherence import coherence_record
 from varitext.files import write_json
 from varitext.reproduce.provenance import provenance
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, help="at most this many of the reference's documents")
     arguments = parser.parse_args()
 
-    articles = load("20newsgroups", "train")
+    articles = load_documents("20newsgroups", "train")
     tokens = [tokenise(text) for text in articles.texts[: arguments.documents]]
     topics, dictionary = topics_of_nvdm(), Dictionary(tokens)
     results = {

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
 
-    texts = list(corpora.load("20newsgroups", "train", arguments.data_dir).texts) * arguments.copies
+    texts = list(corpora.load_documents("20newsgroups", "train", arguments.data_dir).texts) * arguments.copies
     seconds = measure(texts, arguments.repeats)
     times_faster = ratios(seconds)
     if arguments.json:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.counts import parse_feat
 
 CORPUS, HELD_OUT = "20newsgroups-nvdm", 0.09
@@ -26,7 +26,7 @@ class ByDate(NamedTuple):
 
 def split_by_date() -> ByDate:
     path = Path(os.environ["VARITEXT_DATA"]) / "20news" / "nvdm" / "train.feat.gz"
-    documents = parse_feat(gzip.decompress(path.read_bytes()), path.name, len(load(CORPUS, "train").vocabulary))
+    documents = parse_feat(gzip.decompress(path.read_bytes()), path.name, len(load_documents(CORPUS, "train").vocabulary))
     later = last_of_each_group(documents.labels)
     return ByDate(documents.counts[~later], documents.counts[later])
 

@@ -19,7 +19,7 @@ import torch
 
 from lab.benchmark.limits import multiply_operations
 from varitext.batches.counts import CountBatches
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
 from varitext.documents.posterior import BLOCK
 from varitext.documents.settings import DocumentSettings
@@ -129,7 +129,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    train, test = (load("20newsgroups-nvdm", part).counts for part in ("train", "test"))
+    train, test = (load_documents("20newsgroups-nvdm", part).counts for part in ("train", "test"))
     result: dict[str, object] = {"load_average": os.getloadavg()[0]} | provenance()
     result |= {name: measured(name, train, test) for name in PARTS}
     print(json.dumps(result, indent=2))

@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from varitext.batches.counts import CountBatch
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.counts import numbered_words
 from varitext.corpora.shards import chunk_of, finish_folder, write_shards
 from varitext.documents.model import DocumentModel
@@ -126,7 +126,7 @@ def laplace(decoder: torch.nn.Linear, top: Tensor, batch: CountBatch) -> torch.d
 
 def fit(folder: Path, out: Path, epochs: int, threads: int) -> dict[str, Any]:
     model = DocumentModel("nvdm", latent_dim=LATENT, epochs=epochs or None, threads=threads)
-    model.fit(load(str(folder)), checkpoint=out.with_suffix(".checkpoint"), resume=True, progress=Lines())
+    model.fit(load_documents(str(folder)), checkpoint=out.with_suffix(".checkpoint"), resume=True, progress=Lines())
     model.save(out)
     settings = {name: model.fitted_.training[name] for name in ("epochs", "batch_size", "learning_rate")}
     return settings | {
@@ -149,7 +149,7 @@ class Lines:
 
 
 def evaluate(out: Path, folder: Path, threads: int) -> dict[str, Any]:
-    record = DocumentModel.load(out).set_params(threads=threads).perplexity_record(load(str(folder)))
+    record = DocumentModel.load(out).set_params(threads=threads).perplexity_record(load_documents(str(folder)))
     names = ("per_document_perplexity", "iwae_per_document_perplexity", "unigram_per_document_perplexity")
     return {name: getattr(record, name) for name in names}
 

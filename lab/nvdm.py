@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from lab.benchmark.systems.plain_nvdm import DenseFit
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.fitting import DocumentTask, build_network, choose_recipe, choose_trainer, hold_out
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 from varitext.documents.posterior import perplexity_of
@@ -114,13 +114,13 @@ def seconds_to_target(train, test, epochs: int) -> dict[str, float] | None:
 def peak_memory() -> float:
     """Megabytes above the imports at the peak of a fit, in a process of its own (Linux)."""
     script = (
-        "import varitext.documents.model\nfrom varitext.corpora import load\n"
+        "import varitext.documents.model\nfrom varitext.corpora import load_documents\n"
         "def memory(name):\n"
         "    line = next(line for line in open('/proc/self/status') if line.startswith(name))\n"
         "    return int(line.split()[1]) / 1024\n"
         "before = memory('VmRSS')\n"
         "open('/proc/self/clear_refs', 'w').write('5')\n"  # the peak counts from here
-        "varitext.documents.model.DocumentModel('nvdm', threads=2).fit(load('20newsgroups-nvdm', 'train'))\n"
+        "varitext.documents.model.DocumentModel('nvdm', threads=2).fit(load_documents('20newsgroups-nvdm', 'train'))\n"
         "print(memory('VmHWM') - before)"
     )
     return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="do not fit the dense model to the end")
     arguments = parser.parse_args()
     torch.set_num_threads(THREADS)
-    train, test = load("20newsgroups-nvdm", "train"), load("20newsgroups-nvdm", "test")
+    train, test = load_documents("20newsgroups-nvdm", "train"), load_documents("20newsgroups-nvdm", "test")
     result: dict[str, object] = {"threads": THREADS, "torch": torch.__version__, "load_average": os.getloadavg()[0]}
     result |= provenance()
     result |= epochs_side_by_side(train.counts)

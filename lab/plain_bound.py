@@ -22,7 +22,7 @@ import torch
 from torch import nn
 
 from lab.held_out_by_date import CORPUS, split_by_date
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.fitting import build_network, choose_trainer, hold_out
 from varitext.documents.posterior import perplexity_of
 from varitext.evaluation.perplexity import PerplexityRecord
@@ -108,7 +108,7 @@ def trial(changes: dict[str, Any]) -> dict[str, Any]:
 
 def on_test(changes: dict[str, Any]) -> dict[str, Any]:
     """As `fit` does it: a random share of the training documents chooses when to stop."""
-    documents, test = load(CORPUS, "train"), load(CORPUS, "test")
+    documents, test = load_documents(CORPUS, "train"), load_documents(CORPUS, "test")
     recipe = plain_recipe(documents.counts.shape[1], changes)
     train, dev = hold_out(documents.counts, 0.05, SEED)
     network = plain_network(recipe, train, changes)

@@ -38,12 +38,12 @@ FIT = """
 import time
 import torch
 from varitext.documents.model import DocumentModel
-from varitext.corpora import load
+from varitext.corpora import load_documents
 torch.manual_seed(0)
 rows, weights = torch.randn(64, 2000), torch.randn(2000, 500)
 alone = rows[:1] @ weights
 other = sum(not torch.equal((rows[:size] @ weights)[:1], alone) for size in range(2, 65))
-documents = load("20newsgroups-nvdm", "train")
+documents = load_documents("20newsgroups-nvdm", "train")
 model = DocumentModel(latent_dim=50, epochs=4, threads=1)
 started = time.process_time()
 model.fit(documents)

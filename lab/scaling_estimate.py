@@ -33,7 +33,7 @@ import torch
 from large_corpus import WORDS, write_corpus
 from torch import distributed
 
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
 from varitext.documents.settings import DocumentSettings
 from varitext.files import write_json
@@ -82,7 +82,7 @@ def measure(documents: int) -> dict[str, Any]:
 
 def trainer_of(shards: Path) -> Trainer:
     """All that `fit` does before it learns: passes over the corpus that each process makes, and checks of its files."""
-    counts = load(str(shards)).counts.without_empty()
+    counts = load_documents(str(shards)).counts.without_empty()
     settings = DocumentSettings("nvdm", LATENT, epochs=1, threads=1, batch_size=256)
     train, held_out = hold_out(counts, 0.05, 0)
     recipe = choose_recipe("nvdm", settings, train)

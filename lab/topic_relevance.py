@@ -16,7 +16,7 @@ from statistics import mean
 import numpy as np
 import scipy.sparse
 
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.model import DocumentModel
 from varitext.evaluation import coherence_record, diversity_record
 from varitext.reproduce.provenance import provenance
@@ -27,7 +27,7 @@ WORDS, TOPICS = 10, 50
 
 
 def counted(corpus: str) -> tuple[scipy.sparse.csr_matrix, Sequence[str]]:
-    documents = load(corpus, "train")
+    documents = load_documents(corpus, "train")
     if documents.counts is None:
         found = count_texts(documents.texts, vocabulary_rules=VocabularyRules(size=10_000))
         return found.counts, found.vocabulary.words

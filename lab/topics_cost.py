@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.model import DocumentModel
 from varitext.reproduce.provenance import provenance
 
@@ -26,7 +26,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def measure(corpus: str, epochs: int | None) -> dict[str, object]:
-    documents = load(corpus, "train")
+    documents = load_documents(corpus, "train")
     model = DocumentModel(threads=1, epochs=epochs)
     whole = seconds_of(lambda: model.fit(documents))
     topics = min(seconds_of(lambda: model.refit_topics(documents).topics()) for _ in range(REPEATS))

@@ -17,7 +17,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.cli import ray_work
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.prepare import prepare
 from varitext.corpora.shards import ShardSizes
 from varitext.store import checkpoints
@@ -60,7 +60,7 @@ def corpus(tmp_path_factory):
     texts = [" ".join(np.repeat(names, row)) for row in rows]
     parquet.write_table(pyarrow.table({"body": texts}), folder / "texts.parquet", row_group_size=20)
     prepare([folder / "texts.parquet"], folder / "shards", vocabulary_rules=EVERY_WORD, sizes=ShardSizes(documents=50))
-    DocumentModel(**SMALL).fit(load(str(folder / "shards"))).save(folder / "model")
+    DocumentModel(**SMALL).fit(load_documents(str(folder / "shards"))).save(folder / "model")
     return folder
 
 
@@ -97,7 +97,7 @@ def test_pieces_are_all_documents_in_order(corpus):
         assert len(pieces) == 2 * number
         assert [text for piece in pieces for text in piece.texts(sources)] == whole * 2
         assert [source.name for source in sources] == ["texts.parquet"] * 2
-    shards = load(str(corpus / "shards")).counts
+    shards = load_documents(str(corpus / "shards")).counts
     parts = [piece.counts(shards.vocabulary) for piece in cut([corpus / "shards"], "train", None)]
     assert [part.shape[0] for part in parts] == [50] * 4
     assert sum((part != shards[50 * number : 50 * number + 50]).nnz for number, part in enumerate(parts)) == 0
@@ -140,7 +140,7 @@ def test_vectors_are_the_same_though_a_worker_is_killed(corpus, cluster, tmp_pat
     done = varitext("transform", corpus / "model", corpus / "shards", "--ray", "--with-std", "--out", tmp_path / "v")
     assert done.code == 0 and f"{DOCUMENTS} vectors of 4 dimensions" in done.err
     assert marker.exists()
-    expected = DocumentModel.load(corpus / "model").posterior(load(str(corpus / "shards")))
+    expected = DocumentModel.load(corpus / "model").posterior(load_documents(str(corpus / "shards")))
     table = parquet.read_table(tmp_path / "v")
     assert table.column_names == [f"{part}_{k}" for part in ("mean", "std") for k in range(4)]
     rows = np.stack([column.to_numpy() for column in table.columns], 1)

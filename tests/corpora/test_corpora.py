@@ -234,16 +234,16 @@ def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
     server.pages["/tar"] = make_archive()
     monkeypatch.setattr(newsgroups, "ARCHIVE_SHA256", hashlib.sha256(server.pages["/tar"]).hexdigest())
     monkeypatch.setattr(newsgroups, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/", f"{server.address}/tar"))
-    train = corpora.load("20newsgroups")
+    train = corpora.load_documents("20newsgroups")
     assert train.texts == ("The planet.\n", "The moon.\n\nSecond.\n")
     assert train.labels == ("sci.space", "sci.space")
 
     server.pages.clear()  # the second time comes from the cache
-    assert corpora.load("20newsgroups", "test").texts == ("Test café\n",)
-    assert corpora.load("20newsgroups").sha256 == train.sha256
+    assert corpora.load_documents("20newsgroups", "test").texts == ("Test café\n",)
+    assert corpora.load_documents("20newsgroups").sha256 == train.sha256
     unpacked = tmp_path / "cache" / "20news" / "bydate" / "train.jsonl.gz"
     unpacked.write_bytes(gzip.compress(b"{}", mtime=0))
-    refused(lambda: corpora.load("20newsgroups"), "train.jsonl.gz is not the file expected")
+    refused(lambda: corpora.load_documents("20newsgroups"), "train.jsonl.gz is not the file expected")
 
 
 def test_an_archive_cut_short_is_refused(tmp_path):
@@ -254,7 +254,7 @@ def test_an_archive_cut_short_is_refused(tmp_path):
 
 def test_20newsgroups_from_the_data_folder(data_dir):
     for part, documents in (("train", 11_314), ("test", 7_532)):
-        loaded = corpora.load("20newsgroups", part, data_dir)
+        loaded = corpora.load_documents("20newsgroups", part, data_dir)
         assert len(loaded) == documents and len(set(loaded.labels)) == 20
         assert set(loaded.labels) == set(newsgroups.GROUPS)
         assert not loaded.texts[0].startswith("From:")
@@ -263,9 +263,13 @@ def test_20newsgroups_from_the_data_folder(data_dir):
 def test_nothing_anywhere_is_one_clear_line(no_network, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
-    refused(lambda: corpora.load("20newsgroups", data_dir=folder), str(folder), "20news/raw/train.jsonl", "cache")
-    refused(lambda: corpora.load("20newsgroups-nvdm"), "20news/nvdm/train.feat", "VARITEXT_DATA", "cache")
-    refused(lambda: corpora.load("rcv1"), "jmlr.csail.mit.edu/papers/volume5/lewis04a/a12-token-files/", "cache")
+    refused(
+        lambda: corpora.load_documents("20newsgroups", data_dir=folder), str(folder), "20news/raw/train.jsonl", "cache"
+    )
+    refused(lambda: corpora.load_documents("20newsgroups-nvdm"), "20news/nvdm/train.feat", "VARITEXT_DATA", "cache")
+    refused(
+        lambda: corpora.load_documents("rcv1"), "jmlr.csail.mit.edu/papers/volume5/lewis04a/a12-token-files/", "cache"
+    )
 
 
 def test_a_wrong_file_is_refused_by_name(tmp_path):
@@ -273,9 +277,9 @@ def test_a_wrong_file_is_refused_by_name(tmp_path):
     folder.mkdir(parents=True)
     for part in ("train", "test"):
         (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a/1", "label": "a", "text": "x"}\n', mtime=0))
-    refused(lambda: corpora.load("20newsgroups", data_dir=tmp_path), "train.jsonl.gz", "90577f83d3aa")
+    refused(lambda: corpora.load_documents("20newsgroups", data_dir=tmp_path), "train.jsonl.gz", "90577f83d3aa")
     (folder / "test.jsonl.gz").write_bytes(gzip.compress(b"a" * 9999, mtime=0)[:20])
-    refused(lambda: corpora.load("20newsgroups", "test", tmp_path), "test.jsonl.gz", "cut short")
+    refused(lambda: corpora.load_documents("20newsgroups", "test", tmp_path), "test.jsonl.gz", "cut short")
 
 
 @pytest.fixture(scope="module")
@@ -291,8 +295,8 @@ def raw_articles_only(data_dir, tmp_path_factory):
 
 @pytest.mark.parametrize(("part", "documents", "tokens"), [("train", 11_268, 1_128_881), ("test", 7_505, 720_898)])
 def test_the_papers_counts_from_their_files_and_from_articles(part, documents, tokens, data_dir, raw_articles_only):
-    own = corpora.load("20newsgroups-nvdm", part, data_dir)
-    rebuilt = corpora.load("20newsgroups-nvdm", part, raw_articles_only)
+    own = corpora.load_documents("20newsgroups-nvdm", part, data_dir)
+    rebuilt = corpora.load_documents("20newsgroups-nvdm", part, raw_articles_only)
     assert own.counts.shape == rebuilt.counts.shape == (documents, 2000)
     assert own.counts.sum(dtype=np.int64) == tokens
     assert own.vocabulary == rebuilt.vocabulary
@@ -311,7 +315,7 @@ def test_the_authors_lines_are_all_there(data_dir):
         pairs = (entry.split(":") for entry in entries)
         bag = frozenset((words[int(number) - 1], int(count)) for number, count in pairs)
         theirs[newsgroups.GROUPS[int(label) - 1], bag] += 1
-    ours = corpora.load("20newsgroups-nvdm", "test", data_dir)
+    ours = corpora.load_documents("20newsgroups-nvdm", "test", data_dir)
     vocabulary, documents = ours.vocabulary.words, Counter()
     for row, label in enumerate(ours.labels):
         entries = slice(ours.counts.indptr[row], ours.counts.indptr[row + 1])
@@ -322,7 +326,7 @@ def test_the_authors_lines_are_all_there(data_dir):
 
 def test_other_articles_do_not_pass_for_the_papers(data_dir, raw_articles_only, monkeypatch):
     monkeypatch.setattr(newsgroups_nvdm, "NOT_TEXT", frozenset())
-    refused(lambda: corpora.load("20newsgroups-nvdm", "test", raw_articles_only), "does not give the counts")
+    refused(lambda: corpora.load_documents("20newsgroups-nvdm", "test", raw_articles_only), "does not give the counts")
 
 
 # --- RCV1 ---
@@ -341,14 +345,14 @@ def test_rcv1_from_the_official_format(tmp_path):
     second = {number: "bank rate" for number in range(121, 201)}
     write_tokens(folder / "lyrl2004_tokens_train.dat.gz", first)
     write_tokens(folder / "lyrl2004_tokens_test_pt0.dat", second)
-    train, test = (corpora.load("rcv1", part, tmp_path) for part in ("train", "test"))
+    train, test = (corpora.load_documents("rcv1", part, tmp_path) for part in ("train", "test"))
     assert (len(train), len(test)) == (198, 2)
     assert train.vocabulary == test.vocabulary and train.vocabulary.words[0] == "oil"
     together = sparse.vstack([train.counts, test.counts])
     assert together[:, train.vocabulary.index["oil"]].sum() == 240
     assert not train.counts[:, train.vocabulary.index["opec"]].max() > 1
     assert train.sha256 == test.sha256 and len(train.files) == 2
-    again = corpora.load("rcv1", "test", tmp_path)
+    again = corpora.load_documents("rcv1", "test", tmp_path)
     assert (again.counts != test.counts).nnz == 0
 
 
@@ -400,25 +404,28 @@ def test_files_of_texts(tmp_path, write, compress):
     if compress:
         path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
         path = path.with_name(path.name + ".gz")
-    loaded = corpora.load(path)
+    loaded = corpora.load_documents(path)
     assert (loaded.texts, loaded.labels, loaded.part) == (TEXTS, LABELS, "all")
     assert loaded.files[0].sha256 == sha256
     assert corpora.parts(str(path)) == ("all",)
-    refused(lambda: corpora.load(path, "test"), "no 'test' part")
-    refused(lambda: corpora.load(path, text_column="body"), "no column 'body'. Columns: text, label.")
+    refused(lambda: corpora.load_documents(path, "test"), "no 'test' part")
+    refused(lambda: corpora.load_documents(path, text_column="body"), "no column 'body'. Columns: text, label.")
 
 
 def test_the_column_is_found_or_asked_for(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("id,body\n1,some words\n2,more\n")
-    assert corpora.load(path).texts == ("some words", "more")
+    assert corpora.load_documents(path).texts == ("some words", "more")
     path.write_text("title,body\nA,some words\n")
-    refused(lambda: corpora.load(path), "rows.csv: no column 'text'. Columns: title, body. Use --text-column body")
-    assert corpora.load(path, text_column="body").texts == ("some words",)
-    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["aa", None]}), tmp_path / "rows.parquet")
-    refused(lambda: corpora.load(tmp_path / "rows.parquet"), "row 2", "'body'")
     refused(
-        lambda: corpora.load(tmp_path / "rows.parquet", text_column="id"), "row 1: 'id' holds the number 1, not text"
+        lambda: corpora.load_documents(path), "rows.csv: no column 'text'. Columns: title, body. Use --text-column body"
+    )
+    assert corpora.load_documents(path, text_column="body").texts == ("some words",)
+    pyarrow.parquet.write_table(pyarrow.table({"id": [1, 2], "body": ["aa", None]}), tmp_path / "rows.parquet")
+    refused(lambda: corpora.load_documents(tmp_path / "rows.parquet"), "row 2", "'body'")
+    refused(
+        lambda: corpora.load_documents(tmp_path / "rows.parquet", text_column="id"),
+        "row 1: 'id' holds the number 1, not text",
     )
 
 
@@ -426,11 +433,11 @@ def test_folders_of_texts(tmp_path):
     for name, text in {"b/1.txt": "two", "a/2.txt": "one", "a/skip.md": "no"}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    loaded = corpora.load(tmp_path)
+    loaded = corpora.load_documents(tmp_path)
     assert (loaded.texts, loaded.labels) == (("one", "two"), ("a", "b"))
     before = loaded.sha256
     (tmp_path / "b" / "1.txt").write_text("changed")
-    assert corpora.load(tmp_path).sha256 != before
+    assert corpora.load_documents(tmp_path).sha256 != before
 
 
 def test_parts_of_a_folder(tmp_path):
@@ -438,22 +445,22 @@ def test_parts_of_a_folder(tmp_path):
     (tmp_path / "train" / "1.txt").write_text("one")
     (tmp_path / "test.jsonl").write_text('{"text": "two"}')
     assert corpora.parts(tmp_path) == ("train", "test")
-    assert corpora.load(tmp_path).labels is None
-    assert [corpora.load(tmp_path, part).texts for part in ("train", "test")] == [("one",), ("two",)]
-    refused(lambda: corpora.load(tmp_path, "dev"), "no part 'dev'", "train, test")
+    assert corpora.load_documents(tmp_path).labels is None
+    assert [corpora.load_documents(tmp_path, part).texts for part in ("train", "test")] == [("one",), ("two",)]
+    refused(lambda: corpora.load_documents(tmp_path, "dev"), "no part 'dev'", "train, test")
 
 
 def test_feat_files(tmp_path):
     path = tmp_path / "some.feat"
     path.write_text("sport 1:2 3:1\n\npolitics\nsport 3:1 3:4 2:0\n")
-    loaded = corpora.load(path)
+    loaded = corpora.load_documents(path)
     assert loaded.counts.toarray().tolist() == [[2, 0, 1], [0, 0, 0], [0, 0, 5]]
     assert loaded.labels == ("sport", "politics", "sport")
     assert loaded.vocabulary.words == ("word1", "word2", "word3")
     (tmp_path / "vocab.new").write_text("who 7\nout 6\nwhich 5\nwhy 2\n")
-    assert corpora.load(path).vocabulary.words == ("who", "out", "which", "why")
+    assert corpora.load_documents(path).vocabulary.words == ("who", "out", "which", "why")
     (tmp_path / "vocabulary.txt").write_text("aa\nbb\n")
-    refused(lambda: corpora.load(path), "some.feat, line 1: word id 3 is not between 1 and 2")
+    refused(lambda: corpora.load_documents(path), "some.feat, line 1: word id 3 is not between 1 and 2")
 
 
 @pytest.mark.parametrize(
@@ -475,19 +482,19 @@ def test_feat_files(tmp_path):
 )
 def test_bad_feat_lines_are_named(tmp_path, line, problem):
     (tmp_path / "bad.feat").write_text(f"1 1:1\n{line}\n")
-    refused(lambda: corpora.load(tmp_path / "bad.feat"), "bad.feat", " 2", problem)
+    refused(lambda: corpora.load_documents(tmp_path / "bad.feat"), "bad.feat", " 2", problem)
 
 
 def test_npz_files(tmp_path):
     counts = sparse.csr_matrix(np.array([[1, 0, 2], [0, 0, 3]]))
     sparse.save_npz(tmp_path / "counts.npz", counts)
-    loaded = corpora.load(tmp_path / "counts.npz")
+    loaded = corpora.load_documents(tmp_path / "counts.npz")
     assert np.array_equal(loaded.counts.toarray(), counts.toarray())
     assert loaded.vocabulary.words == ("word1", "word2", "word3")
     (tmp_path / "counts.vocabulary.txt").write_text("aa\nbb\ncc\n")
-    assert corpora.load(tmp_path / "counts.npz").vocabulary.words == ("aa", "bb", "cc")
+    assert corpora.load_documents(tmp_path / "counts.npz").vocabulary.words == ("aa", "bb", "cc")
     (tmp_path / "counts.vocabulary.txt").write_text("aa\nbb\n")
-    refused(lambda: corpora.load(tmp_path / "counts.npz"), "2 words for 3 columns")
+    refused(lambda: corpora.load_documents(tmp_path / "counts.npz"), "2 words for 3 columns")
 
 
 class RunsCode:
@@ -498,26 +505,26 @@ class RunsCode:
 def test_bad_npz_files(tmp_path, capsys):
     path = tmp_path / "bad.npz"
     np.savez(path, format=np.array([RunsCode()], dtype=object))
-    refused(lambda: corpora.load(path), "bad.npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz")
     assert capsys.readouterr().out == ""
     np.savez(path, other=np.eye(2))
-    refused(lambda: corpora.load(path), "bad.npz", "save_npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz", "save_npz")
     for value in (-1, 0.5, np.nan, np.inf):
         sparse.save_npz(path, sparse.csr_matrix(np.array([[value]])))
-        refused(lambda: corpora.load(path), "bad.npz: document 1, word 1")
+        refused(lambda: corpora.load_documents(path), "bad.npz: document 1, word 1")
     arrays = {"format": b"csr", "shape": (2, 2), "data": [1.0, 1.0], "indices": [0, 9], "indptr": [0, 1, 2]}
     np.savez(path, **{name: np.array(value) for name, value in arrays.items()})
-    refused(lambda: corpora.load(path), "bad.npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz")
     np.savez(path, **{name: np.array(value) for name, value in {**arrays, "indptr": [0, 1]}.items()})
-    refused(lambda: corpora.load(path), "bad.npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz")
     huge = {"format": b"coo", "shape": (10**15, 10**15), "row": [0], "col": [10**14], "data": [1.0]}
     np.savez(path, **{name: np.array(value) for name, value in huge.items()})
-    refused(lambda: corpora.load(path), "bad.npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz")
     path.write_bytes(path.read_bytes()[:200])
-    refused(lambda: corpora.load(path), "bad.npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz")
     np.save(tmp_path / "array.npy", np.eye(2))
     (tmp_path / "array.npy").rename(path)
-    refused(lambda: corpora.load(path), "bad.npz", "save_npz")
+    refused(lambda: corpora.load_documents(path), "bad.npz", "save_npz")
 
 
 @pytest.mark.parametrize(
@@ -552,12 +559,12 @@ def test_bad_npz_files(tmp_path, capsys):
 )
 def test_bad_files_are_one_line(tmp_path, name, content, parts):
     (tmp_path / name).write_bytes(content)
-    refused(lambda: corpora.load(tmp_path / name), *parts)
+    refused(lambda: corpora.load_documents(tmp_path / name), *parts)
 
 
 def test_a_long_document_in_csv(tmp_path):
     (tmp_path / "long.csv").write_text("text\n" + "word " * 100_000 + "\n")
-    assert len(corpora.load(tmp_path / "long.csv").texts[0]) == 500_000
+    assert len(corpora.load_documents(tmp_path / "long.csv").texts[0]) == 500_000
 
 
 # --- names ---
@@ -574,12 +581,12 @@ def test_a_long_document_in_csv(tmp_path):
     ],
 )
 def test_unknown_names(name, parts):
-    refused(lambda: corpora.load(name), *parts)
+    refused(lambda: corpora.load_documents(name), *parts)
     refused(lambda: corpora.fetch(name), "known corpus")
 
 
 def test_unknown_parts():
-    refused(lambda: corpora.load("rcv1", "dev"), "train, test")
+    refused(lambda: corpora.load_documents("rcv1", "dev"), "train, test")
     assert corpora.parts("rcv1") == ("train", "test")
 
 

@@ -137,7 +137,7 @@ TABLE_3 = {  # questions with candidates, pairs, right pairs, questions: answera
 
 @pytest.mark.parametrize(("name", "part"), TABLE_3)
 def test_counts_are_those_of_table_3(name, part, data_dir):
-    data = corpora.load(name, part, data_dir)
+    data = corpora.load_questions(name, part, data_dir)
     chosen = [subset(data, protocol).n_questions for protocol in ("answerable", "both")]
     assert (data.n_questions, data.n_pairs, data.n_positive, *chosen) == TABLE_3[name, part]
     assert (data.name, data.part, len(data.files)) == (name, part, 1)
@@ -154,10 +154,10 @@ def test_published_counts_of_qasent_include_questions_without_candidates():
 
 
 def test_positions_are_places_in_the_article_or_unknown(data_dir):
-    for question in corpora.load("wikiqa", "dev", data_dir).questions:
+    for question in corpora.load_questions("wikiqa", "dev", data_dir).questions:
         assert [candidate.position for candidate in question.candidates] == list(range(len(question.candidates)))
     # in QASent's files right answers stand first: their order must not look like a position
-    every = [c for question in corpora.load("qasent", "dev", data_dir).questions for c in question.candidates]
+    every = [c for question in corpora.load_questions("qasent", "dev", data_dir).questions for c in question.candidates]
     assert {candidate.position for candidate in every} == {None}
 
 
@@ -198,7 +198,7 @@ def test_wikiqa_from_official_tsv_files(folder, official, tmp_path, data_dir):
     (tmp_path / "data" / folder).mkdir(parents=True)
     for name, content in official.items():
         (tmp_path / "data" / folder / name).write_bytes(content)
-    ours, theirs = (corpora.load("wikiqa", "dev", where) for where in (tmp_path / "data", data_dir))
+    ours, theirs = (corpora.load_questions("wikiqa", "dev", where) for where in (tmp_path / "data", data_dir))
     assert ours.files == (SourceFile("wikiqa/WikiQA-dev.tsv", wikiqa.OFFICIAL["dev"].sha256),)
     assert np.array_equal(ours.labels, theirs.labels) and np.array_equal(ours.groups, theirs.groups)
     pairs = [
@@ -213,8 +213,8 @@ def test_wikiqa_from_official_tsv_files(folder, official, tmp_path, data_dir):
 def test_wikiqa_from_the_official_zip(official, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "WikiQACorpus.zip").write_bytes(zipped(official))
-    assert corpora.load("wikiqa", "test", tmp_path / "data").n_pairs == 6165
-    assert corpora.load("wikiqa", "dev").n_pairs == 2733  # from the cache
+    assert corpora.load_questions("wikiqa", "test", tmp_path / "data").n_pairs == 6165
+    assert corpora.load_questions("wikiqa", "dev").n_pairs == 2733  # from the cache
 
 
 def test_wikiqa_from_its_address(official, monkeypatch):
@@ -235,7 +235,7 @@ def test_wikiqa_from_its_address(official, monkeypatch):
 
 
 def test_wikiqa_refuses_files_that_are_not_the_known_ones(tmp_path):
-    refused(lambda: corpora.load("wikiqa", "dev"), "wikiqa is not here", "did not answer", "WikiQACorpus.zip")
+    refused(lambda: corpora.load_questions("wikiqa", "dev"), "wikiqa is not here", "did not answer", "WikiQACorpus.zip")
     (tmp_path / "wikiqa").mkdir()
     archive = tmp_path / "wikiqa" / "WikiQACorpus.zip"
     for content, said in (
@@ -244,11 +244,11 @@ def test_wikiqa_refuses_files_that_are_not_the_known_ones(tmp_path):
         (zipped({file.name: b"x" for file in wikiqa.OFFICIAL.values()}), "WikiQA-train.tsv"),
     ):
         archive.write_bytes(content)
-        refused(lambda: corpora.load("wikiqa", "dev", tmp_path), said)
+        refused(lambda: corpora.load_questions("wikiqa", "dev", tmp_path), said)
     for part in wikiqa.PARTS:
         (tmp_path / "wikiqa" / f"{part}.jsonl").write_text("{}")
-    refused(lambda: corpora.load("wikiqa", "dev", tmp_path), "dev.jsonl is not the file expected")
-    refused(lambda: corpora.load("wikiqa", "validation", tmp_path), "train, dev, test")
+    refused(lambda: corpora.load_questions("wikiqa", "dev", tmp_path), "dev.jsonl is not the file expected")
+    refused(lambda: corpora.load_questions("wikiqa", "validation", tmp_path), "train, dev, test")
 
 
 # --- QASent's official files ---
@@ -285,7 +285,7 @@ def test_qasent_from_official_xml(folder, line_end, tmp_path):
     (tmp_path / folder).mkdir()
     (tmp_path / folder / "test.xml").write_bytes(XML.replace("\n", line_end).encode())
     with pytest.warns(UserWarning, match="1 questions with 2 candidates that have text, not 95 with 1,517"):
-        data = corpora.load("qasent", "test", tmp_path)
+        data = corpora.load_questions("qasent", "test", tmp_path)
     assert data.questions == (
         Question(
             "1.4",
@@ -300,11 +300,11 @@ def test_qasent_from_official_xml(folder, line_end, tmp_path):
     assert [status.where for status in corpora.describe(tmp_path) if status.name == "qasent"] == [
         str(tmp_path / folder)
     ]
-    refused(lambda: corpora.load("qasent", "train-all", tmp_path), "'train-all' is not here", "jacana")
+    refused(lambda: corpora.load_questions("qasent", "train-all", tmp_path), "'train-all' is not here", "jacana")
 
 
 def test_qasent_xml_is_the_same_as_the_data_folder(data_dir, tmp_path):
-    data = corpora.load("qasent", "dev", data_dir)
+    data = corpora.load_questions("qasent", "dev", data_dir)
     lines = []
     for question in data.questions:
         lines += [f"<QApairs id='{question.id}'>", "<question>", "\t".join(question.words), "</question>"]
@@ -314,7 +314,9 @@ def test_qasent_xml_is_the_same_as_the_data_folder(data_dir, tmp_path):
         lines.append("</QApairs>")
     (tmp_path / "qasent").mkdir()
     (tmp_path / "qasent" / "dev.xml").write_text("\n".join(lines), encoding="utf-8")
-    assert corpora.load("qasent", "dev", tmp_path).questions == data.questions  # and no warning: the counts are right
+    assert (
+        corpora.load_questions("qasent", "dev", tmp_path).questions == data.questions
+    )  # and no warning: the counts are right
 
 
 @pytest.mark.parametrize(

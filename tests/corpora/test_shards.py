@@ -21,7 +21,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatches
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.documents import Documents
 from varitext.corpora.prepare import prepare
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
@@ -56,12 +56,12 @@ def test_texts_are_counted_as_in_memory(tmp_path, documents, processes):
     folder = prepare([path, path], tmp_path / "s", vocabulary_rules=EVERY_WORD, processes=processes, sizes=sizes)
     expected = count_texts(TEXTS * 2, vocabulary_rules=EVERY_WORD)
     assert folder.vocabulary == expected.vocabulary
-    shards = load(str(tmp_path / "s"))
+    shards = load_documents(str(tmp_path / "s"))
     assert same(shards.counts[:], expected.counts)
     assert len(folder.shards) == -(-12 // documents)
     assert sorted(p.name for p in (tmp_path / "s").iterdir() if p.is_dir()) == []  # no drafts are left
     config = json.loads((tmp_path / "s" / "config.json").read_text())
-    assert config["sources"] == [{"name": "a.jsonl", "sha256": load(str(path)).files[0].sha256}] * 2
+    assert config["sources"] == [{"name": "a.jsonl", "sha256": load_documents(str(path)).files[0].sha256}] * 2
     assert config["documents"] == 12 and config["empty_documents"] == 4
     assert config["table"]["largest_undercount"] == 0
 
@@ -86,7 +86,7 @@ def test_every_kind_of_file(tmp_path, kind):
     else:
         scipy.sparse.save_npz(path, COUNTS)
     prepare([path], tmp_path / "s", vocabulary_rules=EVERY_WORD)
-    whole, shards = load(str(path)), load(str(tmp_path / "s"))
+    whole, shards = load_documents(str(path)), load_documents(str(tmp_path / "s"))
     if whole.texts is not None:
         counted = count_texts(whole.texts, vocabulary_rules=EVERY_WORD)
         assert shards.vocabulary == counted.vocabulary and same(shards.counts[:], counted.counts)
@@ -97,7 +97,7 @@ def test_every_kind_of_file(tmp_path, kind):
 def test_shards_of_shards_and_over_another_vocabulary(tmp_path):
     first = shards_of(tmp_path / "first", COUNTS, 7)
     prepare([first], tmp_path / "second", sizes=ShardSizes(documents=50))
-    assert same(load(str(tmp_path / "second")).counts[:], COUNTS)
+    assert same(load_documents(str(tmp_path / "second")).counts[:], COUNTS)
     few = Vocabulary(("word7", "unheard", "word2"))
     expected = scipy.sparse.hstack([COUNTS[:, 6], scipy.sparse.csr_matrix((300, 1)), COUNTS[:, 1]]).tocsr()
     view = first.counts.over(few)
@@ -109,7 +109,7 @@ def test_shards_of_shards_and_over_another_vocabulary(tmp_path):
 def test_a_given_vocabulary(tmp_path):
     words = Vocabulary(("rocket", "season"))
     prepare([write_jsonl(tmp_path / "a.jsonl", TEXTS)], tmp_path / "s", vocabulary=words)
-    assert same(load(str(tmp_path / "s")).counts[:], count_texts(TEXTS, vocabulary=words).counts)
+    assert same(load_documents(str(tmp_path / "s")).counts[:], count_texts(TEXTS, vocabulary=words).counts)
 
 
 documents_of_counts = st.lists(st.lists(st.integers(0, 300), min_size=3, max_size=3), min_size=1, max_size=12)
@@ -122,7 +122,7 @@ def test_any_rows_of_any_view(tmp_path_factory, table, documents, entries, data)
     counts = scipy.sparse.csr_matrix(np.array(table, np.float32))
     folder = tmp_path_factory.mktemp("shards") / "s"
     prepare([record_of(counts)], folder, sizes=ShardSizes(documents=documents, entries=entries))
-    view = load(str(folder)).counts
+    view = load_documents(str(folder)).counts
     assert same(view[:], counts)
     kept = np.flatnonzero(counts.getnnz(1))
     if not len(kept):
@@ -170,7 +170,7 @@ def test_frequent_words_survive_a_small_table(tmp_path):
     config = json.loads((tmp_path / "s" / "config.json").read_text())
     assert config["table"]["drops"] >= 1
     assert folder.vocabulary.words == ("moon", "rocket")
-    assert load(str(tmp_path / "s")).counts[:].toarray().tolist() == [[60, 30]] * 1000
+    assert load_documents(str(tmp_path / "s")).counts[:].toarray().tolist() == [[60, 30]] * 1000
 
 
 # The same results
@@ -360,7 +360,7 @@ from pathlib import Path
 import torch
 from varitext.corpora.prepare import prepare
 from varitext.corpora.shards import ShardSizes
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.documents import topics
 from varitext import DocumentModel
@@ -370,7 +370,7 @@ def measure(path, out):
     before = peak()
     prepare([path], out, sizes=ShardSizes(documents=500))
     prepared = peak() - before
-    shards = load(out)
+    shards = load_documents(out)
     view = ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=1000, window_entries=150_000)
     model = DocumentModel("nvdm", latent_dim=2, epochs=1, batch_size=64, threads=1, n_topics=2).fit(view)
     for block in model.posterior_blocks(view):

@@ -44,21 +44,21 @@ def check(loaded: corpora.Documents) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_a_table_with_any_separator(tmp_path, name, separator, encoding):
     (tmp_path / name).write_bytes(table(separator).encode(encoding))
-    check(corpora.load(tmp_path / name, **NAMED))
+    check(corpora.load_documents(tmp_path / name, **NAMED))
     streamed = stream_files(tmp_path / name, Columns("body"), texts_only=True)
     assert tuple(row.text for row in streamed.texts) == TEXTS
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
-    check(corpora.load(tmp_path / f"{name}.gz", **NAMED))
+    check(corpora.load_documents(tmp_path / f"{name}.gz", **NAMED))
 
 
 def test_json_lines_and_parquet_keep_their_columns(tmp_path):
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    check(corpora.load(tmp_path / "t.jsonl", **NAMED))
+    check(corpora.load_documents(tmp_path / "t.jsonl", **NAMED))
     import pyarrow.parquet
 
     columns = {name: [row[name] for row in ROWS] for name in ROWS[0]} | {"vector": [[1.0], [2.0], [3.0]]}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
-    loaded = corpora.load(tmp_path / "t.parquet", **NAMED)
+    loaded = corpora.load_documents(tmp_path / "t.parquet", **NAMED)
     check(loaded)
     assert "vector" not in loaded.columns  # one value a row is kept, lists are not
 
@@ -70,12 +70,12 @@ def test_a_spreadsheet(tmp_path):
         book.active.append(list(row.values()))
     book.active.append(["d4", None, datetime(2026, 4, 1), "food", 1])
     book.save(tmp_path / "t.xlsx")
-    loaded = corpora.load(tmp_path / "t.xlsx", **NAMED)
+    loaded = corpora.load_documents(tmp_path / "t.xlsx", **NAMED)
     assert tuple(loaded.texts) == (*TEXTS, "") and loaded.ids[3] == "d4"
     assert loaded.dates[1] == datetime(2026, 2, 28, 8) and loaded.dates[3] == datetime(2026, 4, 1)
     (tmp_path / "t.xlsx").write_bytes(b"PK no")
     with pytest.raises(InputError, match=r"t.xlsx is not a readable .xlsx file"):
-        corpora.load(tmp_path / "t.xlsx")
+        corpora.load_documents(tmp_path / "t.xlsx")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_spreadsheet(tmp_path):
 )
 def test_standard_input(monkeypatch, content, options, texts):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
-    loaded = corpora.load("-", **options)
+    loaded = corpora.load_documents("-", **options)
     assert (loaded.texts, loaded.name, loaded.part) == (texts, "standard input", "all")
     assert "path" not in loaded.recorded()
 
@@ -98,16 +98,16 @@ def test_encodings_are_named_and_asked_for(tmp_path):
     path = tmp_path / "latin.csv"
     path.write_bytes("text\nGrüße\n".encode("cp1252"))
     with pytest.raises(InputError, match=r"line 2: byte 7 is not UTF-8 text. .*--encoding.*cp1252"):
-        corpora.load(path)
-    loaded = corpora.load(path, encoding="cp1252")
+        corpora.load_documents(path)
+    loaded = corpora.load_documents(path, encoding="cp1252")
     assert loaded.texts == ("Grüße",) and loaded.recorded()["encoding"] == "cp1252"
     with pytest.raises(InputError, match="unknown encoding 'klingon'"):
-        corpora.load(path, encoding="klingon")
+        corpora.load_documents(path, encoding="klingon")
     with pytest.raises(InputError, match="not a text encoding"):
-        corpora.load(path, encoding="hex")
+        corpora.load_documents(path, encoding="hex")
     with pytest.raises(InputError, match="is not shift_jis text"):
         path.write_bytes(b"text\n\xff\xff\n")
-        corpora.load(path, encoding="shift_jis")
+        corpora.load_documents(path, encoding="shift_jis")
 
 
 @pytest.mark.parametrize(
@@ -120,32 +120,32 @@ def test_encodings_are_named_and_asked_for(tmp_path):
 def test_odd_columns_are_noted(tmp_path, change, said):
     (tmp_path / "t.csv").write_text(table(",", [row | change for row in ROWS]))
     with pytest.warns(UserWarning, match=said):
-        corpora.load(tmp_path / "t.csv", **NAMED)
+        corpora.load_documents(tmp_path / "t.csv", **NAMED)
 
 
 def test_dates_that_cannot_be_read(tmp_path):
     (tmp_path / "t.csv").write_text(table(",", [ROWS[0], ROWS[1] | {"when": "soon"}, ROWS[2]]))
     with pytest.warns(UserWarning, match=r"1 date in 'when' cannot be read \(row 2 has 'soon'\)"):
-        assert corpora.load(tmp_path / "t.csv", **NAMED).dates[1] is None
+        assert corpora.load_documents(tmp_path / "t.csv", **NAMED).dates[1] is None
     with pytest.raises(InputError, match=r"'id' has no date that can be read, such as 2026-01-31; row 1 has 'a1'"):
-        corpora.load(tmp_path / "t.csv", text_column="body", date_column="id")
+        corpora.load_documents(tmp_path / "t.csv", text_column="body", date_column="id")
     (tmp_path / "t.csv").write_text("text,day\none,31.12.2025\ntwo,01.02.2026\n")
-    assert corpora.load(tmp_path / "t.csv", date_column="day").dates[1] == datetime(2026, 2, 1)
+    assert corpora.load_documents(tmp_path / "t.csv", date_column="day").dates[1] == datetime(2026, 2, 1)
     (tmp_path / "t.csv").write_text("text,day\none,1/2/2026\ntwo,3/4/2026\n")
     with pytest.warns(UserWarning, match="read as month/day/year"):
-        assert corpora.load(tmp_path / "t.csv", date_column="day").dates[0] == datetime(2026, 1, 2)
+        assert corpora.load_documents(tmp_path / "t.csv", date_column="day").dates[0] == datetime(2026, 1, 2)
     (tmp_path / "t.csv").write_text("text,year\none,1999\ntwo,2001\n")
-    assert corpora.load(tmp_path / "t.csv", date_column="year").dates[1] == datetime(2001, 1, 1)
+    assert corpora.load_documents(tmp_path / "t.csv", date_column="year").dates[1] == datetime(2001, 1, 1)
 
 
 def test_a_column_that_is_not_there(tmp_path):
     (tmp_path / "t.csv").write_text(table(","))
     for name in ("id_column", "label_column", "date_column"):
         with pytest.raises(InputError, match=r"no column 'nothing'. Columns: id,"):
-            corpora.load(tmp_path / "t.csv", text_column="body", **{name: "nothing"})
+            corpora.load_documents(tmp_path / "t.csv", text_column="body", **{name: "nothing"})
     (tmp_path / "t.csv").write_text("text,text\none,two\n")
     with pytest.raises(InputError, match="two columns are named 'text'"):
-        corpora.load(tmp_path / "t.csv")
+        corpora.load_documents(tmp_path / "t.csv")
 
 
 def test_bins_suit_how_long_the_dates_reach():

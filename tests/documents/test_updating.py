@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from synthetic import topic_documents
 
 from varitext.cli import main
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.corpora.prepare import prepare
 from varitext.documents.model import DocumentModel
 from varitext.documents.updating import Anchor, grown, place_new_words
@@ -222,8 +222,8 @@ def test_shards_are_read_like_counts_in_memory(tmp_path):
     rules = VocabularyRules(maximum_document_share=1.0)
     model = DocumentModel(latent_dim=2, epochs=5, threads=1, vocabulary_rules=rules).fit(texts(100, 4))
     sharded, held = a_copy(model), a_copy(model)
-    sharded.partial_fit(load(str(tmp_path / "shards")), new_words=True)
-    held.partial_fit(load(str(tmp_path / "more.jsonl")), new_words=True)
+    sharded.partial_fit(load_documents(str(tmp_path / "shards")), new_words=True)
+    held.partial_fit(load_documents(str(tmp_path / "more.jsonl")), new_words=True)
     assert sharded.fitted_.vocabulary.words[-1] == "satellite"
     order = [sharded.fitted_.vocabulary.index[word] for word in held.fitted_.vocabulary.words]
     np.testing.assert_allclose(sharded.word_vectors_[order], held.word_vectors_, atol=1e-4)

@@ -172,11 +172,11 @@ def test_topics_by_label_and_over_time(tmp_path, client):
 
 
 def test_similar_documents_of_the_training_corpus(tmp_path):
-    from varitext.corpora import load
+    from varitext.corpora import load_documents
 
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts()))
-    model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load(file, "all"))
+    model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load_documents(file, "all"))
     with TestClient(create_application({"mine": model}), base_url=ADDRESS) as client:
         while client.get("/api/models").json()["models"][0]["documents"] == "reading":
             time.sleep(0.02)

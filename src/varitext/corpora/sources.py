@@ -17,11 +17,10 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from varitext.errors import InputError
 from varitext.files import atomic_file
@@ -154,25 +153,6 @@ def not_found(name: str, needed: str, data_dir: Path | str | None, reasons: list
         f"{name} is not here: looked in {looked}; {tried}. "
         f"Put {needed} (or .gz) into a folder and name that with --data-dir or VARITEXT_DATA"
     )
-
-
-Loaded = TypeVar("Loaded")  # Documents or QuestionAnswers
-
-
-@dataclass(frozen=True)
-class CorpusSpec(Generic[Loaded]):
-    """A corpus that is known by name.
-
-    `load(part, data_dir)` gives the record, `locate(data_dir)` the files it would be read from without any network,
-    none if they are not all here, and `fetch(data_dir)` the same after getting what is missing.
-    """
-
-    name: str
-    description: str
-    parts: tuple[str, ...]
-    load: Callable[[str, Path | None], Loaded]
-    locate: Callable[[Path | None], list[LocalFile]]
-    fetch: Callable[[Path | None], list[LocalFile]]
 
 
 SECONDS_TO_ANSWER = 3.0  # a machine that reaches only a package index must not wait long for an official address

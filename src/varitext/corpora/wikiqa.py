@@ -23,7 +23,6 @@ from varitext.corpora.question_answers import (
     split_words,
 )
 from varitext.corpora.sources import (
-    CorpusSpec,
     KnownFile,
     LocalFile,
     SourceFile,
@@ -38,6 +37,7 @@ from varitext.corpora.sources import (
 )
 
 NAME = "wikiqa"
+DESCRIPTION = "WikiQA: 2,118 / 296 / 633 questions with 20,360 / 2,733 / 6,165 candidates (train, dev, test)"
 PARTS = ("train", "dev", "test")
 PROTOCOL = "answerable"  # what most papers count: 243 test questions
 NEEDED = "wikiqa/train.jsonl, dev.jsonl and test.jsonl, or wikiqa/WikiQACorpus.zip"
@@ -134,13 +134,3 @@ def _pair(row: dict[str, Any], question_words: tuple[str, ...], words: tuple[str
     position = int(row["candidate_id"].rpartition("-")[2])  # D42-3 is the fourth sentence of article D42
     candidate = Candidate(row["candidate_id"], words, row["answer"], int(row["label"]), position)
     return Pair(row["qid"], row["question"], question_words, candidate, where)
-
-
-SPEC = CorpusSpec(
-    name=NAME,
-    description="WikiQA: 2,118 / 296 / 633 questions with 20,360 / 2,733 / 6,165 candidates (train, dev, test)",
-    parts=PARTS,
-    load=load,
-    locate=locate,
-    fetch=fetch,
-)
