@@ -26,7 +26,9 @@ class ByDate(NamedTuple):
 
 def split_by_date() -> ByDate:
     path = Path(os.environ["VARITEXT_DATA"]) / "20news" / "nvdm" / "train.feat.gz"
-    documents = parse_feat(gzip.decompress(path.read_bytes()), path.name, len(load_documents(CORPUS, "train").vocabulary))
+    documents = parse_feat(
+        gzip.decompress(path.read_bytes()), path.name, len(load_documents(CORPUS, "train").vocabulary)
+    )
     later = last_of_each_group(documents.labels)
     return ByDate(documents.counts[~later], documents.counts[later])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"  # the only place: pyproject.toml reads it from here
 
 if TYPE_CHECKING:
-    from varitext.answers.candidate_index import CandidateIndex as CandidateIndex
+    from varitext.answers.index import CandidateIndex as CandidateIndex
     from varitext.answers.ranker import AnswerRanker as AnswerRanker
     from varitext.answers.ranking import Ranking as Ranking
     from varitext.answers.reranker import Reranker as Reranker
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from varitext.text.vocabulary import VocabularyRules as VocabularyRules
 
 _HOMES = (
-    "varitext.answers.candidate_index:CandidateIndex",
+    "varitext.answers.index:CandidateIndex",
     "varitext.answers.ranker:AnswerRanker",
     "varitext.answers.ranking:Ranking",
     "varitext.answers.reranker:Reranker",
