@@ -1,9 +1,14 @@
 """DocumentModel as users hold it: inputs, scikit-learn's own checks, identities, saving, bad input."""
 
+import doctest
+import inspect
 import json
 import math
+import re
+import runpy
 import warnings
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +24,12 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.corpora.documents import Documents
+from varitext.documents.evaluation import evaluate_documents
 from varitext.documents.posterior import means_of, posterior_of
 from varitext.text import Vocabulary, VocabularyRules
 
 COUNTS = topic_documents()
+FOLDER_V1 = Path(__file__).parent / "folder_v1"
 SMALL = {"latent_dim": 4, "epochs": 8, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}
 
 
@@ -215,6 +222,18 @@ def test_a_saved_model_is_the_same_model(fitted, folder):
     ]  # fmt: skip
 
 
+def test_version_1_of_the_folder_stays_readable():
+    """tests/documents/folder_v1/make.py wrote it once."""
+    expected = json.loads((FOLDER_V1 / "expected.json").read_text())
+    model, queries = DocumentModel.load(FOLDER_V1 / "model"), runpy.run_path(str(FOLDER_V1 / "make.py"))["QUERIES"]
+    found = (*model.posterior(queries), model.topic_memberships(queries), model.perplexity(queries))
+    for name, value in zip(("mean", "std", "memberships", "perplexity"), found, strict=True):
+        np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
+    topics = [[topic.number, topic.name, topic.documents, list(topic.words[:4])] for topic in model.topics()]
+    assert topics == expected["topics"]
+    assert [list(one.words[:4]) for one in model.latent_dimensions()] == expected["dimensions"]
+
+
 def test_saving_never_overwrites_unasked(fitted, folder):
     with pytest.raises(InputError, match="exists already"):
         fitted.save(folder)
@@ -359,3 +378,20 @@ def test_a_fault_in_a_thread_is_told_and_leaves_threads_as_they_were(monkeypatch
     with pytest.raises(ZeroDivisionError):
         posterior_of(network, counts, block=8, threads=2)
     assert torch.get_num_threads() == before and network.refinement_steps == 4
+
+
+# Documentation
+
+
+def test_every_parameter_of_the_public_api_is_documented():
+    public = [DocumentModel, evaluate_documents]
+    public += [getattr(DocumentModel, name) for name in vars(DocumentModel) if not name.startswith("_")]
+    for one in (each for each in public if callable(each)):
+        documented = re.findall(r"^(\w+) : ", inspect.getdoc(one), re.MULTILINE)
+        assert set(inspect.signature(one).parameters) - {"self"} <= set(documented), one
+
+
+def test_examples_run():
+    found = doctest.DocTestFinder(recurse=False).find(DocumentModel, "DocumentModel", globs={})
+    for example in found:
+        assert doctest.DocTestRunner().run(example).failed == 0 < len(example.examples)

@@ -177,6 +177,17 @@ def test_groups_are_compared_with_labels():
     assert clustering_record([5, 5, 7], ["a", "a", "b"]).nmi == pytest.approx(1)
 
 
+def test_topics_are_found_by_a_query(texts_model):
+    known = {kind_of(topic): topic.number for topic in texts_model.topics()}
+    for kind, number in known.items():
+        found = texts_model.find_topics(f"{kind}a and {kind}b", n=3)
+        assert found[0][0] == number and len(found) == 3 and found[0][1] > 0.5
+        assert [likeness for _, likeness in found] == sorted((likeness for _, likeness in found), reverse=True)
+    assert len(texts_model.find_topics("spacea", n=9)) == 4
+    with pytest.raises(InputError, match="no word of the query 'nothing known' is among the 60 words"):
+        texts_model.find_topics("nothing known")
+
+
 # Changes
 
 

@@ -82,8 +82,10 @@ def evaluate_documents(
     ----------
     model : DocumentModel
         A fitted model.
-    train, test : Documents
-        The parts of the corpus; both need labels for retrieval and classification.
+    train : Documents
+        The training part; both parts need labels for retrieval and classification.
+    test : Documents
+        The test part.
     reference : documents, default=None
         Documents to measure coherence on (default: `train`): over sliding windows if they are texts, over whole
         documents if they are counts.

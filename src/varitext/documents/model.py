@@ -138,14 +138,14 @@ class DocumentModel(
     --------
     >>> from varitext import DocumentModel
     >>> texts = ["orbit moon rocket launch", "goal match team ball", "bread oven flour yeast"] * 12
-    >>> model = DocumentModel(latent_dim=3, epochs=20, n_topics=3, threads=1).fit(texts)
-    >>> sorted(topic.documents for topic in model.topics())
-    [12, 12, 12]
+    >>> model = DocumentModel(latent_dim=3, epochs=30, learning_rate=0.05, n_topics=3, threads=1).fit(texts)
+    >>> sorted(sorted(topic.words[:4]) for topic in model.topics())[0]
+    ['ball', 'goal', 'match', 'team']
+    >>> space, similarity = model.find_topics("a rocket to the moon")[0]
+    >>> [record.topic == space for record in model.document_info(["orbit launch rocket", "oven bread yeast"])]
+    [True, False]
     >>> model.posterior(["a rocket to the moon"]).std.shape
     (1, 3)
-    >>> record = model.document_info(["a rocket to the moon"])[0]
-    >>> record.topic == model.find_topics("rocket")[0][0]
-    True
     """
 
     fitted_: FittedDocuments
@@ -244,7 +244,11 @@ class DocumentModel(
             Highest learning rate. None: half of that of a first fit.
         anchor : float, default=1.0
             Weight of an earlier document relative to a new one; at 0 topics move freely.
-        progress, checkpoint, resume
+        progress : Progress or None, default=None
+            As in `fit`.
+        checkpoint : Path or None, default=None
+            As in `fit`.
+        resume : bool, default=False
             As in `fit`.
 
         Returns

@@ -149,8 +149,7 @@ class DocumentNetwork(nn.Module):
         self.latent_dim = latent_dim
         self.estimator = choose_estimator(estimator, baseline_dim)
         self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))
-        if self.free_axes:
-            self.register_buffer("axes", torch.eye(latent_dim))
+        self.register_buffer("axes", torch.eye(latent_dim), persistent=self.free_axes)  # never turned if not free
 
     @contextmanager
     def refining(self, refine: bool) -> Iterator[None]:
@@ -284,8 +283,6 @@ class DocumentNetwork(nn.Module):
 
     def rotated(self, gaussian: DiagonalGaussian) -> DiagonalGaussian:
         """Marginal mean and standard deviation of h along the rotated axes."""
-        if not self.free_axes:
-            return gaussian
         variance = gaussian.std.square() @ self.axes.square()
         return DiagonalGaussian(gaussian.mean @ self.axes, 0.5 * variance.log())
 
