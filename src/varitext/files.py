@@ -1,4 +1,4 @@
-"""Files that are never half-written, and their fingerprints."""
+"""Files that are never half-written, and their hashes."""
 
 import ctypes
 import errno
@@ -78,18 +78,16 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} is not valid JSON ({error})") from None
 
 
-def read_config(folder: Path, expected: str, newest: int, what: str) -> dict[str, Any]:
-    """The config.json of a folder of ours: of the format expected, and of a version that this varitext reads."""
+def read_config(folder: Path, expected: str, version: int, what: str) -> dict[str, Any]:
+    """The config.json of a model or shard folder, which must have the expected format and version."""
     config = read_json(folder / "config.json")
     if not isinstance(config, dict) or config.get("format") != expected:
-        raise InputError(f"{folder / 'config.json'} is not that of a {what}")
-    version = config.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise InputError(f"{folder / 'config.json'} has no valid format_version")
-    if version > newest:
+        raise InputError(f"{folder / 'config.json'} does not belong to a {what}")
+    found = config.get("format_version")
+    if found != version or isinstance(found, bool):
         raise InputError(
-            f"{folder} was written by a newer varitext (format {version}; this one reads up to {newest}): "
-            "upgrade with pip install -U varitext"
+            f"{folder}: format version {found}, but this varitext reads version {version}. "
+            "Install the varitext version that wrote it, or write it again."
         )
     return config
 
@@ -100,7 +98,7 @@ def sha256_of(path: Path) -> str:
 
 
 def check_sha256(path: Path, expected: str, what: str) -> None:
-    """Whether a file of a folder of ours, which is `what`, is there and as it was written."""
+    """Refuse a file of a folder (`what`) that is missing or was changed."""
     if not path.is_file():
         raise InputError(f"{path} is missing: the {what} is incomplete")
     found = sha256_of(path)
@@ -109,21 +107,21 @@ def check_sha256(path: Path, expected: str, what: str) -> None:
 
 
 def check_can_write(path: Path) -> None:
-    """Say so before an hour of work, not after, if nothing can be written at `path`."""
+    """Refuse, before an hour of work, a path at which nothing can be written."""
     folder = path.absolute().parent
     try:
         while not folder.exists():
             folder = folder.parent
-        with tempfile.TemporaryFile(dir=folder):  # the only sure way to know
+        with tempfile.TemporaryFile(dir=folder):  # the only reliable check
             pass
     except NotADirectoryError:
         raise InputError(f"cannot write {path}: {folder} is not a folder") from None
     except OSError as error:
-        raise InputError(f"cannot write {path}: {folder} does not let you ({error.strerror})") from None
+        raise InputError(f"cannot write {path}: no permission to write in {folder} ({error.strerror})") from None
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove what writers of `path`, or of files in it, left when they were killed; nobody may be writing there now."""
+    """Remove temporary files that killed writers left in or beside `path`; nothing may be writing there now."""
     name = re.escape(f".{path.name}{UNFINISHED}")
     beside = [entry for entry in path.absolute().parent.iterdir() if re.match(name, entry.name)]
     inside = [entry for entry in path.iterdir() if entry.name.startswith(".") and UNFINISHED in entry.name]
@@ -135,9 +133,9 @@ def remove_unfinished(path: Path) -> None:
 
 
 def refuse_to_overwrite(folder: Path) -> None:
-    """A folder that exists is somebody's work."""
+    """Refuse a folder that exists and is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists already: name another folder, or remove it first")
+        raise InputError(f"{folder} exists already. Name another folder, or remove it first.")
 
 
 # Inside
@@ -145,7 +143,7 @@ def refuse_to_overwrite(folder: Path) -> None:
 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
-    """The folder that `path` lies in, made if need be; if the block fails, what was made here is gone again."""
+    """The folder of `path`, created if needed; if the block fails, folders that were created are removed."""
     missing = [folder for folder in path.absolute().parents if not folder.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,22 +157,24 @@ def _folder_of(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _errors_name(path: Path) -> Iterator[None]:
-    """Errors of writing name the file that was asked for, not the temporary one."""
+    """Errors name the file that was asked for, not the temporary one."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # as numpy tells it: "1000 requested and 0 written"
-            raise OSError(errno.EIO, f"could not be written whole, is the disk full? ({error})", str(path)) from None
+        if error.errno is None:  # from numpy: "1000 requested and 0 written"
+            raise OSError(
+                errno.EIO, f"could not be written completely; is the disk full? ({error})", str(path)
+            ) from None
         error.filename, error.filename2 = str(path), None
         raise
-    except SafetensorError as error:  # a full disk, as safetensors tells it: "I/O error: ... (os error 28)"
+    except SafetensorError as error:  # a full disk: "I/O error: ... (os error 28)"
         code = re.search(r"os error (\d+)", str(error))
         number = int(code[1]) if code else errno.EIO
         raise OSError(number, os.strerror(number) if code else str(error), str(path)) from None
 
 
 def _replace_folder(new: Path, path: Path) -> None:
-    """Put `new` where `path` is; the old one is back if that fails, or in `new`'s place if it could be exchanged."""
+    """Replace `path` by `new`; if that fails, `path` is as it was."""
     if not path.exists():
         return os.replace(new, path)
     if _exchange(new, path):
@@ -192,7 +192,7 @@ def _replace_folder(new: Path, path: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in a single step, so that no kill can fall in between; False where the system has no way to."""
+    """Swap two folders atomically, so that a kill cannot fall in between; False if the system cannot."""
     current_folder, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if os.name == "posix" else None
     return (
@@ -201,7 +201,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def _permissions(most: int) -> int:
-    """What the user's umask leaves of `most`; temporary files are made private."""
+    """`most` without the bits of the user's umask; temporary files are created private."""
     mask = os.umask(0)
     os.umask(mask)
     return most & ~mask

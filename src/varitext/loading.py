@@ -1,4 +1,4 @@
-"""A model folder of either kind, whoever asks for it: the command line or the service. Its config.json is read once."""
+"""Load a model folder of either kind, for the command line and the service."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Settings that travel as JSON: plain frozen dataclasses, checked when they come back."""
+"""Settings as frozen dataclasses: read from JSON with checks, and offered as options of the command line."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Record = TypeVar("Record", bound="DataclassInstance")
 
 
 def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
-    """The `kind` of record that `values` describes; absent fields take their defaults, unknown ones are refused."""
+    """A record of `kind` from JSON; missing fields take their defaults, unknown ones are refused."""
     if not isinstance(values, Mapping):
         raise InputError(f"{kind.__name__} must be an object with named settings, not {type(values).__name__}")
     known = [field.name for field in dataclasses.fields(kind)]
@@ -24,10 +24,10 @@ def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
 
 
 def check_types(record: Any) -> None:
-    """Refuse a field whose value is not of the type it was declared with (bool, int, float or str)."""
+    """Refuse a field whose value does not have its declared type."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        kind: Any = field.type  # a class, or a union: settings files do not postpone their annotations
+        kind: Any = field.type  # a class or a union, not a string
         allowed = (int, float) if kind is float else tuple(get_origin(one) or one for one in get_args(kind)) or kind
         # bool is a subclass of int, but `minimum_length=True` is a mistake
         if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
@@ -49,19 +49,19 @@ DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "W
 
 
 class Option(NamedTuple):
-    """How a setting is asked for on the command line."""
+    """A setting as an option of the command line."""
 
     help: str
     group: str
     metavar: str | None = None
     minimum: int | None = None
     maximum: int | None = None
-    name: str | None = None  # with underscores; the field's own if left out
+    name: str | None = None  # with underscores (default: the field's name)
     choices: tuple[str, ...] = ()
 
 
 def setting(default: Any, option: Option) -> Any:
-    """A field of a settings record that is an option of `varitext fit`, too: said once, here."""
+    """A field of a settings record that is also an option of `varitext fit`."""
     return dataclasses.field(default=default, metadata={"option": option})
 
 
@@ -70,7 +70,7 @@ def is_record(value: object) -> "TypeGuard[DataclassInstance]":
 
 
 def options_of(kind: "type[DataclassInstance]") -> dict[str, "dataclasses.Field[Any]"]:
-    """The fields of a settings record, and of records within it, that are options: by their names there."""
+    """The fields of a settings record, and of records in it, that are options, by option name."""
     found: dict[str, dataclasses.Field[Any]] = {}
     for field in dataclasses.fields(kind):
         if option := field.metadata.get("option"):
@@ -81,7 +81,7 @@ def options_of(kind: "type[DataclassInstance]") -> dict[str, "dataclasses.Field[
 
 
 def record_from_options(kind: type[Record], typed: Mapping[str, Any]) -> Record:
-    """The record with the options that were typed in their fields; the other fields keep their defaults."""
+    """The record with the options that were given; the other fields keep their defaults."""
     values = {}
     for field in dataclasses.fields(kind):
         if option := field.metadata.get("option"):

@@ -1,7 +1,7 @@
 """The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`, and what some models add.
 
-Safe to load from a stranger: plain text, JSON and safetensors, no pickle, nothing that runs; every file is checked
-against its hash before it is used. Format versions are never reused, and older ones stay readable.
+Safe to load from anyone: plain text, JSON and safetensors, no pickle, no code; every file is checked against its hash
+before it is used. This is format version 1.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from varitext.text import Vocabulary
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
-CONFIG_SHA256 = "config_sha256"  # of config.json, but for this line; the first folders had none
+CONFIG_SHA256 = "config_sha256"  # of config.json without this line; remove the line to change config.json by hand
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
 
@@ -52,7 +52,7 @@ Builder = Callable[[StoredModel, Path], Model]  # a model of one kind, from what
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
-    """Write the folder whole or not at all. An unfinished run's checkpoint in it is kept."""
+    """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept."""
     if not overwrite:
         refuse_to_overwrite(folder)
     with atomic_folder(folder) as temporary:
@@ -72,29 +72,26 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Those of an unfinished run; a ranker that learns from counts has one more per fold."""
+    """The checkpoints of an unfinished run; a ranker that learns from counts has one more per fold."""
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
 
 
 def load_as(folder: Path, kind: str, build: Builder[Model]) -> Model:
-    """What `build` makes of the folder, which must hold a model of that kind."""
+    """The model that `build` makes of a folder of that kind."""
     return load_one_of(folder, {kind: build})
 
 
 def load_one_of(
     folder: Path, builders: Mapping[str, Builder[Model]], refusals: Mapping[str, str] = MappingProxyType({})
 ) -> Model:
-    """What the builder of the folder's kind makes of it; `refusals` say of other kinds why they will not do.
-
-    An `InputError` for values in config.json that the builder can make nothing of.
-    """
+    """The model that the builder of the folder's kind makes of it; `refusals` explain why other kinds are refused."""
     config = _read_config(folder)
     kind = str(config.get("kind"))
     if kind in refusals:
         raise InputError(f"{folder} {refusals[kind]}")
     if kind not in builders:
         needed = " or ".join(map(repr, builders))
-        raise InputError(f"{folder} holds a model of kind {kind!r}, and this needs one of kind {needed}")
+        raise InputError(f"{folder} holds a model of kind {kind!r}; this needs {needed}")
     stored = _read_stored(folder, kind, config)
     try:
         return builders[kind](stored, folder)
@@ -118,7 +115,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
     if not (folder / "config.json").exists():
         if (folder / CHECKPOINT).exists():
-            raise InputError(f"{folder} holds an unfinished run: go on with `varitext fit ... --out {folder} --resume`")
+            raise InputError(
+                f"{folder} holds an unfinished run: continue with `varitext fit ... --out {folder} --resume`"
+            )
         raise InputError(f"{folder} is not a model folder: it has no config.json")
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 

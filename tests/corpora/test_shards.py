@@ -297,7 +297,7 @@ DAMAGE = [
     (lambda folder: (folder / "00002.counts.npy").unlink(), "00002.counts.npy is missing"),
     (lambda folder: (folder / "00002.counts.npy").write_bytes(b""), "00002.counts.npy is cut short"),
     (lambda folder: (folder / "vocabulary.txt").unlink(), "vocabulary.txt is missing"),
-    (change("format_version", 99), "newer varitext"),
+    (change("format_version", 99), "format version 99, but this varitext reads version 1"),
     (change("shards", [{"documents": -1}]), "does not describe shards"),
     (change("documents", 7), "not 7 in all"),
     (change("shards", None), "does not describe shards"),

@@ -264,9 +264,9 @@ def test_a_damaged_folder_is_refused_in_one_line(folder, name, damage):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format_version": 99}, "newer varitext"),
+        ({"format_version": 99}, "format version 99, but this varitext reads version 1"),
         ({"kind": "answer-ranker"}, "kind 'answer-ranker'"),
-        ({"format": "something"}, "not that of a varitext model"),
+        ({"format": "something"}, "does not belong to a varitext model"),
         ({"model": "unheard"}, "does not have"),
         ({"settings": {"latent_dim": 4, "evil": 1}}, "does not describe"),
         ({"settings": None}, "does not describe"),
