@@ -11,8 +11,8 @@ from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import FIRST_WORD, PADDING, UNKNOWN
 from varitext.errors import InputError
 from varitext.layers.attention import BilinearMatch, LatentAttention, Windows
-from varitext.layers.convolution import SentenceConvolution
 from varitext.layers.words import WordEmbedding
+from varitext.models.answers.convolutional import SentenceConvolution
 from varitext.models.documents import docnade
 from varitext.models.documents.docnade import MAX_DEPTH, WordTree
 from varitext.runtime.randomness import seeded

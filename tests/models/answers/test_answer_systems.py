@@ -18,9 +18,9 @@ from varitext.batches.pairs import padded, reading_form
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
-from varitext.layers.convolution import SentenceConvolution
 from varitext.layers.words import WordEmbedding
 from varitext.models.answers import lclr_learning as latent_alignment
+from varitext.models.answers.convolutional import SentenceConvolution
 from varitext.models.answers.features.alignment import AlignedCorpus, padded_candidates, unit_vectors
 from varitext.models.answers.features.bm25 import bm25
 from varitext.models.answers.features.overlap import COUNTS, Overlap

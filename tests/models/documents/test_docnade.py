@@ -176,5 +176,5 @@ def test_what_it_cannot_do_is_said():
         DocNADE(10, 2, output="bush")
     with pytest.raises(InputError, match="activation is 'sigmoid' or 'tanh'"):
         DocNADE(10, 2, activation="relu")
-    with pytest.raises(InputError, match="docnade reads whole counts only"):
+    with pytest.raises(InputError, match="docnade needs whole counts"):
         DocumentModel("docnade", 2, fractional_counts=True).fit(topic_documents(20))

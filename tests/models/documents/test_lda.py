@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_topics():
 
 
 def test_what_it_cannot_do_is_said(fitted):
-    with pytest.raises(InputError, match="lda reads whole counts only"):
+    with pytest.raises(InputError, match="lda needs whole counts"):
         DocumentModel("lda", 2, fractional_counts=True).fit(topic_documents(20))
     with pytest.raises(InputError, match="learns from all documents at once"):
         DocumentModel.partial_fit(fitted, topic_documents(20))

@@ -218,8 +218,8 @@ def test_what_a_fitted_model_keeps_of_its_weights_follows_them():
         scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (6, 20)), dtype=np.float32)
     )
     first = model.document_vectors(batch).mean
-    kept = model._kept
-    assert torch.equal(model.document_vectors(batch).mean, first) and model._kept is kept
+    kept = model._cached
+    assert torch.equal(model.document_vectors(batch).mean, first) and model._cached is kept
     changes = (
         lambda: model.decoder.linear.weight.mul_(0.5),
         lambda: model.decoder.group_log_scales.add_(0.3),
@@ -230,7 +230,7 @@ def test_what_a_fitted_model_keeps_of_its_weights_follows_them():
         before = model.document_vectors(batch).mean
         change()
         found, anew = model.document_vectors(batch).mean, copy.deepcopy(model)
-        anew._kept = anew.decoder._sorted = None
+        anew._cached = anew.decoder._sorted = None
         assert torch.equal(found, anew.document_vectors(batch).mean) and not torch.equal(found, before)
 
 

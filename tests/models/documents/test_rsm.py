@@ -307,5 +307,5 @@ def test_it_learns_and_is_evaluated():
 
 
 def test_what_it_cannot_do_is_said():
-    with pytest.raises(InputError, match="rsm reads whole counts only"):
+    with pytest.raises(InputError, match="rsm needs whole counts"):
         DocumentModel("rsm", 2, fractional_counts=True).fit(topic_documents(20))

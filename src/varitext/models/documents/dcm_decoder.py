@@ -1,17 +1,17 @@
-"""The generative side of NVDM with a DCM likelihood, and how log p(h, X) lies around a point.
+"""The generative side of `nvdm_dcm.py`, with value, gradient and curvature of log p(h, X).
 
     log a_w = h^T R_w + b_w + l_w log N      masses of words; N the document's length
-    log s_g                                  how much looser than one urn group g is tied to the others
+    log s_g                                  scale of group g in the first urn (`layers/dcm.py`)
 
-(`layers/dcm.py` has the urns.) Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
+Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
 
     gradient    R^T (d log p / d log a) - h
     curvature   I + E (Cov_g(r_g) + C)
 
-E = B (digamma(B + N) - digamma(B)) is how many independent words the document's N are worth to the first urn. r_g is
-the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at h = 0: the
-work is G K^2 instead of V K^2 a document, and G numbers of a document are all that it takes. The true second derivative
-has terms of either sign besides; without them the curvature is positive definite for every h.
+E = B (digamma(B + N) - digamma(B)) is the effective number of independent words among the document's N in the first
+urn. r_g is the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at
+h = 0: this takes G K^2 instead of V K^2 operations per document, and needs G numbers of it. The true second derivative
+has further terms of either sign; without them the curvature is positive definite for every h.
 """
 
 import math
@@ -39,22 +39,26 @@ from varitext.layers.dcm import (
 )
 from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
 
-FIRST_TOTAL = 150.0  # words that are in the urn at the start: about where training takes it
+FIRST_TOTAL = 150.0  # total mass at initialization, about where training ends
 FIRST_LOG_SCALE = -0.5
-LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length: nothing is known of lengths beyond those seen
-ROUNDING = 2e-6  # of a value: what single precision leaves open
+LENGTH_RANGE = (-4.0, 4.0)  # of the centred log length, against extrapolation
+DOCUMENTS = 20_000  # largest sample from which groups are found
+MIN_DIMENSIONS, MAX_DIMENSIONS = 5, 100
+WORDS_PER_DIMENSION = 20  # with as many dimensions as words, all words would be orthogonal
+MIN_WORDS = 5  # per group, on average
+ROUNDING = 2e-6  # relative accuracy of a value in single precision
 
 
 class GroupMoments(NamedTuple):
-    """The urns at h = 0, and where word vectors lie in them, by group: the same for all documents."""
+    """Masses at h = 0, and moments of word vectors by group: the same for all documents."""
 
     masses: Tensor  # [V]   a_w
     sums: Tensor  # [G]   A_g
     group_masses: Tensor  # [G]   b_g
     means: Tensor  # [G, K]   r_g
-    mean: Tensor  # [K]   of word vectors in one urn of all
-    variances: Tensor  # [K]   of the same, along the
-    directions: Tensor  # [K, K]   columns of this
+    mean: Tensor  # [K]   of all word vectors
+    variances: Tensor  # [K]   of all word vectors, along the columns of
+    directions: Tensor  # [K, K]
     squares: Tensor  # [K (K + 1) / 2, G]   r_g r_g^T + C, as lower triangles
 
 
@@ -64,22 +68,24 @@ class LogJoint(NamedTuple):
     h: Tensor  # [B, K]
     value: Tensor  # [B]
     gradient: Tensor  # [B, K]
-    group_weights: Tensor  # [B, G]   E times the first urn's probabilities: all that the curvature needs of h and X
+    group_weights: Tensor  # [B, G]   E times the first urn's probabilities, as the curvature needs them
 
     def where_higher(self, other: "LogJoint") -> "LogJoint":
-        """This, but for documents whose value at the other h is no lower.
+        """This if its value is higher than the other's, document by document; otherwise the other.
 
-        Near the top values differ by less than their rounding, which would decide where a document comes to rest; the
-        mean slope along the step still tells up from down there.
+        Near the maximum values differ by less than their rounding error; the mean slope along the step still gives the
+        sign.
         """
         gain = self.value - other.value
         by_slope = 0.5 * ((self.gradient + other.gradient) * (self.h - other.h)).sum(1)
-        better = torch.where(gain.abs() <= ROUNDING * other.value.abs(), by_slope, gain) > 0  # never if not a number
+        better = torch.where(gain.abs() <= ROUNDING * other.value.abs(), by_slope, gain) > 0  # false for NaN
         rows = better[:, None]
         return LogJoint(*(torch.where(rows if a.dim() > 1 else better, a, b) for a, b in zip(self, other, strict=True)))
 
 
 class DCMDecoder(nn.Module):
+    """The parameters of the DCM likelihood, and what inference computes from them."""
+
     group_of_word: Tensor  # [V]
 
     def __init__(self, latent_dim: int, vocabulary_size: int, groups: int):
@@ -99,14 +105,14 @@ class DCMDecoder(nn.Module):
         return GroupedCounts(batch, self._layout())
 
     def _layout(self) -> WordGroups:
-        """Sorted once, and again whenever groups have changed."""
+        """Sorted once, and again if the groups have changed."""
         groups, version = self.group_of_word, self.group_of_word._version
         if self._sorted is None or self._sorted[0].of_words is not groups or self._sorted[1] != version:
             self._sorted = WordGroups.of(groups, len(self.group_log_scales)), version
         return self._sorted[0]
 
     def weights(self) -> Tensor:
-        """What log a_w is a product of, and `inputs`: R, l and b, [V, K + 2]."""
+        """R, l and b, [V, K + 2]: log a_w is their product with `inputs`."""
         return torch.cat([self.linear.weight, self.length_weights[:, None], self.linear.bias[:, None]], 1)
 
     def inputs(self, h: Tensor, counts: GroupedCounts) -> Tensor:
@@ -122,7 +128,7 @@ class DCMDecoder(nn.Module):
         return dcm_log_likelihood(weights, self.inputs(h, counts), self.group_log_scales, counts)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at an ordinary length."""
+        """log p(w | h) of a document's first word, b_g / B a_w / A_g = s_g a_w / B, at a typical length."""
         return torch.log_softmax(self.linear(h) + self.group_log_scales[self.group_of_word], -1)  # [S, B, V]
 
     def next_word_log_probabilities(self, h: Tensor, drawn: GroupedCounts, words: Entries) -> Tensor:
@@ -130,12 +136,12 @@ class DCMDecoder(nn.Module):
 
     @torch.no_grad()
     def place_words(self, first: int) -> None:
-        """Put words from this one on, which have vectors but no group yet, to those whose vectors point their way."""
+        """Assign the words from `first` on, which have vectors, to the groups with the nearest mean direction."""
         earlier, vectors = self.group_of_word[:first], nn.functional.normalize(self.linear.weight, dim=1)
         sums = vectors.new_zeros(len(self.group_log_scales), vectors.shape[1]).index_add_(0, earlier, vectors[:first])
         self.group_of_word[first:] = (vectors[first:] @ nn.functional.normalize(sums, dim=1).T).argmax(1)
 
-    # What inference reads; no gradient runs through it
+    # What inference needs; no gradient runs through it
 
     @torch.no_grad()
     def moments(self, layout: WordGroups) -> GroupMoments:
@@ -145,7 +151,7 @@ class DCMDecoder(nn.Module):
         means = layout.sums(word_vectors, masses) / sums.clamp(min=torch.finfo(sums.dtype).tiny)[:, None]  # empty: 0
         group_masses = sums * scales
         total = group_masses.sum()
-        shares = masses * (scales / total).index_select(0, layout.of_words)  # [V]   of words in one urn of all
+        shares = masses * (scales / total).index_select(0, layout.of_words)  # [V]   shares of words
         square = (word_vectors * shares[:, None]).T @ word_vectors  # [K, K]
         of_groups = (group_masses / total)[:, None]  # [G, 1]
         within = square - (means * of_groups).T @ means  # C
@@ -156,10 +162,10 @@ class DCMDecoder(nn.Module):
 
     @torch.no_grad()
     def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
-        """One step from h = 0 at an ordinary length, [B, K]: nothing here is V wide for a document.
+        """One Newton step from h = 0 at a typical length, [B, K], without operations of size V per document.
 
-        A word enters with a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word that is rare in the urn and
-        its count for one that is not.
+        A word enters with its effective count a_w (digamma(a_w + x_w) - digamma(a_w)), between 1 for a word of small
+        mass and its count for one of large mass.
         """
         worth = effective_counts(moments.masses, moments.group_masses, moments.sums, counts)
         gradient = sparse_times_dense(counts.batch, worth.words, self.linear.weight) + worth.groups @ moments.means
@@ -176,7 +182,7 @@ class DCMDecoder(nn.Module):
 
     @torch.no_grad()
     def height(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
-        """The value of `log_joint` alone, [B]."""
+        """The value of `log_joint` only, [B]."""
         value = value_of(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
         return value[0] - _distance(h)
 
@@ -192,21 +198,15 @@ def _distance(h: Tensor) -> Tensor:
 
 
 def _principal_axes(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    """Variances and directions."""
-    if not torch.isfinite(covariance).all():  # training has diverged, and will see it in the loss
+    """Eigenvalues and eigenvectors."""
+    if not torch.isfinite(covariance).all():  # training has diverged; the loss will show it
         return torch.full_like(covariance[0], math.nan), torch.full_like(covariance, math.nan)
     variances, directions = torch.linalg.eigh(covariance)
     return variances.clamp(min=0), directions
 
 
-DOCUMENTS = 20_000  # that the groups are found from, at most
-MIN_DIMENSIONS, MAX_DIMENSIONS = 5, 100
-WORDS_PER_DIMENSION = 20  # with as many dimensions as words, all words would be at right angles
-MIN_WORDS = 5  # per group, on average
-
-
 def group_words(counts: Counts, groups: int) -> np.ndarray:
-    """A number below `groups` for each word, [V]: k-means on the words' directions in the space of documents."""
+    """The group of each word, [V]: k-means on word directions in a low-rank space of documents."""
     rows = some_rows(np.random.default_rng(0), counts.shape[0], DOCUMENTS)
     present = (counts[rows] > 0).astype(np.float64)
     document_counts = np.asarray(present.sum(0)).ravel()

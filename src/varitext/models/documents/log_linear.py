@@ -1,9 +1,9 @@
-"""The posterior of h where words come from softmax(h R + b) and h from N(0, I): NVDM's and SWV's generative model.
+"""The posterior of h if words come from softmax(h R + b) and h from N(0, I): the generative model of NVDM and SWV.
 
     log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
 
-It is concave in h, and a document enters only through R X and its length N. The decoder is a linear layer whose weight
-is R^T and whose bias is b. No gradient runs through anything here.
+It is concave in h, and a document enters through R X and its length N only. The decoder is a linear layer with weight
+R^T and bias b. No gradient runs through anything here.
 """
 
 import math
@@ -17,7 +17,7 @@ from varitext.latent import DiagonalGaussian, FullGaussian
 from varitext.layers.counts import sparse_times_dense
 from varitext.layers.curvature import covariance_root, outer_squares
 
-ROUNDING = 1e-5  # nats a word: what single precision leaves of the value
+ROUNDING = 1e-5  # nats per word: the accuracy of a value in single precision
 MAX_PRODUCTS = 2**22  # numbers held at once: 16 MB
 
 
@@ -30,18 +30,18 @@ class LogJoint(NamedTuple):
 
 
 class Curved(NamedTuple):
-    """The same with its curvature."""
+    """log p(h, X) with its curvature."""
 
     joint: LogJoint
-    precision: Tensor  # [B, K]   minus the second derivative, each dimension by itself
+    precision: Tensor  # [B, K]   minus the second derivative in each dimension
 
 
 @torch.no_grad()
 def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
-    """One step from h = 0, and the spread there.
+    """One step from h = 0, and the standard deviation there.
 
-    The direction is gradient over curvature, each dimension by itself; its length is the best one for the whole
-    curvature, without which correlated dimensions would add up to a step many times too long.
+    The direction is gradient over curvature in each dimension; its length is optimal for the full curvature, without
+    which correlated dimensions would give a step many times too long.
     """
     word_vectors, frequencies = decoder.weight, torch.softmax(decoder.bias, 0)
     expected = frequencies @ word_vectors  # [K]   E[R_w] under the model at h = 0
@@ -57,13 +57,13 @@ def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
 
 @torch.no_grad()
 def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> LogJoint:
-    """From h, scaled by the curvature there; a document that would go down stays and takes a smaller step next."""
+    """From h, scaled by the curvature there; a document that would go down stays, with a smaller next step."""
     log_joint = _LogJointOf(decoder, batch)
     here, precision = log_joint.first(h)
     step_size = torch.full_like(h[:, :1], 0.2)
     for _ in range(steps):
         there = log_joint.at(here.h + step_size * here.gradient / precision)
-        better = log_joint.gain(here, there) > 0  # [B, 1]   never where it is not a number
+        better = log_joint.gain(here, there) > 0  # [B, 1]   false for NaN
         here = LogJoint(*(torch.where(better, b, a) for a, b in zip(here, there, strict=True)))
         step_size = torch.where(better, 1.3 * step_size, 0.3 * step_size)
     return here
@@ -71,18 +71,18 @@ def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int
 
 @torch.no_grad()
 def precision_at(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> Tensor:
-    """Minus the second derivative of log p(h, X), each dimension by itself, [B, K]."""
+    """Minus the second derivative of log p(h, X), in each dimension, [B, K]."""
     return _LogJointOf(decoder, batch).first(h).precision
 
 
 @torch.no_grad()
 def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullGaussian:
-    """The Gaussian around h with the whole curvature I + N Cov(R_w) there: dimensions that share words are correlated.
+    """The Gaussian around h with the full curvature I + N Cov(R_w) there: dimensions that share words are correlated.
 
-    The second moments of word vectors are V K^2 numbers; a few of the words at a time keeps them small.
+    The second moments of word vectors are V K^2 numbers, so words are processed in parts.
     """
     word_vectors, size = decoder.weight, h.shape[1]
-    weights = torch.softmax(decoder(h), 1) * batch.lengths[:, None]  # [B, V]   how often each word is expected
+    weights = torch.softmax(decoder(h), 1) * batch.lengths[:, None]  # [B, V]   expected counts
     squares = h.new_zeros(size * (size + 1) // 2, len(h))
     nothing, some = h.new_zeros(size, size), max(1, MAX_PRODUCTS // len(squares))
     for start in range(0, len(word_vectors), some):
@@ -92,14 +92,14 @@ def laplace_posterior(decoder: nn.Linear, h: Tensor, batch: CountBatch) -> FullG
 
 
 class _LogJointOf:
-    """log p(h, X) of a batch up to a constant, its gradient, and its curvature dimension by dimension.
+    """log p(h, X) of a batch up to a constant, its gradient, and its curvature in each dimension.
 
     The normaliser and the mean of the word vectors under softmax(h R + b) are sums over all words with the same weights
-    exp(h R_w + b_w): one matrix product has them all. The weights are taken relative to the largest at the first h,
-    which the product that makes the logits subtracts: later ones are near. Where they are not, and overflow or vanish,
-    the value is no number or minus infinity, and the step is not taken.
+    exp(h R_w + b_w): one matrix product gives them all. The weights are relative to the largest at the first h, which
+    the product for the logits subtracts; later h are near. If they overflow or vanish nevertheless, the value is NaN or
+    minus infinity, and the step is not taken.
 
-    Logits are in bits: torch has powers of two several times faster than exp().
+    Logits are in bits, because exp2 is several times faster than exp in torch.
     """
 
     def __init__(self, decoder: nn.Linear, batch: CountBatch):
@@ -126,14 +126,14 @@ class _LogJointOf:
         return self._evaluated(h, self._logits(h).exp2_() @ self.moments)
 
     def gain(self, here: LogJoint, there: LogJoint) -> Tensor:
-        """How much higher `there` is.
+        """How much higher `there` is, [B, 1].
 
-        Near the top values differ by less than their rounding, which would decide where a document comes to rest; the
-        mean slope along the step still tells up from down there.
+        Near the maximum values differ by less than their rounding error; the mean slope along the step still gives the
+        sign.
         """
         gain = there.value - here.value
         by_slope = 0.5 * ((here.gradient + there.gradient) * (there.h - here.h)).sum(1, keepdim=True)
-        return torch.where(gain.abs() > ROUNDING * self.lengths, gain, by_slope)  # [B, 1]
+        return torch.where(gain.abs() > ROUNDING * self.lengths, gain, by_slope)
 
     def _logits(self, h: Tensor) -> Tensor:
         return torch.cat([h, self.one, self.shift], 1) @ self.logit_weights  # [B, V]

@@ -1,26 +1,26 @@
 """NVDM, the neural variational document model (paper, section 3 and appendix B.1).
 
-    inference network   q(h | X) = N(mean(X), diag(std(X)^2))
     prior               p(h) = N(0, I)
-    generative model    p(X | h) = prod_i softmax(h^T R + b)_{x_i}
+    posterior           q(h | X) = N(mean(X), diag(std(X)^2)), the inference network
+    likelihood          p(X | h) = prod_i softmax(h^T R + b)_{x_i}
     KL                  KL(q(h | X) || N(0, I)): training calls `latent/bound.py::elbo`, which takes the closed form
                         `latent/gaussian.py::diagonal_gaussian_kl`
 
-Two inference networks share the generative model. `words` is the paper's, an MLP on the counts of all words.
-`statistics` uses what the generative model itself says about the posterior:
+There are two inference networks. `words` is the paper's, an MLP on the counts of all words. `statistics` uses what the
+generative model implies about the posterior:
 
     log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
 
-A document enters only through R X and its length N: they are sufficient statistics. So the network reads K + 1
-numbers made of those instead of V counts: one Newton step on this formula, which it learns to correct, and the log of
-the length. It has no weight of its own for any word, hence cannot learn rare words' quirks by heart.
+A document enters through R X and its length N only: they are sufficient statistics. So the network reads K + 1 numbers
+instead of V counts: one Newton step on this formula, which it learns to correct, and the log of the length. It has no
+weights of its own for single words, so it cannot memorise rare ones.
 
-In prediction the mean may be refined: a few steps of gradient ascent on the same formula, which is concave in h, each
-kept only where it goes up. That closes most of what is left of the amortisation gap; the bound is a bound for any q.
-Where the mean is refined, evaluation gives q the whole covariance of a Laplace approximation there (`log_linear.py`).
+In prediction the mean may be refined by a few steps of gradient ascent on the same formula, which is concave in h; each
+step is kept only if it goes up. This closes most of the remaining amortisation gap; the bound holds for any q. With a
+refined mean, evaluation uses the full covariance of a Laplace approximation there (`log_linear.py`).
 
-With many words most of the work is the softmax over all of them. Training may then estimate its normaliser from some
-(`sampled_softmax.py`); evaluation always has the exact one.
+With a large vocabulary, most of the work is the softmax. Training may then estimate its normaliser from a sample of the
+words (`layers/counts.py`); evaluation always uses the exact one.
 """
 
 import dataclasses
@@ -48,17 +48,17 @@ from varitext.models.documents.bounds import DocumentBounds, document_bounds
 from varitext.models.documents.log_linear import gradient_ascent, laplace_posterior, newton_step
 from varitext.training.settings import TrainingSettings
 
-SAMPLED_ABOVE = 30_000  # words: from 20,000 on a whole fit gains by sampling, as measured in docs/benchmark.md
+SAMPLED_ABOVE = 30_000  # words; sampling makes a fit faster from 20,000 on
 
 
 class Encoding(NamedTuple):
     hidden: Tensor  # [B, H]   pi of the paper
-    start: DiagonalGaussian  # [B, K]   what the inference network corrects; the prior for `words`
+    start: DiagonalGaussian  # [B, K]   corrected by the inference network; the prior for `words`
     batch: CountBatch
 
 
 class NVDM(DocumentNetwork):
-    """A variational auto-encoder of bags of words; each latent dimension is a topic."""
+    """A variational autoencoder of bags of words."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class NVDM(DocumentNetwork):
         refinement_steps: int = 0,
         softmax: str | None = None,
     ):
-        """`softmax` in training: full, sampled, or None to choose by the size of the vocabulary."""
+        """`softmax` in training is "full", "sampled", or None to choose by vocabulary size."""
         super().__init__(vocabulary_size, latent_dim)
         if inference not in ("words", "statistics"):
             raise InputError(f"inference is 'words' or 'statistics', not {inference!r}")
@@ -114,32 +114,30 @@ class NVDM(DocumentNetwork):
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        model = _WithWholeCovariance(self) if self.refinement_steps else self
+        model = _WithFullCovariance(self) if self.refinement_steps else self
         return document_bounds(model, counts, samples, seed, self.device)
 
     def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         return document_bounds(self, counts, samples, seed, self.device)
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of every word: for completing documents."""
         return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
 
     def newton_step(self, batch: CountBatch) -> DiagonalGaussian:
-        """One step from h = 0 on log p(h | X), and the spread there.
+        """One Newton step from h = 0 on log p(h | X), and the standard deviation there.
 
-        No gradient runs through this: R is learned from the words it has to explain, and the bound stays a bound
-        whatever the inference network does.
+        No gradient runs through this: R is learned from the likelihood alone, and the bound holds for any q.
         """
         return newton_step(self.decoder, batch)
 
     def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:
-        """Move the mean uphill on log p(h, X)."""
+        """The mean after `refinement_steps` of gradient ascent on log p(h, X)."""
         return gradient_ascent(self.decoder, mean, batch, self.refinement_steps).h
 
     def _standard(self, like: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian.standard(like.new_empty(len(like), self.latent_dim))
 
-    # What users and training look at
+    # Vectors and training
 
     def linear_decoder(self) -> nn.Linear:
         return self.decoder
@@ -150,14 +148,14 @@ class NVDM(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """How to fit a corpus of this size; docs/nvdm.md says what each choice is worth."""
+        """How to fit a corpus of this size; the documentation of NVDM measures the choices."""
         if preset == "recommended":
             return _recommended_recipe(documents, words_per_document)
         return _paper_recipe() if preset == "paper" else _paper_network_recipe()
 
 
-class _WithWholeCovariance:
-    """The same model, whose q(h | X) is a Laplace approximation at the refined mean."""
+class _WithFullCovariance:
+    """The same model with a Laplace approximation at the refined mean as q(h | X)."""
 
     def __init__(self, network: NVDM):
         self.network = network
@@ -168,7 +166,7 @@ class _WithWholeCovariance:
 
 
 def _paper_recipe() -> Recipe:
-    """The paper's networks and objective, one sample, Adam, alternating updates. What it does not state is ours."""
+    """The paper's networks and objective, one sample, Adam, alternating updates; what it does not state is ours."""
     return Recipe(
         architecture={"inference": "words", "activation": "relu", "softmax": None},
         training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15, updates="alternating"),
@@ -184,10 +182,10 @@ def _paper_network_recipe() -> Recipe:
 
 
 def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
-    """Many passes over few documents, few over many; early stopping cuts what is too long."""
+    """Many passes over few documents, few over many; early stopping may end it sooner."""
     epochs = round(min(100, max(8, 5000 / math.sqrt(documents))))
     batch_size = min(256, max(32, 2 ** round(math.log2(documents / 32))))
-    # a few thousand articles are learned by heart unless they change; a title of three words has none to spare
+    # a few thousand articles would be memorised without dropout; titles are too short for it
     word_dropout = 0.7 if documents < 5000 and words_per_document >= 20 else 0.0
     return Recipe(
         architecture={

@@ -1,11 +1,11 @@
-"""NVDM with categorical latents: K of them, each of C values.
+"""NVDM with K categorical latents of C values each.
 
     prior               p(h) = prod_k Categorical(softmax(c_k)), c learned
-    generative model    p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
-    inference network   q(h | X) = prod_k Categorical(softmax(a_k(X)))
-    KL                  by formula: `latent/bound.py::kl`
+    posterior           q(h | X) = prod_k Categorical(softmax(a_k(X))), the inference network
+    likelihood          p(X | h) = prod_i softmax(sum_k R_{k, h_k} + b)_{x_i}
+    KL                  closed form: `latent/discrete.py::categorical_kl`
 
-`latent_dim` is K. A document's vector has the K C probabilities of q; each is a topic.
+`latent_dim` is K. A document's vector is the K C probabilities of q.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class Encoding(NamedTuple):
 
 
 class NVDMCategorical(DocumentNetwork):
-    """K categorical latents of C values."""
+    """NVDM with K categorical latents of C values."""
 
     free_axes = False
 
@@ -74,13 +74,12 @@ class NVDMCategorical(DocumentNetwork):
         return multinomial_log_likelihood(self.decoder(h.flatten(-2)), encoding.batch)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of every word: for completing documents."""
         return torch.log_softmax(self.decoder(h.flatten(-2)), -1)  # [S, B, V]
 
-    # What users and training look at
+    # Vectors and training
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """The probability of every value of every latent; a document of no words gets the prior's."""
+        """The probability of every value of every latent; the prior's for a document without words."""
         encoding = self.encode(batch)
         known = (batch.lengths > 0)[:, None]
         q, p = (each(encoding).probabilities.flatten(1) for each in (self.posterior, self.prior))  # [B, K C]
@@ -88,7 +87,7 @@ class NVDMCategorical(DocumentNetwork):
         return DocumentVectors(probabilities, (probabilities * (1 - probabilities)).sqrt())
 
     def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        """Each value as a Bernoulli unit: taken or not."""
+        """Each value counts as a Bernoulli unit."""
         return bernoulli_kl_per_dimension(vectors.mean)
 
     def linear_decoder(self) -> nn.Linear:
@@ -101,6 +100,6 @@ class NVDMCategorical(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """One way to fit; the paper has no such model."""
+        """The only preset; this model is not in the paper."""
         settings = training_schedule(documents, 3e-3, samples=4)
         return Recipe({"estimator": "leave_one_out"}, settings, DocumentObjective(length_exponent=0.7))

@@ -1,16 +1,18 @@
-"""NVDM whose words come in bursts: a DCM likelihood (Dirichlet compound multinomial) in place of the softmax.
+"""NVDM with a Dirichlet-compound-multinomial (DCM) likelihood, which models burstiness.
 
     prior               p(h) = N(0, I)
-    generative model    p(X | h): words drawn from urns with masses a_w = exp(h^T R_w + b_w + l_w log N), a word that
-                        was drawn being likelier to come again, and others of its group: `dcm_decoder.py`
-    inference network   q(h | X) = N(mean, factor factor^T), the KL to p(h) by formula
+    posterior           q(h | X) = N(mean, factor factor^T), a Laplace approximation corrected by a network
+    likelihood          p(X | h): a DCM with masses a_w = exp(h^T R_w + b_w + l_w log N), N the document's length; a
+                        word that has occurred is more likely to occur again, and so are others of its group
+                        (`dcm_decoder.py`, `layers/dcm.py`)
+    KL                  KL(q(h | X) || N(0, I)), closed form: `latent/gaussian.py::full_gaussian_kl`
 
-The inference network of NVDM's `statistics`, carried over: it reads one Newton step from h = 0 on log p(h | X), the
-length and the number of different words, K + 2 numbers, and corrects the step. From there q makes a Newton step with
-the whole curvature, K x K, whose inverse is its covariance (a Laplace approximation), stretched along each dimension as
-the network says. In prediction more steps follow, with the same curvature, each kept only where log p(h, X) goes up.
+The inference network resembles NVDM's `statistics`: it reads one Newton step from h = 0 on log p(h | X), the length and
+the number of distinct words, K + 2 numbers, and corrects the step. From there q makes a Newton step with the full
+curvature, K x K, whose inverse is its covariance, stretched in each dimension by the network. In prediction more steps
+with the same curvature follow, each kept only if log p(h, X) goes up.
 
-It is a distribution over the same sequences of words as NVDM's: perplexities compare. docs/dcm.md derives all this.
+It is a distribution over the same sequences of words as NVDM, so perplexities are comparable.
 """
 
 import dataclasses
@@ -38,8 +40,8 @@ from varitext.models.documents.base import (
 )
 from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint, group_words
 
-MAX_STEP = 2.0  # of Newton, along each dimension, in standard deviations of the prior
-STRETCH_RANGE = (-2.0, 2.0)  # log of what the network may do to the curvature's standard deviations
+MAX_STEP = 2.0  # of Newton in each dimension, in standard deviations of the prior
+STRETCH_RANGE = (-2.0, 2.0)  # log factor of the network on the standard deviations
 
 
 class Encoding(NamedTuple):
@@ -51,7 +53,7 @@ class Encoding(NamedTuple):
 
 
 class NVDMDCM(DocumentNetwork):
-    """A variational auto-encoder of bags of words that knows bursts; each latent dimension is a topic."""
+    """A variational autoencoder of bags of words with a DCM likelihood."""
 
     likelihood = "DCM (Dirichlet compound multinomial)"
     whole_counts = True
@@ -66,14 +68,14 @@ class NVDMDCM(DocumentNetwork):
         activation: str = "silu",
         refinement_steps: int = 2,
     ):
-        """`groups` of words, each with an urn of its own; with 1 the likelihood is the plain DCM distribution."""
+        """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution."""
         super().__init__(vocabulary_size, latent_dim)
         self.refinement_steps = refinement_steps
         self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
-        self._kept: tuple[list[tuple[int, int]], tuple[Tensor, GroupMoments]] | None = None
-        self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # how much of a Newton step to take, as a logit
+        self._cached: tuple[list[tuple[int, int]], tuple[Tensor, GroupMoments]] | None = None
+        self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # share of a Newton step to take, as a logit
 
     def learn_cooccurrence(self, counts: Counts) -> None:
         groups = torch.from_numpy(group_words(counts, len(self.decoder.group_log_scales)))
@@ -89,21 +91,21 @@ class NVDMDCM(DocumentNetwork):
 
     def encode(self, batch: CountBatch) -> Encoding:
         counts = self.decoder.count(batch)
-        weights, moments = self._standing(counts.layout)
+        weights, moments = self._from_weights(counts.layout)
         start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
         different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
         sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
         return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, weights, moments)
 
-    def _standing(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
-        """What depends on the weights alone: made once where these stand still, as in a fitted model."""
+    def _from_weights(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
+        """What depends on the weights only; cached while these do not change, as in a fitted model."""
         parameters = list(self.decoder.parameters())
         if self.training or any(each.requires_grad for each in parameters):
             return self.decoder.weights(), self.decoder.moments(layout)
         state = [(each.data_ptr(), each._version) for each in (*parameters, layout.of_words)]
-        if self._kept is None or self._kept[0] != state:
-            self._kept = state, (self.decoder.weights(), self.decoder.moments(layout))
-        return self._kept[1]
+        if self._cached is None or self._cached[0] != state:
+            self._cached = state, (self.decoder.weights(), self.decoder.moments(layout))
+        return self._cached[1]
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
         return DiagonalGaussian.standard(encoding.start)
@@ -124,11 +126,11 @@ class NVDMDCM(DocumentNetwork):
         return self.decoder.log_likelihood(h, encoding.counts, encoding.weights)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of every word, before any was drawn."""
+        """log p(w | h) of a document's first word."""
         return self.decoder.word_log_probabilities(h)  # [S, B, V]
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-        """Each hidden word by itself, from h and from the urns as the observed words have left them."""
+        """Each hidden word on its own, given h and the observed words."""
         encoding = self.encode(observed)
         words = Entries(hidden.words, hidden.documents, hidden.counts)
         h = self.posterior(encoding).rsample(samples)
@@ -137,28 +139,28 @@ class NVDMDCM(DocumentNetwork):
         return words.sums(weighted[None], len(hidden))[0]  # [B]
 
     def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
-        """Newton's, with the curvature whose inverse is M^T M, M the root."""
+        """A gated Newton step, with the inverse curvature M^T M, M the root."""
         newton = covariance_times(root, here.gradient).clamp(-MAX_STEP, MAX_STEP)
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
-        """In prediction: the step of training, then others with the same curvature, each taken where it goes up."""
+        """In prediction: the step of training, then others with the same curvature, each taken if it goes up."""
         for _ in range(steps):
             there = self._step(here.h, here, root)
             here = self.decoder.log_joint(there, encoding.counts, encoding.weights).where_higher(here)
         return here
 
-    # What users and training look at
+    # Vectors and training
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """On the readable axes. A document of no words gets the prior."""
+        """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
         q = self.posterior(self.encode(batch))
         known = (batch.lengths > 0)[:, None]
         std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
     def document_means(self, batch: CountBatch) -> Tensor:
-        """The same means, without what nobody asks for where the steps end: slope, curvature and spread."""
+        """The same means, without the gradient, curvature and variance at the end."""
         encoding = self.encode(batch)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
@@ -166,7 +168,7 @@ class NVDMDCM(DocumentNetwork):
         here = self._climb(here, root, encoding, self.refinement_steps)
         last = self._step(here.h, here, root)
         gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
-        higher = gain > -ROUNDING * here.value.abs()  # a step whose gain rounding hides is Newton's, and taken
+        higher = gain > -ROUNDING * here.value.abs()  # if rounding hides the gain, the step is taken
         mean = torch.where(higher[:, None], last, here.h)
         return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
 
@@ -183,8 +185,8 @@ class NVDMDCM(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """One way to fit; the paper has no such model."""
-        short = words_per_document < 20  # titles and sentences take more passes before they are learned by heart
+        """The only preset; this model is not in the paper."""
+        short = words_per_document < 20  # titles and sentences need more passes
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
         schedule = training_schedule(documents, 5e-3, passes=35 if short else 20)
         return Recipe(

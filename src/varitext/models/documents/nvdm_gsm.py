@@ -1,10 +1,9 @@
-"""NVDM whose h becomes topic proportions by a softmax (the Gaussian softmax construction, Miao et al. 2017).
+"""The Gaussian softmax topic model (GSM, Miao et al. 2017): topic proportions are the softmax of a Gaussian h.
 
     prior               p(h) = N(0, I)
-    topic proportions   theta = softmax(W h + c)
-    generative model    p(X | h) = prod_i sum_k theta_k beta_{k, x_i},   beta_k = softmax(B_k)
-    inference network   q(h | X) = N(mean(X), diag(std(X)^2)), that of NVDM's paper preset
-    KL                  KL(q(h | X) || N(0, I)), by formula: `latent/bound.py::kl`
+    posterior           q(h | X) = N(mean(X), diag(std(X)^2)), the inference network of NVDM's paper preset
+    likelihood          p(X | h) = prod_i sum_k theta_k beta_{k, x_i},  theta = softmax(W h + c),  beta_k = softmax(B_k)
+    KL                  KL(q(h | X) || N(0, I)), closed form: `latent/gaussian.py::diagonal_gaussian_kl`
 
 A document is a mixture of topics, as in LDA; its vector is theta.
 """
@@ -35,7 +34,7 @@ class Encoding(NamedTuple):
 
 
 class GSM(DocumentNetwork):
-    """Topic proportions from a Gaussian h."""
+    """A topic model whose proportions are the softmax of a Gaussian h."""
 
     free_axes = False  # the axes are the topics
 
@@ -52,7 +51,7 @@ class GSM(DocumentNetwork):
         self.head = GaussianHead(hidden_dim, latent_dim)
         self.to_topics = nn.Linear(latent_dim, latent_dim)  # W, c
         self.topic_logits = nn.Parameter(0.3 * torch.randn(latent_dim, vocabulary_size))  # B
-        nn.init.orthogonal_(self.to_topics.weight, gain=2.0)  # proportions that differ between documents from the start
+        nn.init.orthogonal_(self.to_topics.weight, gain=2.0)  # proportions differ between documents at initialization
 
     def initialize_from_frequencies(self) -> None:
         with torch.no_grad():
@@ -71,7 +70,7 @@ class GSM(DocumentNetwork):
         return q
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
-        # log probabilities are logits that sum to one already
+        # log probabilities are logits that are already normalised
         return multinomial_log_likelihood(self.word_log_probabilities(h), encoding.batch)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
@@ -79,10 +78,13 @@ class GSM(DocumentNetwork):
         shares = torch.softmax(self.to_topics(h), -1)  # [S, B, K]
         return (shares @ torch.softmax(self.topic_logits, -1)).log()  # [S, B, V]
 
-    # What users and training look at
+    # Vectors and training
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
-        """theta at the mean of h, and its spread to first order: d theta_k / dh = theta_k (W_k - sum_j theta_j W_j)."""
+        """theta at the mean of h, with its standard deviation to first order.
+
+        d theta_k / dh = theta_k (W_k - sum_j theta_j W_j)
+        """
         encoding = self.encode(batch)
         known = (batch.lengths > 0)[:, None]
         q, p = self.posterior(encoding), self.prior(encoding)
@@ -96,7 +98,7 @@ class GSM(DocumentNetwork):
         return proportion_information(vectors.mean)
 
     def word_directions(self) -> Tensor:
-        """log beta_kw against the word's frequency: how many times likelier the topic makes it."""
+        """log beta_kw - log p(w): the log lift of each word in each topic."""
         return (torch.log_softmax(self.topic_logits, -1) - self.word_log_frequencies).T  # [V, K]
 
     def inference_parameters(self) -> Iterator[nn.Parameter]:
@@ -105,5 +107,5 @@ class GSM(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """One way to fit; the paper has no such model."""
+        """The only preset; this model is not in the paper."""
         return Recipe({}, training_schedule(documents, 3e-3), DocumentObjective(length_exponent=0.7))

@@ -1,19 +1,20 @@
-"""SWV, semantic word vectors: the unsupervised model of Maas and others (2011), "Learning word vectors for sentiment
+"""SWV, semantic word vectors: the unsupervised model of Maas et al. (2011), "Learning word vectors for sentiment
 analysis".
 
-    p(w | h) = softmax(h R + b)_w,     h ~ N(0, I)
+    prior               p(h) = N(0, I)
+    posterior           a point in training, the most probable h (MAP); in evaluation q(h | X) = N(h_d, diag), with the
+                        curvature at h_d as its precision
+    likelihood          p(X | h) = prod_i softmax(h R + b)_{x_i}, as in NVDM
+    KL                  in evaluation KL(q || N(0, I)), closed form: `latent/gaussian.py::diagonal_gaussian_kl`
 
-the prior and generative model of NVDM, but learned with one point per document: the h that is most probable given its
-words, found by gradient ascent (MAP). Then R and b go uphill on
+h_d is found by gradient ascent. Then, with the h_d held fixed, R and b maximise
 
     sum_d  log p(X_d | h_d) - |h_d|^2 / 2  -  nu |R|^2
 
-with the h_d held. The paper also has a weight lambda of |h|^2; multiplying h by some number and R by its inverse turns
-any lambda into 1/2 with another nu, so one of them is enough. Without nu the prior would mean nothing: R would grow,
-and h would need to be nowhere else than near 0.
+The paper also has a weight lambda of |h|^2; scaling h by a factor and R by its inverse turns any lambda into 1/2 with
+another nu, so one of them is enough. Without nu the prior would have no effect: R would grow and h shrink.
 
-Such a point is not a distribution, and exp of its objective no probability. Perplexity is therefore of a true bound:
-that of q = N(h_d, diag) with the curvature at h_d for precision, and its KL by formula: `latent/bound.py::kl`.
+A point is not a distribution, so its objective is not a log probability: perplexity uses the bound with q instead.
 """
 
 from typing import NamedTuple
@@ -36,7 +37,7 @@ class Encoding(NamedTuple):
 
 
 class SWV(DocumentNetwork):
-    """Log-linear word vectors with the most probable h of each document."""
+    """Log-linear word vectors with a MAP estimate of h for each document."""
 
     estimate_kind = EstimateKind(
         "bound",
@@ -52,7 +53,7 @@ class SWV(DocumentNetwork):
         training_steps: int = 8,
         steps: int = 40,
     ):
-        """`frobenius` is nu over the number of documents; the steps are those uphill to the most probable h."""
+        """`frobenius` is nu over the number of documents; the steps are those of gradient ascent to h_d."""
         super().__init__(vocabulary_size, latent_dim)
         self.frobenius, self.training_steps, self.steps = frobenius, training_steps, steps
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
@@ -75,14 +76,12 @@ class SWV(DocumentNetwork):
         return multinomial_log_likelihood(self.decoder(h), encoding.batch)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
-        """log p(w | h) of every word: for completing documents."""
         return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
 
-    # Learning
+    # Training
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
-        """log p(X, h) at the most probable h, less the penalty. h moves too when R does, but at the top that changes
-        nothing to first order."""
+        """log p(X, h) at the most probable h, minus the penalty; h's own change has no first-order effect there."""
         encoding = self.encode(batch)
         h = encoding.posterior.mean
         bound = Bound(self.log_likelihood(h[None], encoding)[0], 0.5 * h.square())
