@@ -243,9 +243,9 @@ def test_the_site_builds_and_fetches_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("page", "heading", "record"),
     [
-        ("explanation/training.md", "## The schedule", TrainingSettings),
-        ("how-to/your-data.md", "## What a word is", TokenRules),
-        ("how-to/your-data.md", "## Which words are counted", VocabularyRules),
+        ("explanation/training.md", "## Schedule", TrainingSettings),
+        ("how-to/your-data.md", "## Token rules", TokenRules),
+        ("how-to/your-data.md", "## Vocabulary rules", VocabularyRules),
     ],
 )
 def test_tables_of_defaults_agree(page, heading, record):
@@ -307,7 +307,7 @@ def test_table_of_an_evaluation_of_answers_agrees():
     from varitext.evaluation.ranking import RankingRecord
 
     cells = [
-        row[0] for row in rows(section("tutorials/rank-answers.md", "## Evaluation")) if "--protocol" not in row[0]
+        row[0] for row in rows(section("how-to/questions-and-answers.md", "## Evaluation")) if "--protocol" not in row[0]
     ]
     said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     records = (RankingRecord, CalibrationRecord, AnswerEvaluation)

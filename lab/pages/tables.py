@@ -15,6 +15,7 @@ from lab.experiments import experiment_named
 from lab.pages.answer_page import answer_blocks
 from lab.pages.benchmark_page import benchmark_parts
 from lab.pages.choices_page import choices
+from lab.pages.cli_page import command_reference
 from lab.pages.evaluation_page import coherence_blocks
 from lab.pages.faults_page import fault_tables
 from lab.pages.hot_paths_page import hot_paths
@@ -104,6 +105,7 @@ def blocks() -> dict[str, str]:
     found |= {f"hot-paths-{model}": hot_paths(ROOT, model) for model in ("nvdm", "nvdm_dcm")}
     return found | {
         "abstaining": ranker["abstaining"],
+        "commands": command_reference(),
         "comparison": comparison_table(ROOT),
         "counting": counting_table(read("counting.json")),
         "default-ranker": ranker["quality"],
