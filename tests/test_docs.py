@@ -307,7 +307,9 @@ def test_table_of_an_evaluation_of_answers_agrees():
     from varitext.evaluation.ranking import RankingRecord
 
     cells = [
-        row[0] for row in rows(section("how-to/questions-and-answers.md", "## Evaluation")) if "--protocol" not in row[0]
+        row[0]
+        for row in rows(section("how-to/questions-and-answers.md", "## Evaluation"))
+        if "--protocol" not in row[0]
     ]
     said = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     records = (RankingRecord, CalibrationRecord, AnswerEvaluation)
