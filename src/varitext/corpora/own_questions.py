@@ -75,11 +75,11 @@ class QuestionColumns:
 
     @classmethod
     def recorded(cls, corpus: Mapping[str, Any]) -> "QuestionColumns":
-        """The settings that a model folder has recorded of its corpus."""
+        """The settings that a model folder has recorded of its `corpus`."""
         return cls(**{name: corpus.get(name) for name in asdict(cls())})
 
     def is_right(self, value: object) -> int | None:
-        """1 for a label that means right, 0 for one that means wrong, None for neither."""
+        """1 if the label `value` means right, 0 if it means wrong, None for neither."""
         if self.min_relevance is None:
             return _LABELS.get(str(value).strip().lower())
         try:

@@ -39,7 +39,7 @@ Progress = Callable[[int], None]
 
 
 class CountedTexts(NamedTuple):
-    """Texts that are read and counted while `chunks` is iterated over, which numbers words by the ids it is given."""
+    """Texts that are read and counted while `chunks` is iterated over, which numbers words with the ids it is given."""
 
     chunks: Callable[[BoundedIds | KnownIds], Iterator[ChunkCounts]]
     sources: list[SourceFile]  # complete when the last document has been counted
@@ -47,7 +47,7 @@ class CountedTexts(NamedTuple):
 
 
 class TextCounter(Protocol):
-    """Who counts the words of texts in place of this process."""
+    """Counts the words of texts instead of this process."""
 
     def __call__(
         self, corpora: Corpora, part: str, text_column: str | None, find_words: FindWords, sizes: ShardSizes
@@ -75,16 +75,44 @@ def prepare(
     sizes: ShardSizes = DEFAULT_SIZES,
     progress: Progress | None = None,
 ) -> ShardFolder:
-    """Write the documents of all corpora, one after the other, as one shard folder, whole or not at all.
+    """Write the documents of one or more corpora as one shard folder, completely or not at all.
 
-    `vocabulary` counts those words and no others, so that test documents are counted over the words of the training
-    ones. `progress` is told, now and then, how many documents have been read. `counter` counts words in place of this
-    process, for example on a cluster (`ray.counting.ray_counter`); the shards are the same.
+    Parameters
+    ----------
+    corpora : sequence of str, Path or Documents
+        Names of corpora, paths of files and folders, or records. Either all texts or all counts.
+    out : str or Path
+        The new folder.
+    part : str, default="train"
+        Part of each corpus.
+    data_dir : str or Path, optional
+        Folder to look in first for named corpora.
+    text_column : str, optional
+        Column that holds the text (default: "text", or the only text column).
+    token_rules : TokenRules, optional
+        How texts are split into words.
+    vocabulary_rules : VocabularyRules, optional
+        Which words are counted.
+    vocabulary : Vocabulary, optional
+        Count these words and no others, for example test documents over the words of the training documents.
+    processes : int, default=1
+        Number of processes that count. The result does not depend on it.
+    counter : TextCounter, optional
+        Counts the words instead, for example on a cluster (`varitext.ray.counting.ray_counter`).
+    sizes : ShardSizes, optional
+        Where shards end.
+    progress : callable, optional
+        Called now and then with the number of documents read.
+
+    Returns
+    -------
+    ShardFolder
+        The folder, which `load_documents` reads as counts that stay on disk.
     """
     out = Path(out)
     refuse_to_overwrite(out)
     if token_rules.phrases:
-        raise InputError("phrases need texts to be read twice, and prepare reads them once: n-grams it can count")
+        raise InputError("prepare cannot find phrases, because it reads texts only once. Use n-grams instead.")
     find_words = words_of_texts(token_rules)
     streams: list[Stream] = []
     if counter:
@@ -114,13 +142,15 @@ def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None
         return stream_documents(corpus)
     if corpus not in CORPORA and os.path.exists(corpus):
         return stream_files(folder_or_file(Path(corpus), part)[0], Columns(text_column), texts_only=True)
-    return stream_documents(load_documents(corpus, part, data_dir))  # which also says what is wrong with a name
+    return stream_documents(load_documents(corpus, part, data_dir))  # which also reports an unknown name
 
 
 def _are_texts(streams: list[Stream]) -> bool:
     kinds = {stream.texts is not None for stream in streams}
     if len(kinds) != 1:
-        raise InputError("texts and counts cannot be prepared together" if kinds else "there is nothing to prepare")
+        raise InputError(
+            "Texts and counts cannot be prepared together" if kinds else "Nothing to prepare: name at least one corpus"
+        )
     return kinds.pop()
 
 
@@ -141,7 +171,7 @@ def _told(chunks: Iterable[ChunkCounts], progress: Progress | None) -> Iterator[
 
 
 def _counted(streams: list[Stream], find_words: FindWords, processes: int) -> CountedTexts:
-    """In this process, or in others on this machine."""
+    """Counted in this process, or in others on this machine."""
     sources: list[SourceFile] = []
 
     def texts() -> Iterator[str]:

@@ -62,16 +62,44 @@ def protocol_named(name: str) -> Protocol:
 
 
 class Candidate(NamedTuple):
-    """A sentence that may answer a question."""
+    """A sentence that may answer a question.
+
+    Parameters
+    ----------
+    id : str
+        Id of the candidate.
+    words : tuple of str
+        Its words, as `sentence_words` splits them.
+    text : str
+        The sentence.
+    label : int
+        1 for a right answer, 0 for a wrong one.
+    position : int, optional
+        Index of the sentence in its document, from 0, if known.
+    """
 
     id: str
     words: tuple[str, ...]
     text: str
-    label: int  # 1 for a right answer, 0 for a wrong one
-    position: int | None = None  # the sentence's place in its document, from 0; None where the corpus does not tell
+    label: int
+    position: int | None = None
 
 
 class Question(NamedTuple):
+    """A question and its candidates.
+
+    Parameters
+    ----------
+    id : str
+        Id of the question.
+    words : tuple of str
+        Its words, as `sentence_words` splits them.
+    text : str
+        The question.
+    candidates : tuple of Candidate
+        The candidate answers.
+    """
+
     id: str
     words: tuple[str, ...]
     text: str
@@ -98,7 +126,19 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class QuestionAnswers:
-    """One part of a corpus of questions; each question has at least one candidate."""
+    """One part of a corpus of questions; each question has at least one candidate.
+
+    Parameters
+    ----------
+    name : str
+        Name of the corpus, or path of the file.
+    part : str
+        "train", "dev", "test", or "all" for a file that is not divided into parts.
+    files : tuple of SourceFile
+        The files it was read from, with their SHA-256.
+    questions : tuple of Question
+        The questions.
+    """
 
     name: str
     part: str

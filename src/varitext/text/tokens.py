@@ -89,17 +89,7 @@ class TokenRules:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TokenRules":
-        """The rules from a dictionary that `as_dict` made.
-
-        Parameters
-        ----------
-        values : dict
-            Rules by name; those not given have their defaults.
-
-        Returns
-        -------
-        TokenRules
-        """
+        """The rules from `values` that `as_dict` returned; missing ones have their defaults."""
         return record_from_dict(cls, values)
 
 

@@ -16,18 +16,31 @@ from varitext.text.tokens import SPACE
 if TYPE_CHECKING:
     import numpy as np
 
-SMALL_CORPUS = 20  # documents; below, "in more than half of them" says nothing about a word
+SMALL_CORPUS = 20  # documents; in fewer, a word of half of them is nothing special
 
 
 @dataclass(frozen=True)
 class VocabularyRules:
-    """Which words are worth counting: of those that pass every rule, the `size` most frequent.
+    """Which words are counted: the most frequent ones of those that pass every rule.
 
-    A word must stand in `minimum_documents` documents, or in one of every hundred if that is less: a corpus of fewer
-    than 200 documents keeps all its words. It must not stand in more than `maximum_document_share` of them, from 20
-    documents on. `skip_most_frequent` leaves out that many of the most frequent words of all (the paper: 50).
-    `stop_words` are scikit-learn's English ones, none, those of other languages by name ("german,french"), or words of
-    one's own.
+    Parameters
+    ----------
+    size : int, default=10_000
+        Largest number of words.
+    minimum_documents : int, default=3
+        A word must occur in this many documents, or in 1 % of them if that is fewer: a corpus of fewer than 200
+        documents keeps all words.
+    maximum_document_share : float, default=0.5
+        A word must not occur in a larger share of the documents. Applies from 20 documents on.
+    skip_most_frequent : int, default=0
+        Leave out the most frequent words of all (the paper: 50).
+    stop_words : str or tuple of str, default="english"
+        Words to leave out: "none", one or more languages ("german,french"), or the words themselves.
+
+    Examples
+    --------
+    >>> from varitext import DocumentModel, VocabularyRules
+    >>> model = DocumentModel(vocabulary_rules=VocabularyRules(size=2000, stop_words="german"))
     """
 
     size: int = 10_000
@@ -49,19 +62,24 @@ class VocabularyRules:
             raise InputError(f"maximum_document_share must be above 0 and at most 1, not {self.maximum_document_share}")
 
     def as_dict(self) -> dict[str, Any]:
+        """The rules as a plain dictionary."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "VocabularyRules":
+        """The rules from `values` that `as_dict` returned; missing ones have their defaults."""
         return record_from_dict(cls, values)
 
     def stop_word_set(self) -> Set[str]:
+        """The words to leave out."""
         return stop_words_of(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
 
     def fewest_documents(self, documents: int) -> int:
+        """The smallest number of `documents` in which a word must occur."""
         return min(self.minimum_documents, max(1, documents // 100))
 
     def most_documents(self, documents: int) -> float:
+        """The largest number of `documents` in which a word may occur."""
         return documents if documents < SMALL_CORPUS else self.maximum_document_share * documents
 
 
@@ -69,17 +87,29 @@ DEFAULT_VOCABULARY_RULES = VocabularyRules()
 
 
 def is_line(word: Any) -> bool:
-    """Whether `word` can stand in a vocabulary's file: one line, not empty, writable as UTF-8."""
+    """Whether `word` can be a line of a vocabulary file: not empty, and writable as UTF-8."""
     if not isinstance(word, str):
         return False
-    if word.isalpha():  # nearly always, and much the faster question
+    if word.isalpha():  # nearly always, and much faster to check
         return True
     return word.splitlines() == [word] and not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words that are counted; a word's place is its column."""
+    """The words that are counted; a word's place is its column.
+
+    Parameters
+    ----------
+    words : tuple of str
+        Distinct words, each one non-empty line of text.
+
+    Examples
+    --------
+    >>> from varitext import Vocabulary
+    >>> Vocabulary(("moon", "goal")).index["goal"]
+    1
+    """
 
     words: tuple[str, ...]
 
@@ -100,19 +130,20 @@ class Vocabulary:
         return {word: column for column, word in enumerate(self.words)}
 
     def spelling(self, word: str) -> str:
-        """The word as it is spelled here, or an `InputError` that suggests a similar one."""
+        """`word` as it is spelled in the vocabulary, or an `InputError` that suggests a similar one."""
         if found := next((form for form in (word, word.lower()) if form in self.index), None):
             return found
         close = difflib.get_close_matches(word.lower(), self.index, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise InputError(f"{word!r} is not among the {len(self)} words of the model{hint}")
+        raise InputError(f"{word!r} is not one of the {len(self):,} words of the vocabulary{hint}")
 
     def save(self, path: str | Path) -> None:
-        """One word a line, UTF-8."""
+        """Write one word per line to `path`, in UTF-8."""
         write_text(Path(path), "".join(f"{word}\n" for word in self.words))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
+        """Read what `save` wrote to `path`."""
         text = read_text(Path(path))
         try:
             return cls(tuple(text.removesuffix("\n").split("\n")) if text else ())
@@ -122,14 +153,14 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class WordStatistics:
-    """What the rules ask of each word: in how many documents it stands, and how often in all."""
+    """The number of documents each word occurs in, and its occurrences in all."""
 
     words: Sequence[str]
     documents: "np.ndarray"
     tokens: "np.ndarray"
 
     def most_frequent(self, number: int, among: "np.ndarray") -> "np.ndarray":
-        """The places of the `number` words with most tokens `among` the places given; ties by the word."""
+        """The places of the `number` most frequent words `among` the places given; ties in alphabetical order."""
         import numpy as np
 
         if number < len(among):  # sorting all words of a large corpus in Python would take longer than counting them
@@ -142,7 +173,7 @@ class WordStatistics:
 def choose_words(
     statistics: WordStatistics, corpus_size: int, rules: VocabularyRules, of_ngrams: bool = False
 ) -> "np.ndarray":
-    """The places of the words that `rules` choose, most frequent first; no n-gram may have a stop word in it."""
+    """The places of the words that `rules` choose, most frequent first; n-grams with stop words are left out."""
     import numpy as np
 
     documents = statistics.documents
