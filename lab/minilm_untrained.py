@@ -2,7 +2,7 @@
 
     python lab/minilm_untrained.py [--json results/minilm_untrained.json]
 
-`SCALE` and `SHIFT` of `models/answers/likeness.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are rounded from these
+`SCALE` and `SHIFT` of `models/answers/minilm.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are rounded from these
 numbers; a test compares them with the file. It needs the extra `minilm`, and about a minute of one core.
 """
 
@@ -21,7 +21,7 @@ from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.ranking import ranking_record
 from varitext.files import write_json
-from varitext.models.answers.likeness import Likeness
+from varitext.models.answers.minilm import Likeness
 from varitext.reproduce.provenance import provenance
 from varitext.text import Vocabulary
 

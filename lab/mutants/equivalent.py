@@ -241,7 +241,7 @@ REASONS: dict[tuple[str, str, str, str], str] = {
 }
 STABLE = "the order among equal numbers changes no value"
 WORDING = {
-    ("models/answers/likeness.py", "'likeness'"),
+    ("models/answers/minilm.py", "'likeness'"),
 }
 SORTING = {  # functions in which `True` that may be turned without effect is that of a stable sort
     ("layers/counts.py", "_SparseTimesDense.backward"),

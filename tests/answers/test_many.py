@@ -12,9 +12,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import QuestionColumns
 from varitext.errors import InputError
 from varitext.evaluation.attention import strength, times_equal
-from varitext.models.answers.features.bm25 import bm25
-from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.features.overlap import Overlap, WordTable, bm25
 from varitext.text import Vocabulary
 
 PAIRS = [(one.text, [other.text for other in one.candidates]) for one in TEST.questions[:9]]

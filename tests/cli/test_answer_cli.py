@@ -508,7 +508,7 @@ def test_vectors_of_the_wrong_width_are_refused_in_one_line(divided, tmp_path):
     (tmp_path / "narrow.vec").write_text("king 1 2 3\nlake 1 2 4\n")
     typed = ("fit", divided, "--out", tmp_path / "model", "--model", "nasm", "--vectors")
     said = refused(tmp_path, *typed, tmp_path / "narrow.vec", "--embedding-dim", 50)
-    assert "the word vectors have 3 numbers a word, and embedding_dim=50 needs at least 50" in said
+    assert "the word vectors have 3 dimensions: embedding_dim must not be above, but is 50" in said
     (tmp_path / "uneven.vec").write_text("king 1 2 3\nlake 1 2\n")
     assert "uneven.vec, line 2: a word and 3 numbers are expected" in refused(tmp_path, *typed, tmp_path / "uneven.vec")
 

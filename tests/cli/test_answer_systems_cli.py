@@ -179,8 +179,8 @@ def test_a_scorer_interrupted_while_it_learns_leaves_nothing(asked, tmp_path):
         ("--model lclr --latent-dim 3", "--latent-dim does not apply: lclr has no latent variable; nasm has"),
         ("--model lstm --free-bits 1", "--free-bits does not apply: lstm has no latent variable; nasm has"),
         ("--model overlap --features bm26 --vectors random", "called 'bm26'; there are: word_overlap, idf_overlap,"),
-        ("--model deep_cnn --features idf --vectors random", "no feature of this system is called 'idf'"),
-        ("--model overlap --features= --vectors random", "no feature of this system is called ''"),
+        ("--model deep_cnn --features idf --vectors random", "no feature of this model is called 'idf'"),
+        ("--model overlap --features= --vectors random", "no feature of this model is called ''"),
     ],
 )
 def test_what_does_not_apply_is_refused_in_one_line(typed, said, asked, tmp_path):

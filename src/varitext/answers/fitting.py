@@ -18,9 +18,7 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class, model_name
-from varitext.models.answers.features.bm25 import bm25
-from varitext.models.answers.features.overlap import PLACE, Overlap
-from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.features.overlap import PLACE, Overlap, WordTable, bm25
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer

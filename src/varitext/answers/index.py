@@ -1,7 +1,6 @@
-"""A corpus of sentences that questions are asked of: BM25 finds the few that a ranker then ranks.
+"""An in-memory index of candidate sentences: BM25 finds the few that a ranker then ranks.
 
-Indexed once, in memory: for every word the sentences that have it. The formula is that of `features/bm25.py`, with how
-rare words are in this very corpus.
+The formula is that of `features/overlap.py`, with the document frequencies of the indexed sentences.
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ from scipy import sparse
 
 from varitext.corpora.question_answers import sentence_words
 from varitext.errors import InputError
-from varitext.models.answers.features.bm25 import idf, saturated
+from varitext.models.answers.features.overlap import idf, saturated
 
 MAX_SENTENCES = 5_000_000
 

@@ -19,7 +19,7 @@ from varitext.evaluation.columns import merge_ties
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import COUNTS, PLACE, PairFeatures
 from varitext.models.answers.network import AnswerNetwork, Encoding
-from varitext.models.answers.regression import Regression, Standardisation
+from varitext.models.answers.scorer import Regression, Standardisation
 from varitext.runtime.randomness import stream
 
 PREDICTION_PAIRS = 512  # per batch, where there are no gradients to keep

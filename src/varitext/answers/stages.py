@@ -186,7 +186,7 @@ def _with_likeness(
     question_answers: QuestionAnswers, columns: np.ndarray | None, words: list[PairWordFeatures] | None
 ) -> tuple[np.ndarray, list[PairWordFeatures]]:
     """Two columns before the others, and one after the other features of every word."""
-    from varitext.models.answers.likeness import likeness_of
+    from varitext.models.answers.minilm import likeness_of
 
     alike = likeness_of(question_answers)
     parts = [np.array([(one.whole, one.by_word) for one in alike]), *([] if columns is None else [columns])]

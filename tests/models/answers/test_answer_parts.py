@@ -10,8 +10,7 @@ from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.models.answers.lclr import _look, _wanted
 from varitext.models.answers.overlap_regression import POSITION, WORDS, OverlapRegression
-from varitext.models.answers.regression import Regression, Standardisation
-from varitext.models.answers.scorer import chosen
+from varitext.models.answers.scorer import Regression, Standardisation, chosen
 from varitext.models.answers.vocabulary import learn_words, reduce_vectors
 
 
@@ -81,7 +80,7 @@ def test_fewer_numbers_are_principal_components():
     np.testing.assert_allclose(found.mean(0), 0, atol=1e-5)
     for column, original in ((0, 1), (1, 3)):
         assert np.corrcoef(found[:, column], full[:, original])[0, 1] > 0.9  # its largest number is positive
-    with pytest.raises(InputError, match="at least 5"):
+    with pytest.raises(InputError, match="must not be above, but is 5"):
         reduce_vectors(vectors, 5)
 
 

@@ -19,15 +19,12 @@ from varitext.corpora.question_answers import Candidate, Question, QuestionAnswe
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.layers.words import WordEmbedding
-from varitext.models.answers import lclr_learning as latent_alignment
+from varitext.models.answers import lclr as latent_alignment
 from varitext.models.answers.convolutional import SentenceConvolution
 from varitext.models.answers.features.alignment import AlignedCorpus, padded_candidates, unit_vectors
-from varitext.models.answers.features.bm25 import bm25
-from varitext.models.answers.features.overlap import COUNTS, Overlap
-from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.features.overlap import COUNTS, Overlap, WordTable, bm25
 from varitext.models.answers.features.wordnet import WordNet, has_wordnet, known_wordnet
-from varitext.models.answers.lclr import LCLR
-from varitext.models.answers.lclr_learning import AlignmentChoices, best_choices, loss_and_gradient, scores
+from varitext.models.answers.lclr import LCLR, AlignmentChoices, best_choices, loss_and_gradient, scores
 from varitext.models.answers.overlap_regression import OverlapRegression
 from varitext.models.answers.paragraph_vectors import NEGATIVE, ParagraphVectors
 from varitext.models.answers.scorer import AnswerScorer, chosen
@@ -147,9 +144,9 @@ def test_the_source_of_vectors_is_named(tmp_path, monkeypatch):
 def test_features_are_named_or_refused():
     assert chosen("b, a", ("a", "b", "c"), ("c",)) == ("a", "b")
     assert chosen(None, ("a", "b"), ("b",)) == ("b",)
-    with pytest.raises(InputError, match="no feature of this system is called 'x'; there are: a, b"):
+    with pytest.raises(InputError, match="no feature of this model is called 'x'; there are: a, b"):
         chosen(["x"], ("a", "b"), ())
-    with pytest.raises(InputError, match="no feature is named"):
+    with pytest.raises(InputError, match="features is empty"):
         chosen([], ("a",), ())
 
 

@@ -22,8 +22,7 @@ from varitext.layers.transformer import Encoder
 from varitext.models.answers import cross_encoder, pretrained
 from varitext.models.answers.cross_encoder import CrossEncoder
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.likeness import SCALE, SHIFT, likeness_of
-from varitext.models.answers.minilm import MiniLM
+from varitext.models.answers.minilm import SCALE, SHIFT, MiniLM, likeness_of
 from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
 from varitext.models.answers.vocabulary import RANDOM, learn_words
 

@@ -1,12 +1,12 @@
-"""Compare-aggregate: every word is held against what the other sentence has for it (Wang and Jiang 2017).
+"""Compare-aggregate: compare every word with its counterpart in the other sentence (Wang and Jiang 2017).
 
-    align       each word x of either sentence gets x', the mean of the other sentence's words weighed by likeness
+    align       each word x of either sentence gets x', the mean of the other sentence's words weighted by similarity
     compare     c = relu(W [x; x * x'; (x - x')^2; features of the word])
     aggregate   windows of 1, 3 and 5 compared words, pooled by attention, of either sentence
-    judge       a hidden layer on both, with counts of shared words, the candidate's place and its length
+    judge       a hidden layer on both, with counts of shared words, the candidate's position and its length
 
-There is no latent, so the KL is zero and the bound is the log likelihood. It is trained to rank, by the softmax over a
-question's candidates, with a part of the cross-entropy so that a probability means one.
+There is no latent variable, so the KL is zero and the bound is the log-likelihood. Training minimises a listwise loss,
+the softmax over a question's candidates, plus part of the cross-entropy, so that probabilities are meaningful.
 """
 
 from collections.abc import Sequence
@@ -18,15 +18,53 @@ from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import TokenBatch
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
 from varitext.layers.words import Dropout, Sentences
-from varitext.models.answers.columns import PairColumns
-from varitext.models.answers.features.overlap import COUNTS
+from varitext.models.answers.features.overlap import COUNTS, PLACE
 from varitext.models.answers.features.word_features import WORD_FEATURES
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.scorer import chosen
 
+POSITION_DROPPED = 0.1  # share of the training questions, so that it also ranks without positions
+LIKENESS = 2  # columns of `minilm.py::Likeness.parts`
+MIDDLE, SPREAD = 0.6, 0.25  # typical values of likeness, to standardise it
+
+
+class PairColumns(nn.Module):
+    """What networks read of a pair beside its words: similarity, counts of shared words, the candidate's position.
+
+    It has no weights. Counts are read as logarithms. A position becomes four columns: itself, whether it is known,
+    whether it is the first, and the candidate's length; an unknown position is zero. In a batch the columns are in the
+    order of the arguments.
+    """
+
+    def __init__(self, likeness: bool = False, counts: bool = False, position: bool = False):
+        super().__init__()
+        self.likeness, self.position = likeness, position
+        self.names = COUNTS * counts + PLACE * position  # those of `overlap.py`
+        self.width = LIKENESS * likeness + len(self.names) + 2 * position
+
+    def forward(self, batch: PairBatch) -> Tensor:
+        """[P, width]; all zero for a batch that has none."""
+        if batch.features is None:
+            return torch.zeros(len(batch), self.width, device=batch.labels.device)
+        begin, end = LIKENESS * self.likeness, batch.features.shape[1] - len(PLACE) * self.position
+        alike, counts, place = (batch.features[:, part] for part in (slice(begin), slice(begin, end), slice(end, None)))
+        parts = [(alike - MIDDLE) / SPREAD, torch.log1p(counts)]
+        if self.position:
+            parts.append(self._place(place[:, 0], place[:, 1], batch))
+        return torch.cat(parts, 1)
+
+    def _place(self, position: Tensor, length: Tensor, batch: PairBatch) -> Tensor:
+        known = ~position.isnan()
+        if self.training:
+            dropped = torch.rand(len(batch.questions), device=known.device) < POSITION_DROPPED
+            known = known & ~dropped[batch.question_of]
+        first = known & (position == 0)
+        place = torch.where(known, position, 0.0)
+        return torch.stack([place, known.to(place), first.to(place), length - 3], 1)  # [P, 4]
+
 
 class _Side(nn.Module):
-    """One of the two sentences: its words compared with what they are aligned with, in windows."""
+    """One of the two sentences: its words compared with their counterparts, in windows."""
 
     def __init__(self, hidden_dim: int, n_features: int, maps: int, widths: Sequence[int], dropout: float):
         super().__init__()
@@ -94,7 +132,9 @@ class CompareAggregate(AnswerNetwork):
         weights = pooling.weights(windows)  # [P, T]
         pooled = [asked_pooling(asked_windows, asked_pooling.weights(asked_windows)), pooling(windows, weights)]
         pair = torch.cat([*pooled, self.columns(batch)], 1)  # [P, D]
-        answers = Sentences(weights[..., None], pair, batch.answers.mask)  # all that is asked of its words later
+        answers = Sentences(
+            weights[..., None], pair, batch.answers.mask
+        )  # of its words, only the weights are used later
         return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
@@ -106,7 +146,7 @@ class CompareAggregate(AnswerNetwork):
         return encoding.answers.states[..., 0].expand(len(h), -1, -1)  # [S, P, T]
 
     def _read(self, batch: PairBatch) -> tuple[Words, Words]:
-        """The words of questions and of answers, as they begin."""
+        """The words of questions and of answers, as vectors."""
         return self._projected(batch.questions), self._projected(batch.answers)
 
     def _projected(self, sentences: TokenBatch) -> Words:

@@ -1,4 +1,4 @@
-"""Two convolutional networks of answers, without a latent: the bound is the log likelihood (`network.py`).
+"""Two convolutional networks without a latent variable: the bound is the log-likelihood (`network.py`).
 
 Bigram-CNN   the mean of a convolution over pairs of words, matched (Yu and others 2014)
 Deep CNN     the maximum of a wide convolution, matched, with counts of shared words (Severyn and Moschitti 2015)
@@ -22,7 +22,7 @@ from varitext.models.answers.scorer import chosen
 class BigramCNN(AnswerNetwork):
     """p(y = 1 | q, a) = sigmoid(q^T M a + b); one convolution reads questions and answers, as wide as word vectors."""
 
-    updates = 1600  # it learns slowly: on WikiQA's dev questions still in the 28th pass
+    updates = 1600  # it learns slowly: on WikiQA's dev questions it still improves in epoch 28
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 50, dropout: float = 0.4, fixed_words: int = 0):
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
@@ -46,7 +46,7 @@ WIDTH = 5
 class DeepCNN(AnswerNetwork):
     """p(y = 1 | q, a) = sigmoid(w^T tanh(W [q; q^T M a; a; counts] + c) + b).
 
-    The counts of shared words join before the hidden layer if `features` says "overlap".
+    With `features="overlap"`, counts of shared words join before the hidden layer.
     """
 
     feature_names = ("overlap",)
@@ -80,7 +80,7 @@ class DeepCNN(AnswerNetwork):
         question, answer = encoding.question_by_pair, encoding.answers.last  # [P, H]
         parts = [question, self.match(question, answer)[:, None], answer]
         if encoding.features is not None:
-            # counts: a few large ones would drown the rest
+            # logarithms: otherwise a few large counts dominate
             parts.append(torch.log1p(encoding.features.to(answer.dtype)))
         logits: Tensor = self.output(self.hidden(torch.cat(parts, 1)))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]

@@ -1,11 +1,11 @@
-"""MiniLM as a cross-encoder: question and candidate in one input, and the encoder learns (Nogueira and Cho 2019).
+"""MiniLM as a cross-encoder: question and candidate in one input, fine-tuned (Nogueira and Cho 2019).
 
-    states   = encoder([CLS] question [SEP] candidate [SEP])       every word of one sees every word of the other
-    log odds = v . mean(states) + judge(counts of shared words, the candidate's place and length) + b
+    states   = encoder([CLS] question [SEP] candidate [SEP])
+    log odds = v . mean(states) + judge(counts of shared words, the candidate's position and length) + b
 
-Vectors of pieces and of places stay as they are: questions of one's own are too few for them. They are the package's,
-and the model folder keeps the layers alone. There is no latent, and no word vectors. It learns in three passes, at a
-sixtieth of the rate of networks that begin at random; v, b and the judge do begin at random, and learn at theirs.
+There is no latent variable: the bound is the log-likelihood. The embeddings of pieces and positions stay fixed, so the
+model folder holds the layers only. Training takes three epochs at a sixtieth of the usual learning rate; v, b and the
+judge, which are initialized at random, use the usual rate.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import PieceBatch
 from varitext.layers.dense import FasterLinear
 from varitext.layers.words import Dropout, Sentences
-from varitext.models.answers.columns import PairColumns
+from varitext.models.answers.compare_aggregate import PairColumns
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.pretrained import new_encoder
 from varitext.models.answers.scorer import chosen
 
-CHUNK = 16  # pairs of like length that are read at once, so that little padding is
+CHUNK = 16  # pairs of similar length per forward pass, to save padding
 
 
 class CrossEncoder(AnswerNetwork):
@@ -47,7 +47,7 @@ class CrossEncoder(AnswerNetwork):
     ):
         super().__init__(vocabulary_size, 1)
         encoder, faster = new_encoder(), 1 / self.learning_rate_factor
-        self.fixed = (encoder.embeddings.requires_grad_(False),)  # in a tuple: no part of what is learned or kept
+        self.fixed = (encoder.embeddings.requires_grad_(False),)  # in a tuple: neither trained nor stored
         self.layers = encoder.layers
         self.dropout = Dropout(dropout)
         named = chosen(features, self.feature_names, self.feature_names)

@@ -1,23 +1,32 @@
 """LCLR: latent word alignment with features of meaning, under a max-margin classifier (Yih and others 2013).
 
-The question's words choose words of the candidate; `lclr_learning.py` learns what makes a good choice. A choice is
-described by groups of features, each of which can be left out:
+The alignment is a latent variable that is maximised over, not inferred: no prior, no posterior, no KL.
+Each word of a question is aligned to one of the candidate's words, or to none: to whichever scores best,
+
+    score(q, a) = max_h theta^T Phi(q, a, h) = bias + sum_words max(0, max_choices theta^T phi(word, choice))
+
+since the words choose independently. Learning minimises 1/2 |theta|^2 + C sum_i max(0, 1 - y_i score_i)^2 (Chang and
+others 2010). For wrong pairs the loss is convex in theta. For right ones it is not, so their alignments are fixed at
+the best under the current theta, which bounds the loss from above, and the convex rest is minimised; and so on in
+turns. No turn increases the loss. A choice is described by groups of features, each of which can be left out:
 
     lexical    the same word (stop words apart), the same stem
-    wordnet    a synonym, an antonym, a kind of the word, what the word is a kind of, a word of the same root
+    wordnet    a synonym, an antonym, a hyponym, a hypernym, a word of the same root
     vectors    the cosine of word vectors, as far as it is above that of unrelated words
     type       the question's interrogative may choose a word that looks like an answer to it: a year for when, a
                number for how many, a name for who and where
-    length     the candidate's length, which needs no choice; it can only speak for a long one
+    length     the candidate's length, which needs no choice
 
 Each weighs by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
-other models; `type` stands for the first by the look of words alone.
+other models; here `type` takes the place of the first, by digits and capitals alone.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.optimize import minimize
 from torch import Tensor
 
 from varitext.corpora.question_answers import Question, QuestionAnswers
@@ -29,7 +38,6 @@ from varitext.models.answers.features.alignment import (
     unit_vectors,
 )
 from varitext.models.answers.features.wordnet import WordSenses, has_wordnet, needed_wordnet
-from varitext.models.answers.lclr_learning import AlignmentChoices, learn, scores
 from varitext.models.answers.scorer import AnswerScorer, chosen
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
@@ -42,15 +50,83 @@ GROUPS = {
     "length": ("length",),
 }
 UNRELATED = 0.35  # cosines up to this count as none, or a long sentence would gain by its mere number of words
-MAX_CHOICES = 5  # of a question's word: those with most in common, nearest vectors first
+MAX_CHOICES = 5  # per word of the question: those with most in common, nearest vectors first
 MONTHS = {"January", "February", "March", "April", "May", "June", "July", "August", "September"}
 MONTHS |= {"October", "November", "December"}
+
+
+STEPS = 30  # of each turn
+
+
+class AlignmentChoices(NamedTuple):
+    """The words of all questions, each with its possible alignments; a choice of zeros is none."""
+
+    features: np.ndarray  # [words, choices, F]
+    pair_of: np.ndarray  # [words] rising: which pair each word belongs to
+    n_pairs: int
+
+    def per_pair(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the words of each pair: [words] gives [P]."""
+        return np.bincount(self.pair_of, values, self.n_pairs)
+
+
+def scores(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
+    """max_h theta^T Phi of every pair; the last number of theta is the bias."""
+    found: np.ndarray = choices.per_pair(np.maximum(_values(choices, theta), 0).max(1)) + theta[-1]
+    return found  # [P]
+
+
+def _values(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
+    found: np.ndarray = choices.features @ theta[:-1].astype(choices.features.dtype)
+    return found  # [words, choices]
+
+
+def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
+    """phi of the best choice of every word, zero where that is none, [words, F]."""
+    found = _values(choices, theta)
+    best = found.argmax(1)
+    rows = np.arange(len(best))
+    described: np.ndarray = choices.features[rows, best] * (found[rows, best] > 0)[:, None]
+    return described
+
+
+def loss_and_gradient(
+    theta: np.ndarray, choices: AlignmentChoices, fixed: np.ndarray | None, labels: np.ndarray, cost: float
+) -> tuple[float, np.ndarray]:
+    """The loss where words of right pairs are aligned as in `fixed`, [words, F], those of wrong pairs at their best.
+
+    Without `fixed` all are at their best: the loss itself.
+    """
+    best = best_choices(choices, theta)
+    if fixed is not None:
+        best = np.where(labels[choices.pair_of, None] == 1, fixed, best)
+    sign = np.where(labels == 1, 1.0, -1.0)
+    found = choices.per_pair(best @ theta[:-1]) + theta[-1]  # [P]
+    missing = np.maximum(0, 1 - sign * found)
+    slope = -2 * cost * missing * sign  # [P]
+    gradient = np.append(slope[choices.pair_of] @ best, slope.sum()) + np.append(theta[:-1], 0)
+    return float(0.5 * theta[:-1] @ theta[:-1] + cost * (missing**2).sum()), gradient
+
+
+def learn(choices: AlignmentChoices, labels: np.ndarray, initial: np.ndarray, cost: float, turns: int) -> np.ndarray:
+    """theta after `turns` turns, or as soon as the loss no longer falls."""
+    theta, before = initial, np.inf
+    for _ in range(turns):
+        fixed = best_choices(choices, theta)
+        solved = minimize(
+            loss_and_gradient, theta, (choices, fixed, labels, cost), "L-BFGS-B", jac=True, options={"maxiter": STEPS}
+        )
+        now = loss_and_gradient(solved.x, choices, None, labels, cost)[0]
+        if now >= before - 1e-4 * abs(before):
+            break
+        theta, before = solved.x, now
+    return theta
 
 
 class LCLR(AnswerScorer):
     """Ranks by the score of the best alignment; `features` names groups. Those of WordNet need its files.
 
-    `cost` is what all pairs together weigh in learning beside theta's own size.
+    `cost` is C, divided by the number of pairs.
     """
 
     feature_names = tuple(GROUPS)
@@ -75,10 +151,10 @@ class LCLR(AnswerScorer):
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
         self.word_vectors.copy_(torch.from_numpy(unit_vectors(words.vectors, tuple(self.word_vectors.shape))))
-        # all choices are worth something at first, or none would ever be made
-        start = np.append(np.ones(len(self.names)), -1.0)
+        # positive at first: otherwise no choice would ever be made
+        initial = np.append(np.ones(len(self.names)), -1.0)
         choices = self.choices(train)
-        self.theta.copy_(torch.from_numpy(learn(choices, train.labels, start, self.cost / train.n_pairs, self.turns)))
+        self.theta.copy_(torch.from_numpy(learn(choices, train.labels, initial, self.cost / train.n_pairs, self.turns)))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         return scores(self.choices(question_answers), self.theta.numpy())[:, None]  # [P, 1]
@@ -90,7 +166,7 @@ class LCLR(AnswerScorer):
         found, pair_of, n_pairs = [], [], 0
         for question, pairs in zip(question_answers.questions, corpus.questions(), strict=True):
             described = self._described(question, corpus, pairs, senses)  # [C, words, choices, F]
-            candidate, word = np.nonzero(described.any((2, 3)))  # a word that has nothing to choose says nothing
+            candidate, word = np.nonzero(described.any((2, 3)))  # words with a choice
             found.append(described[candidate, word])
             pair_of.append(n_pairs + candidate)
             n_pairs += len(described)
@@ -135,7 +211,7 @@ class LCLR(AnswerScorer):
 
 
 def _put(described: np.ndarray, columns: list[int], types: np.ndarray) -> None:
-    """One choice for each look that a candidate has a word of: [C, choices, F] from [C, looks]."""
+    """One choice for each type that a candidate has a word of: [C, choices, F] from [C, types]."""
     for choice, column in enumerate(columns):
         described[:, choice, column] = types[:, choice]
 
@@ -157,7 +233,7 @@ def _relations(senses: WordSenses, pairs: QuestionPairs) -> np.ndarray:
 
 
 def _answer_types(question: Question, corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
-    """Whether each candidate has a new word that looks as the question wants it: year, number, name; or else any."""
+    """Whether each candidate has a new word of the type that the question asks for, or of another type."""
     wanted = _wanted([word.lower() for word in question.words])
     lengths = np.array([len(candidate.words) for candidate in question.candidates])
     of_words = [_look(word, place) for one in question.candidates for place, word in enumerate(one.words)]

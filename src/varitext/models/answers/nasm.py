@@ -6,8 +6,8 @@
     KL                 KL(q(h | q, a, y) || p(h | q)), two diagonal Gaussians: training calls `latent/bound.py::elbo`,
                        which takes the closed form `latent/gaussian.py::diagonal_gaussian_kl`
 
-h looks at the answer in the question's place (`LatentAttention`). Both networks share the two LSTMs. The posterior sees
-the label and serves training only; prediction draws h from the prior.
+h replaces the question as the query of the attention (`LatentAttention`). Both networks share the two LSTMs. The
+posterior sees the label and is used in training only; prediction draws h from the prior.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION, RecurrentN
 
 
 class NASM(RecurrentNetwork):
-    """Answers ranked by latent stochastic attention; h is what the question means."""
+    """Answers ranked by latent stochastic attention; h is the meaning of the question."""
 
     has_latent = True
 

@@ -1,8 +1,7 @@
-"""NASM with one h for a question and all its candidates: a latent that what we know of a question can fill.
+"""NASM with a question-level latent: all candidates of a question share one h.
 
     prior              p(h | q) = N(mean(q), diag(std(q)^2))            learned, from the question alone
-    inference network  q(h | q, a_1 y_1, ..., a_n y_n): p(h | q), moved by all candidates with their labels; the sums
-                       over them know no order
+    inference network  q(h | q, a_1 y_1, ..., a_n y_n): p(h | q) shifted by a sum over all candidates with their labels
     generative model   one candidate is the main answer m, or none is, with the log odds l_i of candidate i
                            l_i = [s_q; h]^T M z_a(a_i, q, h) + w^T h + b
                            p(m = i | h) ~ exp(l_i),   p(m = none | h) ~ n^c exp(u^T [s_q; h] + d)    n candidates
@@ -11,15 +10,14 @@
     KL                 KL(q || p) per question, in closed form (`latent/gaussian.py::diagonal_gaussian_kl`);
                        training maximises the importance-weighted bound (`latent/bound.py::Draws`) with 8 samples
 
-The paper's NASM has an h for every pair: a single label then tells nothing worth its KL, and the posterior collapses.
-Here h is what the labels of a question have in common beyond what its words say: whether any candidate is right, or
-several, or those of one kind. It enters the attention as a factor (`ScalingAttention`), and the log odds linearly, with
-the candidate's vector and by itself: what statisticians call a random effect of the question.
+The paper's NASM has an h for every pair: a single label is not worth its KL, and the posterior collapses. Here h is
+what the labels of a question have in common beyond its words: whether any candidate is right, or several, or those of
+one kind. It scales the attention (`ScalingAttention`) and enters the log odds linearly, with the candidate's vector and
+by itself: a random effect of the question.
 
-Given h, right answers exclude each other: m says what an h that all candidates share cannot. `logits` are the l_i.
-Since t > 0, P(right | h) of a question's candidates falls in their order.
-
-With `latent_dim` 0 there is no h: the same network is its own deterministic twin.
+Given h, right answers exclude each other, which m expresses and a shared h cannot. `logits` are the l_i. Since t > 0,
+P(right | h) of a question's candidates falls in their order. With `latent_dim=0` it is the same network without the
+latent variable.
 """
 
 import math
@@ -36,7 +34,7 @@ from varitext.layers.main_answer import log_main_or_none, log_probability_of_lab
 from varitext.models.answers.network import Encoding
 from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION, RecurrentNetwork
 
-ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # where r, t and c start: as those of `answers/joint.py`
+ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # initial r, t and c, as in `answers/joint.py`
 
 
 class QuestionNASM(RecurrentNetwork):
@@ -46,7 +44,7 @@ class QuestionNASM(RecurrentNetwork):
     latent_of_question = True
     importance_weighted = True
     training_samples = 8
-    learns_from = "all"  # its likelihood is that of questions as they come
+    learns_from = "all"  # the likelihood includes questions without a right answer
     fewest_latent_dims = 0
 
     def __init__(
@@ -106,7 +104,7 @@ class QuestionNASM(RecurrentNetwork):
         log_main, log_none = log_main_or_none(scores, self.score_of_none(h, encoding), number)
         return log_probability_of_labels(log_main, log_none, also, labels, number)  # [S, Q]
 
-    # What the likelihood of a question's labels is made of, beside `logits`
+    # Parts of the likelihood of a question's labels, beside `logits`
 
     def score_of_none(self, h: Tensor, encoding: Encoding) -> Tensor:
         """A linear function of the question and h, plus c log n, [S, Q], for h of shape [S, Q, K]."""
@@ -122,7 +120,7 @@ class QuestionNASM(RecurrentNetwork):
             also = also + self.also_by_latent(h)[..., 0].index_select(1, encoding.question_of)
         return also
 
-    # What a pair's log odds are made of
+    # Parts of a pair's log odds
 
     def prior_by_question(self, encoding: Encoding) -> DiagonalGaussian:
         if not self.has_latent:
@@ -147,7 +145,7 @@ class QuestionNASM(RecurrentNetwork):
         return torch.cat([question, h], -1)  # [S, P, H + K]
 
     def _labelled_set(self, encoding: Encoding) -> tuple[Tensor, Tensor]:
-        """A question's candidates with their labels, whatever their order: the sum of right ones, the mean of all."""
+        """A question's candidates with their labels, independent of their order: sum of right ones, mean of all."""
         label = self.read_label(encoding.labels[:, None])  # [P, H]
         pair = torch.cat([encoding.question_by_pair, encoding.answers.last, label], 1)  # [P, 3H]
         each = self.read_candidate(pair)  # [P, D]
@@ -155,7 +153,7 @@ class QuestionNASM(RecurrentNetwork):
         return self._sum(encoding.labels[:, None] * each, encoding), self._sum(each, encoding) / number  # [Q, D]
 
     def _sum(self, of_pairs: Tensor, encoding: Encoding) -> Tensor:
-        """Over the candidates of each question, [P, D] to [Q, D]; each as many as it stands for."""
+        """Over the candidates of each question, [P, D] to [Q, D]; each weighted by the number it stands for."""
         total = of_pairs.new_zeros(len(encoding.question), of_pairs.shape[1])
         return total.index_add(0, encoding.question_of, of_pairs * self._number(encoding)[:, None])
 

@@ -1,4 +1,8 @@
-"""What every network of answers has: word vectors, and the framework's methods around `encode` and `logits`."""
+"""The base of all networks of answers: word vectors, and the framework's four methods around `encode` and `logits`.
+
+Training maximises the bound of `latent/bound.py` (`answers/task.py`). Without a latent variable h has no dimensions, so
+the KL is zero and the bound is the log-likelihood.
+"""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,12 +17,14 @@ if TYPE_CHECKING:
 
 
 class Encoding(NamedTuple):
-    question: Tensor  # [Q, H]   s_q(|q|), or what else stands for it; read once for all its candidates
+    question: Tensor  # [Q, H]   s_q(|q|) or another encoding; read once for all its candidates
     answers: Sentences  # [P, T, H]   s_a
     question_of: Tensor  # [P]
-    labels: Tensor  # [P]   only the posterior and the likelihood look at them
+    labels: Tensor  # [P]   used by the posterior and the likelihood only
     features: Tensor | None = None  # [P, F]   for networks that ask for `pair_columns`
-    weights: Tensor | None = None  # [P]   how many candidates each stands for; for networks with one h a question
+    weights: Tensor | None = (
+        None  # [P]   how many candidates each stands for; for networks with a question-level latent
+    )
 
     @property
     def question_by_pair(self) -> Tensor:
@@ -26,37 +32,34 @@ class Encoding(NamedTuple):
 
 
 class AnswerNetwork(nn.Module):
-    """The base of networks: p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
+    """p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
 
-    As it stands h has no dimensions: then the KL is zero and the bound is the log likelihood itself, which is all that
-    a deterministic model needs. A latent model has `prior_by_question` and `posterior` of its own.
-
-    An example, which the bound has a value for, is a pair. Where all candidates of a question share its h
-    (`latent_of_question`), it is the question with all of them.
+    A deterministic model implements `encode` and `logits`; a latent model also `prior_by_question` and `posterior`. The
+    bound has one value per pair or, if all candidates of a question share its h (`latent_of_question`), per question.
     """
 
     has_latent = False
     latent_of_question = False
-    importance_weighted = False  # whether training maximises that bound in the place of the plain one
-    training_samples = 1  # of h, for each example
-    learns_from = "answerable"  # the protocol of its training questions: those with a right answer, or `all`
+    importance_weighted = False  # whether training maximises the importance-weighted bound
+    training_samples = 1  # of h, per example
+    learns_from = "answerable"  # the protocol of its training questions
     fewest_latent_dims = 1
     trained_by_gradient = True
-    updates = 700  # enough: about 13 passes over WikiQA; 25 were no better in trials on training questions
+    updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
     joins_columns = True  # whether counts and position can be added to its probability
-    parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
-    reads_positions = False  # whether the place of a candidate in its document counts inside
-    feature_names: tuple[str, ...] = ()  # what a user may choose of
-    pair_columns: tuple[str, ...] = ()  # of `overlap.py`, if the network reads any beside the words
+    parallel_training = False  # whether its training can use several workers
+    reads_positions = False  # whether it reads the position of a candidate in its document
+    feature_names: tuple[str, ...] = ()  # what a user can choose from
+    pair_columns: tuple[str, ...] = ()  # columns of `features/overlap.py` that it reads
     reads_word_features = False  # whether it reads those of `word_features.py`
-    reads_likeness = False  # whether it reads how alike both sentences and their words are by `likeness.py`
-    untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
-    pretrained = False  # whether it begins from a pretrained encoder, which knows every word and needs no word vectors
+    reads_likeness = False  # whether it reads the similarities of `minilm.py`
+    untrained: "type[AnswerScorer] | None" = None  # ranks in its place before any fit
+    pretrained = False  # whether it has a pretrained encoder, which knows every word and needs no word vectors
     reads_pieces = False  # whether it reads question and candidate as one sequence of word pieces
-    passes: int | None = None  # over the pairs in training; None: as many as `updates` need
+    passes: int | None = None  # epochs of training; None: as many as `updates` need
     learning_rate_factor = 1.0
     batch_factor = 1.0  # of the pairs per update
-    reads_states = False  # whether words begin as states of a pretrained encoder, and word vectors are not looked at
+    reads_states = False  # whether it reads states of a pretrained encoder instead of word vectors
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
     cross_entropy = 1.0  # that of the bound
 
@@ -66,7 +69,7 @@ class AnswerNetwork(nn.Module):
 
     @property
     def counts_shared_words(self) -> bool:
-        """Whether a word counts that the question has too, though the vocabulary has it not."""
+        """Whether a word shared with the question counts even if it is not in the vocabulary."""
         return bool(self.pair_columns)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
@@ -100,7 +103,7 @@ class AnswerNetwork(nn.Module):
         return DiagonalGaussian.standard(encoding.question[:, :0])  # [Q, 0]
 
     def prior_samples(self, encoding: Encoding, samples: int) -> Tensor:
-        """h of the prior, drawn once per question and shared by its candidates: a sample is then one ranking."""
+        """h of the prior, drawn once per question and shared by its candidates: each sample is one ranking."""
         drawn = self.prior_by_question(encoding).rsample(samples)  # [S, Q, K]
         return drawn.index_select(1, encoding.question_of)  # [S, P, K]
 

@@ -1,7 +1,7 @@
-"""Overlap: which words a question and a candidate share. The floor that every other system must clear.
+"""Overlap: logistic regression on shared words, a baseline for all other models. No latent variable.
 
-Each column alone is a ranking that needs no training: the count of shared words, the same weighed by idf, BM25. All of
-them, with how long a sentence is and where it stands, are a logistic regression that alone rivals networks on WikiQA.
+Each column alone is a ranking that needs no training: the count of shared words, the same weighted by idf, BM25. With
+the candidate's length and position they are a logistic regression that rivals networks on WikiQA.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,7 @@ import torch
 from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.models.answers.features.bm25 import bm25
-from varitext.models.answers.features.overlap import COUNTS, PLACE
-from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.features.overlap import COUNTS, PLACE, WordTable, bm25
 from varitext.models.answers.scorer import AnswerScorer, chosen
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
@@ -23,10 +21,9 @@ POSITION = ("log_position", "first_sentence")
 
 
 class OverlapRegression(AnswerScorer):
-    """Logistic regression on columns of `overlap.py`, BM25, and whether a sentence is the first of its document.
+    """`features` names the columns; a single one gives the ranking by that column.
 
-    `features` names the columns, one for a plain ranking by it. Without it they are all, those of the sentence's place
-    with `position` only.
+    By default they are all of `WORDS`, and with `position` those of `POSITION`.
     """
 
     joins_columns = False

@@ -1,13 +1,13 @@
-"""PV: paragraph vectors (Le and Mikolov 2014), the cosine of the question's and the candidate's.
+"""PV: cosine of the paragraph vectors (Le and Mikolov 2014) of question and candidate. No latent variable with a prior.
 
-gensim's Doc2Vec learns what each word expects of a text's vector: its row u of the output matrix (distributed bag of
-words, negative sampling). The vector of a sentence is the v that explains its words best,
+gensim's Doc2Vec learns a row u of the output matrix for each word (distributed bag of words, negative sampling). The
+vector of a sentence is the v that maximises
 
     sum_w c_w [log sigmoid(v^T u_w) + k sum_j p_j log sigmoid(-v^T u_j)] - lambda/2 |v|^2
 
 over its words w; noise words j have the probability p_j, and c_w is the share of occurrences that training keeps of a
-word as frequent as w. This is concave in v: it has one maximum, which a few steps of gradient ascent find from zero. So
-a vector depends on its sentence alone, not on chance, and gensim is needed for fitting only.
+word as frequent as w. This is concave in v: a few steps of gradient ascent from zero find its maximum. So a vector is a
+deterministic function of its sentence, and gensim is needed for fitting only.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
 NEGATIVE = 5  # k: noise words per word
-NOISE_WORDS = 256  # different enough to stand for all: a sum over the whole vocabulary would change little
+NOISE_WORDS = 256  # a sum over the whole vocabulary would change little
 NOISE_POWER = 0.75
-SAMPLE = 1e-4  # words more frequent than this are read less often than they stand
+SAMPLE = 1e-4  # words more frequent than this are subsampled
 STEPS = 30
 CHUNK = 256  # sentences at once
 
@@ -64,7 +64,7 @@ class ParagraphVectors(AnswerScorer):
         self.noise.copy_(torch.from_numpy(_spread(counts**NOISE_POWER, NOISE_WORDS)))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
-        sentences = sorted(set(_sentences(question_answers)))  # equal ones have equal vectors: find these once
+        sentences = sorted(set(_sentences(question_answers)))  # equal sentences have equal vectors
         row_of = {words: row for row, words in enumerate(sentences)}
         vectors = functional.normalize(self.vectors(sentences), dim=1)
         questions = [row_of[one.words] for one in question_answers.questions]
@@ -77,7 +77,7 @@ class ParagraphVectors(AnswerScorer):
         """The paragraph vector of each sentence, [B, D], zero for one without a known word."""
         numbers = [word_numbers(words, self.vocabulary) for words in sentences]
         numbers = [one[one > UNKNOWN] for one in numbers]
-        order = np.argsort([len(one) for one in numbers], kind="stable")  # neighbours of equal length need no padding
+        order = np.argsort([len(one) for one in numbers], kind="stable")  # equal lengths need no padding
         found = torch.empty(len(numbers), self.word_rows.shape[1], dtype=torch.float64)
         for start in range(0, len(order), CHUNK):
             rows = order[start : start + CHUNK]
@@ -85,7 +85,7 @@ class ParagraphVectors(AnswerScorer):
         return found
 
     def _ascend(self, batch: TokenBatch) -> Tensor:
-        """Nesterov's steps of 1 / (the largest curvature)."""
+        """Nesterov's method with the step 1 / (largest curvature)."""
         rows = (batch.tokens - FIRST_WORD).clamp(min=0)
         words, weight = self.word_rows[rows].double(), self.kept[rows].double() * batch.mask  # [B, T, D], [B, T]
         noise = self.word_rows[self.noise].double()  # [noise, D]
@@ -113,7 +113,7 @@ def _train(texts: list[list[str]], dim: int, epochs: int, seed: int) -> Any:
     except ImportError:
         raise InputError("fitting paragraph vectors needs gensim: pip install 'varitext[peers]'") from None
     documents = [TaggedDocument(text, [row]) for row, text in enumerate(texts) if text]
-    # one worker: with more, the order of updates and so the result would change from run to run
+    # one worker: with more, the result would change from run to run
     learning = {"negative": NEGATIVE, "ns_exponent": NOISE_POWER, "sample": SAMPLE, "epochs": epochs}
     model = Doc2Vec(vector_size=dim, dm=0, min_count=1, seed=seed, workers=1, **learning)
     model.build_vocab(documents)
@@ -122,12 +122,12 @@ def _train(texts: list[list[str]], dim: int, epochs: int, seed: int) -> Any:
 
 
 def _spread(weights: np.ndarray, number: int) -> np.ndarray:
-    """`number` places, each as often as its weight says: evenly spaced on the running sum, without chance."""
+    """`number` places in proportion to the weights: evenly spaced on the cumulative sum, not drawn."""
     running = np.cumsum(weights)
     return np.asarray(np.searchsorted(running, running[-1] * (np.arange(number) + 0.5) / number))
 
 
 def _kept_share(counts: np.ndarray) -> np.ndarray:
-    """What word2vec's subsampling keeps of a word's occurrences."""
+    """The share of a word's occurrences that word2vec's subsampling keeps."""
     rarity = SAMPLE * counts.sum() / np.maximum(counts, 1e-12)
     return np.asarray(np.minimum(1, np.sqrt(rarity) + rarity))

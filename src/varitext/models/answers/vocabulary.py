@@ -1,4 +1,4 @@
-"""The words that an answer ranker learns from its training questions, and where their vectors begin."""
+"""The vocabulary of an answer ranker, from its training questions, and the initial word vectors."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 
-RANDOM = "random"  # as `VectorSource`: begin without any
+RANDOM = "random"  # as `VectorSource`: random initial vectors
 VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
 
 
@@ -29,13 +29,11 @@ class AnswerWords(NamedTuple):
 def learn_words(
     train: QuestionAnswers, source: VectorSource, dim: int | None, seed: int, unseen: int = 0
 ) -> AnswerWords:
-    """The words that stand twice in the questions and answers, or once and have a vector; and `unseen` ones that have.
+    """Words that occur twice in the questions and answers, or once and have a vector; and `unseen` ones with a vector.
 
-    What a question is about is often a name that no training question has. Its vector serves as well as any other, so
-    the first words of the source are kept, too: the most frequent, in most files.
-
-    First come words without a vector, then those with one, then unseen ones; the most frequent first among each.
-    Vectors are rounded to 16 bits, which is how a model folder keeps those that are not tuned.
+    Questions are often about names that no training question has, so the first words of the source, in most files the
+    most frequent, are kept too. The order: words without a vector, those with one, unseen ones; each by frequency.
+    Vectors are rounded to 16 bits, as the model folder stores those that are not tuned.
     """
     tally = _word_tally(train)
     words = sorted((word for word in tally if is_line(word)), key=lambda word: (-tally[word], word))
@@ -45,7 +43,7 @@ def learn_words(
     repeated = np.array([tally[word] > 1 for word in words], bool)
     kept = np.concatenate([np.flatnonzero(repeated & ~known), np.flatnonzero(known)])
     if not len(kept):
-        raise InputError(f"{train.name} ({train.part}): no word stands twice or has a vector; nothing to learn from")
+        raise InputError(f"{train.name} ({train.part}): no word occurs twice or has a vector: nothing to learn from")
     seen = tuple(words[place] for place in kept)
     if start is None or vectors is None:
         return AnswerWords(Vocabulary(seen), None, RANDOM, 0)
@@ -57,7 +55,7 @@ def learn_words(
 
 
 def _unseen_words(tally: Counter[str], vectors: WordVectors, most: int) -> dict[str, int]:
-    """Words of the source that training does not have, as they are read, and the row of each."""
+    """Words of the source that training does not have, in their reading form, and the row of each."""
     found: dict[str, int] = {}
     for row, word in enumerate(vectors.words):
         if len(found) == most:
@@ -92,15 +90,15 @@ def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None,
 
 
 def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
-    """The first `dim` principal components of all vectors given; those that have `dim` numbers stay as they are."""
+    """The first `dim` principal components of the vectors; unchanged if they have `dim` dimensions."""
     if vectors.dim < dim:
         raise InputError(
-            f"the word vectors have {vectors.dim} numbers a word, and embedding_dim={dim} needs at least {dim}"
+            f"the word vectors have {vectors.dim} dimensions: embedding_dim must not be above, but is {dim}"
         )
     if vectors.dim == dim:
         return vectors
     centred = vectors.vectors.astype(np.float64) - vectors.vectors.mean(0, dtype=np.float64)
     _, axes = np.linalg.eigh(centred.T @ centred)  # rising eigenvalues
     axes = axes[:, ::-1][:, :dim]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # a component's sign is arbitrary: fix it
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # the sign of a component is arbitrary: fix it
     return WordVectors(vectors.words, (centred @ axes).astype(np.float32))

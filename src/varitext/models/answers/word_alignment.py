@@ -1,13 +1,14 @@
-"""WA: alignment by vector similarity and a linear classifier on what it looks like (Wang and Ittycheriah 2015).
+"""WA: alignment by vector similarity and a linear classifier on its features (Wang and Ittycheriah 2015).
 
-Each word of the question goes to the most similar word of the candidate. Four groups of features look at that:
+There is no latent variable. Each word of the question is aligned to the most similar word of the candidate. Four groups
+of features describe the alignment:
 
-    similarity    how similar aligned words are: the mean, and the mean of the candidate's words to the question
-    idf           the same with rare words weighing more; how rare the words are that found nothing
-    categories    how many words, and how much idf, are aligned by the same word, stem, a near or a far vector, or none
-    dispersion    how far apart in the candidate the words are that neighbours in the question are aligned to
+    similarity    of aligned words: the mean, and the mean of the candidate's words to the question
+    idf           the same weighted by idf; the idf of words without a counterpart
+    categories    how many words, and how much idf, are aligned by same word, stem, near or far vector, or not at all
+    dispersion    distance in the candidate between the counterparts of neighbouring words of the question
 
-The original has parts of speech for its sparse categories; here these are stop word or not.
+The original uses parts of speech for its sparse categories; here words are stop words or not.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from varitext.models.answers.scorer import AnswerScorer, chosen
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
-NEAR, FAR = 0.6, 0.35  # cosines about the mean of vectors; below the second a word has found nothing
+NEAR, FAR = 0.6, 0.35  # cosines of centred vectors; below the second a word has no counterpart
 CATEGORIES = ("same", "stem", "near", "far", "none")
 GROUPS = {
     "similarity": ("similarity", "similarity_content", "similarity_back"),
@@ -80,7 +81,7 @@ def _similarity(corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
 
 
 def _back(corpus: AlignedCorpus, pairs: QuestionPairs, weight: np.ndarray) -> np.ndarray:
-    """How similar the candidate's words are to the question's, on the whole."""
+    """Mean similarity of the candidate's words to the question's."""
     best = pairs.similarity.max(0)  # [C, T]
     weights = weight[pairs.answers] * ((pairs.answers != NO_WORD) & corpus.is_word[pairs.answers])
     return _share(best.T, weights.T)
@@ -107,7 +108,7 @@ def _categories(corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
 
 
 def _dispersion(corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:
-    """Logarithms of the mean squared gap between neighbours' places, and of the stretch from first to last place."""
+    """Logarithms of the mean squared gap between neighbours, and of the span from first to last place."""
     best, place = pairs.similarity.max(2), pairs.similarity.argmax(2)  # [n, C]
     aligned = (best >= FAR) & (_content(corpus, pairs.asked) > 0)[:, None]
     gaps, last = np.zeros(best.shape), np.full(best.shape[1], -1)

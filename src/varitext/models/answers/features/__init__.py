@@ -1,1 +1,1 @@
-"""Lexical features of a question and a candidate: words shared, BM25, alignments, WordNet."""
+"""Lexical features of a question and a candidate: shared words, BM25, alignment, WordNet."""

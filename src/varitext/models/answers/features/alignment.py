@@ -1,7 +1,7 @@
-"""Which word of a candidate stands for each word of the question: what two words have in common, by word and vector.
+"""Alignment of a question's words with those of a candidate: same word, same stem, similar vectors.
 
-Everything is computed per question for all its candidates at once, over words that are numbered per corpus, so that
-names which training never saw still match themselves.
+All candidates of a question are computed at once, over words numbered per corpus, so that names which training never
+saw still match themselves.
 """
 
 from collections.abc import Iterator
@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext.corpora.question_answers import QuestionAnswers
-from varitext.models.answers.features.overlap import STOP_WORDS, Overlap
-from varitext.models.answers.features.word_table import WordTable
+from varitext.models.answers.features.overlap import STOP_WORDS, Overlap, WordTable
 from varitext.text.tokens import stem
 
 NO_WORD = -1
@@ -21,7 +20,7 @@ NO_WORD = -1
 class QuestionPairs(NamedTuple):
     """One question's words beside those of its candidates, side by side and filled up with NO_WORD."""
 
-    asked: np.ndarray  # [n] different words of the question, in its order, without punctuation
+    asked: np.ndarray  # [n] distinct words of the question, in its order, without punctuation
     answers: np.ndarray  # [C, T]
     same: np.ndarray  # [n, C, T] bool: the same word
     same_stem: np.ndarray  # [n, C, T] bool, also where the words are the same
@@ -30,12 +29,12 @@ class QuestionPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AlignedCorpus:
-    """What is known about every different word of a corpus; and its questions, one after another."""
+    """What is known about every distinct word of a corpus; and its questions, one after another."""
 
     table: WordTable
     idf: np.ndarray  # [words]
     is_stop: np.ndarray  # [words]
-    is_word: np.ndarray  # [words] no punctuation
+    is_word: np.ndarray  # [words] not punctuation
     stems: np.ndarray  # [words] a number per stem
     vectors: np.ndarray  # [words, E] of length one, or zero where there is none
 
@@ -78,12 +77,12 @@ def padded_candidates(values: np.ndarray, lengths: np.ndarray, filling: float) -
     return filled
 
 
-def unit_vectors(start: np.ndarray | None, size: tuple[int, ...]) -> np.ndarray:
-    """Word vectors moved to their mean and brought to length one; zeros where there are none to start from.
+def unit_vectors(vectors: np.ndarray | None, size: tuple[int, ...]) -> np.ndarray:
+    """Word vectors centred and scaled to unit length; zeros if there are none.
 
-    About their mean: vectors of all words share a direction, which would make any two of them alike.
+    Centred because the vectors of all words share a direction, which would make any two of them similar.
     """
-    if start is None:
+    if vectors is None:
         return np.zeros(size, np.float32)
-    centred = start - start.mean(0)
+    centred = vectors - vectors.mean(0)
     return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-12))  # [V, E]

