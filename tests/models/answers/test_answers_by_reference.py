@@ -210,7 +210,9 @@ def test_the_cross_encoder_pair_by_pair(monkeypatch):
         states = model.fixed[0](*(torch.from_numpy(part.astype(np.int64))[None] for part in one))
         for layer in model.layers:
             states = layer(states, None)
-        judged = model.judge(torch.relu(model.read_columns(model.columns(batch)[pair].double())))  # of no columns: zeros
+        judged = model.judge(
+            torch.relu(model.read_columns(model.columns(batch)[pair].double()))
+        )  # of no columns: zeros
         torch.testing.assert_close(found[1, pair], (model.output(states[0].mean(0)) + judged)[0])
 
 
