@@ -12,7 +12,7 @@ its group more probable, not only itself:
     log p = sum_g [ log b_g^(n_g) - log A_g^(n_g) ] - log B^(N) + sum_w log a_w^(x_w)
 
 with n_g the words of group g, A_g = sum_{w in g} a_w, b_g = s_g A_g and B = sum_g b_g. With all s_g = 1 this is a
-single urn. docs/dcm.md has the derivation.
+single urn. docs/explanation/dcm-likelihood.md has the derivation.
 
 Masses are a_w = exp(weights_w . inputs), with weights [V, D] and inputs [D, S B]. Logits are [V, S B], one row per
 word, so that sums over groups are sums of rows. Everything is computed in C (`compiled/kernels.c`, single precision

@@ -4,16 +4,14 @@ Bigram-CNN   the mean of a convolution over pairs of words, matched (Yu and othe
 Deep CNN     the maximum of a wide convolution, matched, with counts of shared words (Severyn and Moschitti 2015)
 """
 
-import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
-from varitext.batches.tokens import TokenBatch
 from varitext.layers.attention import BilinearMatch
-from varitext.layers.words import Dropout, Sentences, WordEmbedding
+from varitext.layers.words import SentenceConvolution, Sentences
 from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.scorer import chosen
@@ -84,50 +82,3 @@ class DeepCNN(AnswerNetwork):
             parts.append(torch.log1p(encoding.features.to(answer.dtype)))
         logits: Tensor = self.output(self.hidden(torch.cat(parts, 1)))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]
-
-
-class SentenceConvolution(nn.Module):
-    """tanh of a linear map of each window of `width` words, with dropout on word vectors; pooled to one vector.
-
-    A window starts at every word, so that a single word has one; a `wide` convolution also has the windows that extend
-    beyond either end. Words outside are zero. Padding has no effect, and a sentence without words gives zeros.
-    """
-
-    def __init__(self, input_dim: int, maps: int, width: int, wide: bool = False, dropout: float = 0.0):
-        super().__init__()
-        self.before = (width - 1) * wide  # windows that start before the first word
-        self.dropout = Dropout(dropout)
-        limit = 1 / math.sqrt(width * input_dim)
-        self.weight = nn.Parameter(torch.empty(width, input_dim, maps).uniform_(-limit, limit))
-        self.bias = nn.Parameter(torch.empty(maps).uniform_(-limit, limit))
-
-    def mean(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Tensor:
-        windows, number = self._windows(batch, word_vectors, outside=0.0)
-        return windows.sum(1) / number.clamp(min=1)[:, None]  # [B, H]
-
-    def maximum(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Tensor:
-        # tanh is never below -1, so a missing window is never the maximum
-        windows, number = self._windows(batch, word_vectors, outside=-1.0)
-        return windows.amax(1) * (number > 0)[:, None]  # [B, H]
-
-    def _windows(self, batch: TokenBatch, word_vectors: WordEmbedding, outside: float) -> tuple[Tensor, Tensor]:
-        """The map of every window, [B, W, H], `outside` where a sentence has fewer, and how many it has, [B].
-
-        All sentences are in one line with gaps of a window between them, so that nothing is computed for padding.
-        """
-        width, input_dim, maps = self.weight.shape
-        lengths, mask = batch.lengths, batch.mask
-        words = self.dropout(word_vectors(batch.tokens[mask]))  # [n, E]
-        sentence, place = mask.nonzero(as_tuple=True)  # [n] of every word
-        first = torch.cumsum(lengths + width - 1, 0) - lengths  # [B] where each sentence starts, after a gap
-        line = words.new_zeros(int(lengths.sum()) + (width - 1) * (len(lengths) + 1), input_dim)
-        line = line.index_copy(0, first[sentence] + place, words)
-        starts = len(line) - width + 1
-        mapped = self.bias + sum(line[shift : shift + starts] @ self.weight[shift] for shift in range(width))
-        number = torch.where(lengths > 0, lengths + self.before, 0)  # [B]
-        real = torch.arange(max(1, int(number.max())), device=mask.device) < number[:, None]  # [B, W]
-        sentence, place = real.nonzero(as_tuple=True)  # of every window
-        windows = torch.tanh(mapped.index_select(0, first[sentence] - self.before + place))
-        padded = windows.new_full((real.numel(), maps), outside)
-        padded = padded.index_copy(0, sentence * real.shape[1] + place, windows)
-        return padded.view(*real.shape, maps), number
