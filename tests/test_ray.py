@@ -16,7 +16,7 @@ from sharded import EVERY_WORD, SMALL, shards_of
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
-from varitext.cli import ray_work
+from varitext.cli import fit as fit_command
 from varitext.corpora import load_documents
 from varitext.corpora.prepare import prepare
 from varitext.corpora.shards import ShardSizes
@@ -170,7 +170,7 @@ def test_what_is_not_in_files_is_refused(tmp_path):
 def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster, tmp_path, monkeypatch):
     """By the command."""
     shards_of(tmp_path / "shards", topic_documents(), documents=100)
-    learn, marker, out = ray_work._learn, tmp_path / "killed", tmp_path / "two"
+    learn, marker, out = fit_command._fit_in_worker, tmp_path / "killed", tmp_path / "two"
     sizes = tmp_path / "sizes.json"
 
     def die_after_a_checkpoint():
@@ -186,7 +186,7 @@ def test_two_workers_learn_what_one_process_learns_though_one_is_killed(cluster,
         if world.is_first:
             sizes.write_text(json.dumps(world.size))
 
-    monkeypatch.setattr(ray_work, "_learn", learn_and_die)
+    monkeypatch.setattr(fit_command, "_fit_in_worker", learn_and_die)
     ctrl_c = signal.getsignal(signal.SIGINT)
     done = varitext("fit", tmp_path / "shards", "--ray-workers", 2, *OPTIONS, "--out", out)
     assert done.code == 0 and "model in" in done.err, done

@@ -14,7 +14,7 @@ from command_line import MODEL_FILES, contents, files_no_larger_than, refused, v
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import flat_settings
-from varitext.cli.printing import NOTEWORTHY
+from varitext.cli.rank import NOTEWORTHY
 from varitext.corpora import load_questions
 from varitext.evaluation.ranking import ranking_record
 from varitext.evaluation.trec_files import judged_run, read_qrels, read_run
@@ -180,7 +180,7 @@ def test_control_c_keeps_the_best_model_and_resume_gives_the_same_bytes(divided,
     with stop_at(0.6):
         outcome = varitext(*command)
     assert outcome.code == 130 and outcome.out == ""
-    assert outcome.err.splitlines()[-1] == "the same command with --resume goes on from here"
+    assert outcome.err.splitlines()[-1] == "run the same command with --resume to continue"
     assert sorted(contents(tmp_path / "model")) == sorted([*MODEL_FILES, "checkpoint.safetensors"])
     assert varitext("evaluate", tmp_path / "model", "--json").code == 0
     assert "add --resume" in refused(tmp_path, *command)
@@ -195,7 +195,7 @@ def test_a_run_cut_short_between_folds_goes_on_where_it_was(divided, placed, tmp
     command = ("fit", divided, "--out", tmp_path / "model", "--epochs", 1, "--counts", "--position", *NASM)
     with stop_at(2, folds=True):
         outcome = varitext(*command)
-    assert outcome.code == 2 and outcome.err.endswith("the same command with --resume goes on\n")
+    assert outcome.code == 2 and outcome.err.endswith("run the same command with --resume to continue\n")
     kept = ["checkpoint-fold-1.safetensors", "checkpoint.safetensors"]
     assert sorted(contents(tmp_path / "model")) == kept
     with mock.patch("varitext.answers.fitting.out_of_fold", side_effect=KeyboardInterrupt):
@@ -244,7 +244,7 @@ def test_evaluate_for_people(fitted):
     shown = varitext("evaluate", fitted, "--samples", 3, "--part", "dev").out
     for words in ("(dev): 12 questions, 48 pairs", "MAP  ", "MRR  ", "95 % interval", "expectation over all orders"):
         assert words in shown
-    for words in ("3 samples", "Brier", "calibration error", "surer half", "by question word", "answerable"):
+    for words in ("3 samples", "Brier", "calibration error", "more certain half", "by question word", "answerable"):
         assert words in shown
 
 
@@ -409,7 +409,7 @@ def test_what_was_typed_is_refused_in_one_line(typed, said, fitted, divided, tmp
 
 def test_questions_are_no_documents_and_documents_no_questions(tmp_path, data_dir):
     said = refused(tmp_path, "fit", "wikiqa", "--model", "nvdm", "--out", tmp_path / "model", "--data-dir", data_dir)
-    assert "wikiqa is a corpus of questions and answers, not of documents: models such as compare take it" in said
+    assert "wikiqa is a corpus of questions and answers, not of documents" in said
     typed = ("fit", "20newsgroups-nvdm", "--model", "nasm", "--out", tmp_path / "model", "--data-dir", data_dir)
     assert "20newsgroups-nvdm is a corpus of documents, not of questions and answers" in refused(tmp_path, *typed)
 

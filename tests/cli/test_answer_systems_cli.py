@@ -78,7 +78,7 @@ def nasm(asked) -> Path:
 )
 def test_every_system_is_fitted_evaluated_and_ranks(model, options, asked, tmp_path):
     said = fit(asked, tmp_path / "model", "--model", model, *options, *WORDS).splitlines()[-1]
-    how = "all epochs" if ANSWER_MODELS[model].trained_by_gradient else "fitted directly"
+    how = "all epochs" if ANSWER_MODELS[model].trained_by_gradient else "fitted without gradients"
     assert said.startswith("24 questions with 72 pairs, ") and f" s ({how}); dev MAP " in said
     assert sorted(contents(tmp_path / "model")) == MODEL_FILES
     record = json.loads(varitext("evaluate", tmp_path / "model", "--json").out)
@@ -168,13 +168,13 @@ def test_a_scorer_interrupted_while_it_learns_leaves_nothing(asked, tmp_path):
         ("--model overlap --counts", "--counts does not apply: overlap is made of counts already"),
         (
             "--model nasm --features bm25",
-            "--features does not apply: nasm has no features to choose from; compare,",
+            "--features does not apply: nasm has no features to choose from. Models that do: compare,",
         ),
         ("--model pv --features idf", "--features does not apply: pv has no features to choose from"),
         ("--model nvdm --features idf", "--features does not apply: nvdm is a model of documents"),
         ("--model nvdm --tune-vectors", "--tune-vectors does not apply: nvdm is a model of documents"),
         ("--model lclr --tune-vectors", "--tune-vectors does not apply: lclr does not learn word vectors"),
-        ("--model nasm --tune-vectors --unseen-words 9", "--unseen-words does not apply: --tune-vectors leaves out"),
+        ("--model nasm --tune-vectors --unseen-words 9", "--unseen-words does not apply: --tune-vectors drops words"),
         ("--model nvdm --longest-answer 9", "--longest-answer does not apply: nvdm is a model of documents"),
         ("--model lclr --latent-dim 3", "--latent-dim does not apply: lclr has no latent variable; nasm has"),
         ("--model lstm --free-bits 1", "--free-bits does not apply: lstm has no latent variable; nasm has"),
@@ -193,5 +193,5 @@ def test_settings_of_steps_are_said_to_have_no_effect(asked, tmp_path):
 
 
 def test_help_lists_every_model():
-    listed = re.search(r"--model NAME(.*?)If\s+left\s+out", varitext("fit", "--help").out, re.DOTALL)[1]
+    listed = re.search(r"--model NAME(.*?)\(default:", varitext("fit", "--help").out, re.DOTALL)[1]
     assert sorted(re.findall(r"\b[a-z_]+\b", listed)) == sorted([*DOCUMENT_MODELS, *ANSWER_MODELS])

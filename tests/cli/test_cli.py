@@ -30,7 +30,7 @@ from command_line import (
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from varitext.cli.claiming import claimed
+from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 
 LEARNS = ("--epochs", 10, "--learning-rate", 0.02)
@@ -163,7 +163,7 @@ def test_no_command_shows_the_help_and_version_the_version():
     [
         ("fitt", "fitt"),
         ("fit", "Missing argument"),
-        ("fit stories", "--out"),
+        ("fit stories", "Missing --out: name a folder for the model, for example --out models/my"),
         ("fit stories --out model --latent-dimension 3", "--latent-dim"),
         ("fit stories --out model --latent-dim few", "--latent-dim"),
         ("fit stories --out model --latent-dim 0", "--latent-dim"),
@@ -196,7 +196,7 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("similar nowhere --word a --text b", "either --word or --text"),
         ("report nowhere --out report.pdf", ".html"),
         ("figures nowhere --format pdf", "'svg', 'png'"),
-        ("figures nowhere --out stories/train.jsonl", "train.jsonl is a file: figures go to a folder"),
+        ("figures nowhere --out stories/train.jsonl", "train.jsonl is a file: name a folder for the figures"),
         ("transform nowhere stories --out vectors.txt", ".npy, .csv, .parquet, not .txt"),
         ("transform nowhere stories --out stories", "a file without ending"),
     ],
@@ -462,7 +462,7 @@ def test_control_c_keeps_the_best_model_and_resume_gives_the_same_bytes(divided,
     other = write_jsonl(tmp_path / "other.jsonl", UNSEEN)
     assert "was written for other" in refused(out, "fit", other, "--out", out, *LONG, "--resume")
     with files_no_larger_than(64_000):
-        assert "--resume goes on" in refused(tmp_path, "fit", divided, "--out", out, *LONG, "--resume")
+        assert "with --resume to continue" in refused(tmp_path, "fit", divided, "--out", out, *LONG, "--resume")
 
     assert varitext("fit", divided, "--out", out, *LONG, "--resume").code == 0
     assert sorted(contents(out)) == sorted([*MODEL_FILES, *TOPIC_FILES])
@@ -512,7 +512,7 @@ def test_a_kill_within_the_first_checkpoint_is_resumed_and_nothing_is_left(divid
 
 
 def test_a_folder_that_another_run_writes_to_is_refused(divided, tmp_path):
-    with claimed(tmp_path / "new" / "model"):
+    with lock_folder(tmp_path / "new" / "model"):
         said = refused(tmp_path, "fit", divided, "--out", tmp_path / "new" / "model", "--epochs", 1, *SMALL)
     assert "another run is writing" in said and not list(tmp_path.iterdir())
 
@@ -633,7 +633,7 @@ def test_a_full_evaluation_needs_two_parts(fitted, divided, tmp_path):
     corpus = write_jsonl(tmp_path / "documents.jsonl", UNSEEN)
     assert "--full needs a corpus with a train part" in refused(tmp_path, "evaluate", fitted, corpus, "--full")
     typed = ("evaluate", fitted, divided, "--part", "train", "--full")
-    assert "and another one to evaluate" in refused(tmp_path, *typed)
+    assert "and another part to evaluate" in refused(tmp_path, *typed)
 
 
 def test_evaluate_leaves_out_documents_without_a_known_word_and_says_so(fitted, tmp_path):
@@ -753,7 +753,7 @@ def test_transform_writes_the_same_values_in_every_format(with_std, fitted, tmp_
         options = ["--with-std"] if with_std else []
         outcome = varitext("transform", fitted, documents, "--out", tmp_path / f"vectors{kind}", *options)
         assert (outcome.code, outcome.out) == (0, "")
-        assert "1 documents have no known word" in outcome.err and "61 vectors of 4 dimensions" in outcome.err
+        assert "1 document without a known word" in outcome.err and "61 vectors of 4 dimensions" in outcome.err
     names = [f"{what}_{k}" for what in (("mean", "std") if with_std else ("mean",)) for k in range(4)]
     table = pyarrow.read_table(tmp_path / "vectors.parquet")
     assert table.column_names == names == (tmp_path / "vectors.csv").read_text().split("\n")[0].split(",")
@@ -847,7 +847,7 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     assert {one["value"] for one in found} == {f"topic{number}" for number in range(4)}
     assert all(one["low"] <= one["share"] <= one["high"] for one in found)
     shown = varitext("topics", own_model, "--by", "kind", "--from", table).out
-    assert "Words that differ:" in shown and "topic3" in shown.split("Words that differ:")[1]
+    assert "Distinctive words:" in shown and "topic3 (15 documents): " in shown.split("Distinctive words:")[1]
     out = tmp_path / "years.csv"
     assert (
         varitext("topics", own_model, "--over-time", "when", "--bins", "year", "--from", table, "--out", out).code == 0
@@ -855,7 +855,7 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     assert {line.split(",")[0] for line in out.read_text().splitlines()[1:]} == {"2020", "2021", "2022"}
     for wrong, said in (
         (("--over-time", "kind"), "column 'kind' has no date that can be read"),
-        (("--by", "colour"), "has no column 'colour' beside its text; it has id, kind, when, topic"),
+        (("--by", "colour"), "has no column 'colour' beside its text. Columns: id, kind, when, topic"),
         (("--over-time", "when", "--bins", "decade"), "bins must be one of"),
         (("--over-time", "when", "--by", "kind"), "either --by or --over-time"),
     ):

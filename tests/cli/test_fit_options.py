@@ -48,13 +48,13 @@ def test_every_setting_that_is_an_option_is_in_the_help_with_its_limits_and_defa
 
 def test_help_is_in_groups():
     headings = re.findall(r"^([A-Z].*):$", varitext("fit", "--help").out, re.MULTILINE)
-    assert headings == ["Arguments", *GROUPS, "Options"]
+    assert headings == ["Arguments", "Options", *GROUPS]
 
 
 def test_a_setting_of_one_side_says_so():
     shown = " ".join(varitext("fit", "--help").out.split())
     assert "Documents: processes that count words." in shown and "Answers: KL per pair" in shown
-    assert "Documents: documents per update; else the model decides. Answers: pairs per update." in shown
+    assert "Documents: documents per update. Chosen by the model if omitted. Answers: pairs per update." in shown
     assert shown.count("Number of latent dimensions (default: 50") == 1
 
 
@@ -69,7 +69,7 @@ def test_a_fit_on_ray_leaves_loading_to_the_workers(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "one two"}\n')
     with (
         mock.patch("varitext.corpora.load_as", side_effect=AssertionError("loaded")) as load,
-        mock.patch("varitext.ray.fitting.run_in_workers", side_effect=KeyboardInterrupt) as started,
+        mock.patch("varitext.ray.cluster.run_in_workers", side_effect=KeyboardInterrupt) as started,
     ):
         options = ("--ray-workers", 2, "--latent-dim", 3, "--out", tmp_path / "model")
         assert varitext("fit", tmp_path / "texts.jsonl", *options).code == 130

@@ -78,7 +78,7 @@ def test_what_does_not_go_together_is_refused(fitted, tmp_path):
     pairs = write(tmp_path / "in" / "pairs.jsonl", renamed(rows(2, 3)))
     out = ("--out", tmp_path / "run.csv")
     for typed, said in (
-        (("--question", "who"), "say --question with --candidates or with --corpus, or --pairs with --out"),
+        (("--question", "who"), "Name --question with --candidates or with --corpus, or --pairs with --out"),
         (("--pairs", pairs), "--pairs FILE and --out FILE belong together"),
         (("--pairs", pairs, "--question", "who", *out), "--question does not apply: --pairs ranks many questions"),
         (("--pairs", pairs, "--out", tmp_path / "run.pdf"), "rankings are written as .trec, .csv, .jsonl, .parquet"),

@@ -439,7 +439,7 @@ def test_own_questions_that_are_refused(name, text, said, tmp_path):
 
 def test_documents_and_questions_are_not_mistaken_for_each_other(data_dir, tmp_path):
     from varitext import DocumentModel
-    from varitext.cli.inputs import load_documents
+    from varitext.cli.input import load_documents
 
     refused(lambda: DocumentModel().fit(record([1, 0])), "mine is a corpus of questions and answers, not of documents")
     refused(lambda: load_documents("wikiqa", None, data_dir, None), "wikiqa is a corpus of questions and answers")

@@ -1,7 +1,7 @@
-"""The command line. `commands` has one function per command; here is what surrounds them all.
+"""The command line: the list of commands, and what surrounds them all. Each command is one file.
 
-Exit codes: 0 done; 2 bad input, with one line that says what and where; 130 interrupted (the best model is kept);
-1 if whoever read the output went away.
+Exit codes: 0 done; 2 bad input, with one line that reports what and where; 130 interrupted (the best model is kept);
+1 if the reader of the output has gone away.
 """
 
 import io
@@ -10,23 +10,67 @@ import signal
 import sys
 import warnings
 from types import FrameType
+from typing import Annotated
 
 import typer
 
-import varitext.runtime.interruption  # noqa: F401   notes the parent process before anything slow is imported
-from varitext.cli.commands import app
+import varitext
+import varitext.runtime.interruption  # notes the parent process before anything slow is imported
+from varitext.cli import (
+    assign,
+    compare,
+    data,
+    demo,
+    evaluate,
+    fit,
+    prepare,
+    rank,
+    report,
+    reproduce,
+    serve,
+    similar,
+    topics,
+    transform,
+)
+from varitext.cli.options import GroupedCommand, option
 from varitext.cli.printing import log
 from varitext.errors import InputError
 
-__all__ = ["app", "main"]
+app = typer.Typer(
+    name="varitext",
+    help="Neural variational inference for text: topics, document vectors with uncertainty, held-out perplexity, and "
+    "answers ranked with the probability of being best.",
+    epilog="Start with: varitext demo",
+    rich_markup_mode=None,  # plain help keeps the examples as they are written
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(data.data_app, name="data")
+COMMANDS = (
+    *(prepare.prepare, fit.fit, evaluate.evaluate, transform.transform, topics.topics, assign.assign, similar.similar),
+    *(rank.rank, compare.compare, report.report, report.figures, serve.serve),
+    *(reproduce.reproduce, demo.demo),
+)
+for command in COMMANDS:  # heavy modules are imported inside them, so that `--help` answers at once
+    app.command(cls=GroupedCommand)(command)
+
+
+@app.callback(invoke_without_command=True)
+def varitext_command(
+    context: typer.Context, version: Annotated[bool, option("Print the version.", None, "--version")] = False
+) -> None:
+    if version:
+        print(f"varitext {varitext.__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def main() -> None:
-    """Run the command line; everything a user can put right is one line on standard error and exit code 2."""
+    """Run the command line; whatever a user can correct is one line on standard error and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a word that the terminal cannot show must not end a run
             stream.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _asked_to_stop)
+    signal.signal(signal.SIGTERM, _on_terminate)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -39,11 +83,11 @@ def _run() -> int:
     """The exit code of the command that was typed."""
     try:
         code = app(standalone_mode=False, prog_name="varitext") or 0
-        sys.stdout.flush()  # here, where a full disk can still be told
+        sys.stdout.flush()  # here, where a full disk can still be reported
         return code
     except InputError as error:
         return _complain(str(error))
-    except BrokenPipeError:  # whoever read the output has enough: `varitext topics DIR | head -3`
+    except BrokenPipeError:  # the reader has enough: `varitext topics DIR | head -3`
         _forget_output()
         return 1
     except OSError as error:
@@ -51,23 +95,23 @@ def _run() -> int:
             _forget_output()
         return _complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
     except MemoryError:
-        return _complain("not enough memory; fewer documents or a smaller vocabulary may fit")
+        return _complain("not enough memory: try fewer documents or a smaller vocabulary (--vocabulary-size)")
     except (KeyboardInterrupt, typer.Abort):
         return 130
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own errors about the words of a command have it
+        if not hasattr(error, "format_message"):  # typer's own errors about options and arguments have it
             raise
         return _complain(error.format_message())
 
 
-def _asked_to_stop(number: int, frame: FrameType | None) -> None:
-    """What Ctrl-C would do, whoever asks; also where Ctrl-C is ignored, as in a script's background jobs."""
+def _on_terminate(number: int, frame: FrameType | None) -> None:
+    """Treat SIGTERM like Ctrl-C, even where Ctrl-C is ignored, as in a script's background jobs."""
     on_interrupt = signal.getsignal(signal.SIGINT)
     (on_interrupt if callable(on_interrupt) else signal.default_int_handler)(number, frame)
 
 
 def _forget_output() -> None:
-    """What could not be written to standard output is not tried again when Python exits."""
+    """Do not try again, when Python exits, to write what could not be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

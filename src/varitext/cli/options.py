@@ -1,71 +1,305 @@
-"""Arguments and options that several commands share, with their help."""
+"""Options that several commands share, their groups in the help, and how settings records become options.
 
+A setting is declared once, in `DocumentSettings`, `AnswerSettings`, `DataSettings` or `QuestionSettings`: its default,
+limits, help and group. `with_settings` adds an option for each of them to a command.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.core import TyperCommand
 
-from varitext.records import DATA, WHERE_IT_RUNS
+from varitext.answers.settings import AnswerSettings
+from varitext.documents.settings import DocumentSettings
+from varitext.errors import InputError
+from varitext.records import DATA, GROUPS, WHERE_IT_RUNS, Option, options_of, setting
 from varitext.training.settings import DEVICE, THREADS
+
+if TYPE_CHECKING:  # none of this is loaded before it is needed
+    from varitext.corpora import Columns, QuestionColumns
+    from varitext.text import TokenRules, VocabularyRules
+
+# Shared arguments and options
+
+
+def option(help_text: str, metavar: str | None = None, *names: str, group: str | None = None, **limits: Any) -> Any:
+    """An option of a command, in a group of its help; `names` if not the parameter's own, `min` and `max` as limits."""
+    return typer.Option(*names, metavar=metavar, help=help_text, rich_help_panel=group, **limits)
+
+
+def _data(help_text: str, metavar: str = "NAME") -> Any:
+    return option(help_text, metavar, group=DATA)
+
 
 Corpus = Annotated[
     str,
-    typer.Argument(metavar="CORPUS", help="A known corpus (see `varitext data list`), or a file or folder of yours."),
+    typer.Argument(metavar="CORPUS", help="A corpus name (see `varitext data list`), or a path to a file or folder."),
 ]
-ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, as `varitext fit --out` writes it.")]
-DataDir = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder of corpora; else $VARITEXT_DATA, then the cache.", rich_help_panel=DATA),
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, written by `varitext fit --out`.")]
+DocumentFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="Documents: a path to a file or folder, or a corpus name.")
 ]
-TextColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which column of a .jsonl, .csv or .parquet file has the text.")
-]
-QuestionColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Questions: which column has the question; else 'question'.")
-]
-AnswerColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Questions: which column has the answer; else 'answer'.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Questions: which column says right (1) or wrong (0); else 'label'.")
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Questions: which column names each; else 'question_id', or the question."),
-]
-RightFrom = Annotated[
-    float | None,
-    typer.Option(metavar="GRADE", help="Questions: labels are grades, and those of this grade or higher are right."),
+DataDir = Annotated[Path | None, _data("Folder of corpora (default: $VARITEXT_DATA, then the cache).", "DIR")]
+TextColumn = Annotated[str | None, _data("Column that holds the text (default: 'text', or the only text column).")]
+QuestionColumn = Annotated[str | None, _data("Questions: column of the question (default: 'question').")]
+AnswerColumn = Annotated[str | None, _data("Questions: column of the answer (default: 'answer').")]
+LabelColumn = Annotated[str | None, _data("Questions: column of the label, 1 right or 0 wrong (default: 'label').")]
+IdColumn = Annotated[str | None, _data("Questions: column of the question's id (default: 'question_id', or its text).")]
+MinRelevance = Annotated[
+    float | None, _data("Questions: labels are grades; answers of this grade or higher are right.", "GRADE")
 ]
 Part = Annotated[
-    str | None, typer.Option(metavar="NAME", help="train, dev or test, if the corpus is divided; test if left out.")
+    str | None, _data("Part of the corpus: train, dev or test (default: test, or the whole file if undivided).")
 ]
-Samples = Annotated[
-    int | None,
-    typer.Option(min=1, max=10_000, metavar="N", help="Draws of h per document or question; 20 if left out."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object and nothing else.")]
+Samples = Annotated[int | None, option("Samples of h per document or question (default: 20).", "N", min=1, max=10_000)]
+AsJson = Annotated[bool, option("Print exactly one JSON object and nothing else.", None, "--json")]
 Threads = Annotated[
-    int | None,
-    typer.Option(min=THREADS.minimum, max=THREADS.maximum, metavar=THREADS.metavar, help=THREADS.help),
+    int | None, option(THREADS.help, THREADS.metavar, group=WHERE_IT_RUNS, min=THREADS.minimum, max=THREADS.maximum)
 ]
-Device = Annotated[str, typer.Option(metavar=DEVICE.metavar, help=DEVICE.help)]
+Device = Annotated[str, option(DEVICE.help, DEVICE.metavar, group=WHERE_IT_RUNS)]
 OnRay = Annotated[
-    bool, typer.Option("--ray", help="On Ray, over all cores of this machine. Needs: pip install 'varitext[ray]'.")
+    bool,
+    option(
+        "Run on Ray, on all cores of this machine. Needs: pip install 'varitext[ray]'.",
+        None,
+        "--ray",
+        group=WHERE_IT_RUNS,
+    ),
 ]
 RayAddress = Annotated[
     str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="On the Ray cluster there: HOST:6379, ray://HOST:10001 or auto.",
-        rich_help_panel=WHERE_IT_RUNS,
-    ),
+    option("Address of a running Ray cluster: HOST:6379, ray://HOST:10001 or auto.", "ADDRESS", group=WHERE_IT_RUNS),
 ]
 Protocol = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Answers: which questions count: answerable (a right answer), both or clean (a wrong one too), all or "
-        "raw, paper-qasent; else clean for qasent and answerable for others.",
+    option(
+        "Answers: which questions count: answerable (some right answer), both or clean (right and wrong answers), "
+        "all or raw, paper-qasent (default: clean for qasent, answerable for other corpora).",
+        "NAME",
     ),
 ]
+GROUPED = "Topics by column"
+By = Annotated[str | None, option("Topic shares for each value of a column.", "COLUMN", group=GROUPED)]
+OverTime = Annotated[str | None, option("Topic shares over a column of dates.", "COLUMN", group=GROUPED)]
+
+
+def refuse_options(options: Mapping[str, object], reason: str) -> None:
+    """None of these may have been typed; None and False mean that an option was not."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(f"--{name.replace('_', '-')} does not apply: {reason}")
+
+
+class GroupedCommand(TyperCommand):
+    """A command whose help lists its options in groups, with defaults as `(default: X)`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{group: [] for group in GROUPS}}
+        for parameter in self.get_params(ctx):
+            if shown := parameter.get_help_record(ctx):
+                without_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                group = getattr(parameter, "rich_help_panel", None) or without_group
+                described = re.sub(r"\[(default: [^\]]*)\]", r"(\1)", shown[1])
+                groups.setdefault(group, []).append((shown[0], described))
+        for group, entries in groups.items():
+            if entries:
+                with formatter.section(group):
+                    formatter.write_dl(entries)
+
+
+# Settings that describe the user's files
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """The columns of a table of texts, and the rules for its words. None: not typed."""
+
+    text_column: str | None = setting(
+        None, Option("Column that holds the text (default: 'text', or the only text column).", DATA, "NAME")
+    )
+    id_column: str | None = setting(None, Option("Column of document ids.", DATA, "NAME"))
+    label_column: str | None = setting(
+        None, Option("Column of labels (default: 'label', if there is one).", DATA, "NAME")
+    )
+    date_column: str | None = setting(None, Option("Column of dates, such as 2026-01-31.", DATA, "NAME"))
+    encoding: str | None = setting(None, Option("Encoding of the file (default: UTF-8).", DATA, "NAME"))
+    vocabulary_size: int | None = setting(
+        None, Option("Maximum number of words in the vocabulary.", DATA, "N", minimum=2)
+    )
+    min_documents: int | None = setting(
+        None, Option("Drop words in fewer documents (default: 3, or 1 % if that is less).", DATA, "N", minimum=1)
+    )
+    max_share: float | None = setting(
+        None, Option("Drop words in a larger share of the documents (default: 0.5).", DATA, "SHARE")
+    )
+    stop_words: str | None = setting(
+        None,
+        Option(
+            "Stop words: languages, files with one word per line, or none, separated by commas: german,my.txt "
+            "(default: english).",
+            DATA,
+            "LIST",
+        ),
+    )
+    ngrams: str | None = setting(None, Option("Lengths of n-grams: 1-2 for words and pairs (default: 1).", DATA, "N-M"))
+    phrases: bool = setting(False, Option("Find word pairs that belong together; count each as one word.", DATA))
+    strip_html: bool = setting(False, Option("Remove HTML tags.", DATA))
+    strip_urls: bool = setting(False, Option("Remove web addresses.", DATA))
+    segmenter: str | None = setting(
+        None,
+        Option(
+            "Word segmenter for Chinese, Japanese or Thai. Detected if omitted.",
+            DATA,
+            choices=("auto", "chinese", "japanese", "thai", "none"),
+        ),
+    )
+
+    def columns(self) -> "Columns":
+        from varitext.corpora import Columns
+
+        return Columns(self.text_column, self.id_column, self.label_column, self.date_column, self.encoding)
+
+    def token_rules(self) -> "TokenRules | None":
+        """None if nothing about tokens was typed."""
+        from varitext.text import TokenRules
+
+        shortest, longest = _ngrams(self.ngrams)
+        rules = TokenRules(
+            strip_html=self.strip_html,
+            strip_urls=self.strip_urls,
+            segmenter=self.segmenter or "auto",
+            shortest_ngram=shortest,
+            longest_ngram=longest,
+            phrases=self.phrases,
+        )
+        return None if rules == TokenRules(segmenter="auto") else rules
+
+    def vocabulary_rules(self) -> "VocabularyRules | None":
+        """None if nothing about the vocabulary was typed."""
+        from varitext.text import VocabularyRules
+
+        typed: dict[str, Any] = {
+            "size": self.vocabulary_size,
+            "minimum_documents": self.min_documents,
+            "maximum_document_share": self.max_share,
+            "stop_words": None if self.stop_words is None else _stop_words(self.stop_words),
+        }
+        values = {name: value for name, value in typed.items() if value is not None}
+        return VocabularyRules(**values) if values else None
+
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """The columns of a table of questions and answers."""
+
+    question_column: str | None = setting(None, Option("Column of the question (default: 'question').", DATA, "NAME"))
+    answer_column: str | None = setting(None, Option("Column of the answer (default: 'answer').", DATA, "NAME"))
+    label_column: str | None = setting(
+        None, Option("Column of the label, 1 right or 0 wrong (default: 'label').", DATA, "NAME")
+    )
+    id_column: str | None = setting(
+        None, Option("Column of the question's id (default: 'question_id', or its text).", DATA, "NAME")
+    )
+    min_relevance: float | None = setting(
+        None, Option("Labels are grades; answers of this grade or higher are right.", DATA, "GRADE")
+    )
+
+    def columns(self) -> "QuestionColumns":
+        from varitext.corpora import QuestionColumns
+
+        return QuestionColumns(**vars(self))
+
+
+def _ngrams(typed: str | None) -> tuple[int, int]:
+    match = re.fullmatch(r"([1-5])(?:-([1-5]))?", (typed or "1").strip())
+    if not match:
+        raise InputError(f"--ngrams {typed!r} is not a length or a range from 1 to 5, such as 2 or 1-2")
+    return int(match[1]), int(match[2] or match[1])
+
+
+def _stop_words(typed: str) -> str | tuple[str, ...]:
+    """Languages by name; with a file among them the words themselves, which the model folder then keeps."""
+    from varitext.text.stop_words import is_language, read_stop_words, stop_words_of
+
+    names = [name.strip() for name in typed.split(",")]
+    if all(map(is_language, names)):
+        return ",".join(names)
+    found: set[str] = set()
+    for name in names:
+        found |= stop_words_of(name) if is_language(name) else read_stop_words(Path(name))
+    return tuple(sorted(found))
+
+
+# From settings records to options
+
+DOCUMENT_OPTIONS = options_of(DataSettings) | options_of(DocumentSettings)
+ANSWER_OPTIONS = options_of(QuestionSettings) | options_of(AnswerSettings)
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for every setting, which it takes as keyword arguments."""
+    own = inspect.signature(command)
+    parameters = [one for one in own.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters += [_parameter(name) for name in DOCUMENT_OPTIONS | ANSWER_OPTIONS]
+    command.__dict__["__signature__"] = own.replace(parameters=parameters)  # where typer looks for the options
+    return command
+
+
+def typed_options(context: typer.Context) -> dict[str, Any]:
+    """The options that were typed; the others keep the defaults of the records."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {
+        name: str(value) if isinstance(value, StrEnum) else value
+        for name, value in context.params.items()
+        if (source := sources[name]) and source.name != "DEFAULT"
+    }
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    fields = [side[name] for side in (DOCUMENT_OPTIONS, ANSWER_OPTIONS) if name in side]
+    defaults = {field.default for field in fields}
+    option: Option = fields[0].metadata["option"]
+    kind = _type_of(fields[0], name)
+    default = typer.Option(
+        defaults.pop() if len(defaults) == 1 else None,
+        f"--{name.replace('_', '-')}",
+        metavar=option.metavar,
+        min=option.minimum,
+        max=option.maximum,
+        help=_help(name),
+        rich_help_panel=option.group,
+        parser=_seconds if option.metavar == "TIME" else None,
+    )
+    annotation = kind if kind is bool else kind | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _help(name: str) -> str:
+    """The help of the one record that has the setting, or of both."""
+    sides = {"Documents": DOCUMENT_OPTIONS, "Answers": ANSWER_OPTIONS}
+    texts = {side: str(fields[name].metadata["option"].help) for side, fields in sides.items() if name in fields}
+    if len(texts) == len(sides) and len(set(texts.values())) == 1:
+        return texts["Documents"]
+    lowered = {side: text if text[1].isupper() else text[0].lower() + text[1:] for side, text in texts.items()}
+    return " ".join(f"{side}: {text}" for side, text in lowered.items())  # KL stays KL
+
+
+def _type_of(field: "Field[Any]", name: str) -> type[Any]:
+    """An enumeration of the choices, a number, bool for a flag, or else str."""
+    if choices := field.metadata["option"].choices:
+        return StrEnum(name, {choice: choice for choice in choices})  # type: ignore[return-value]  # mypy takes it for a member
+    kinds = get_args(field.type) or (field.type,)
+    return next((kind for kind in (bool, int, float) if kind in kinds), str)
+
+
+def _seconds(duration: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", duration.strip())
+    if not match or float(match[1]) == 0:
+        raise typer.BadParameter(f"{duration!r} is not a duration such as 60s, 10m or 2h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, None: 1}[match[2]]

@@ -1,10 +1,9 @@
-"""Work on documents in bulk, spread over the cores of a machine or the machines of a cluster by Ray.
+"""Documents in bulk, spread by Ray over the cores of a machine or the machines of a cluster.
 
-    cluster        a local cluster of one's own, or another's by its address
+    cluster        a cluster on this machine, or a running one by its address; training processes on it
     pieces         a corpus cut into what one worker takes at a time
-    counting       words counted on Ray Data; the shards are those that `varitext prepare` writes without it
+    counting       words counted on Ray Data, into the same shards as `varitext prepare` writes without it
     transforming   document vectors on Ray Data, as a folder of Parquet files
-    fitting        processes of one training run, started by Ray Train
 
-Whatever a worker did when it died is done again by another: a piece is counted, or written, whole or not at all.
+When a worker dies, another repeats its piece: a piece is counted, or written, whole or not at all.
 """

@@ -1,7 +1,7 @@
 """Words counted on Ray Data: workers count pieces of the corpus, and this process numbers the words, in order.
 
-What a worker counts comes with words of its own; numbering them as they come in the order of the documents is all that
-is left to do here. So the shards are the same, to the byte, as when one process counts.
+A worker returns counts over its own words; this process numbers the words as they come, in the order of the documents.
+So the shards are identical to those that one process writes.
 """
 
 import dataclasses
@@ -29,18 +29,18 @@ from varitext.text.counting import (
     with_ids,
 )
 
-Row = dict[str, Any]  # what passes between workers: bytes and text, which Arrow takes as they are
+Row = dict[str, Any]  # what workers exchange: bytes and text, which Arrow takes as they are
 
 
 def ray_counter(address: str = LOCAL) -> TextCounter:
-    """What `prepare` counts with, to count on Ray: on a cluster on this machine, or on that at an address."""
+    """A counter for `prepare` that counts on Ray."""
 
     def counted(
         corpora: Corpora, part: str, text_column: str | None, find_words: FindWords, sizes: ShardSizes
     ) -> CountedTexts:
         pieces, sources = cut(corpora, part, text_column, sizes.documents), list[SourceFile]()
         if any(piece.is_counted for piece in pieces):
-            raise InputError("shards are counted already: prepare them without Ray")
+            raise InputError("Shards are counted already: prepare them without --ray")
         chunks = partial(count_on_ray, pieces, find_words, address, sources)
         return CountedTexts(chunks, sources, list(dict.fromkeys(piece.path for piece in pieces)))
 
@@ -69,7 +69,7 @@ def count_on_ray(
 
 
 def count_piece(piece: Piece, find_words: FindWords, known: KnownIds | None) -> Iterator[Row]:
-    """In a worker: a row for every chunk of the piece, and one for where it ends."""
+    """In a worker: a row for every chunk of the piece, and one for its end."""
     sources: list[SourceFile] = []
     try:
         for chunk in in_chunks(piece.texts(sources), TRANSFER_SIZE):

@@ -1,7 +1,7 @@
 """A corpus cut into pieces: what one worker takes at a time, in the order of the documents.
 
-A piece is a file, some row groups of a Parquet file, or a shard. Workers open the files themselves, so they must lie
-where every machine of the cluster sees them.
+A piece is a file, some row groups of a Parquet file, or a shard. Workers open the files themselves, so every machine of
+the cluster must see them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ def cut(
 
 def _cut(corpus: str | Path | Documents, part: str, text_column: str | None, documents: int) -> list[Piece]:
     if not isinstance(corpus, (str, Path)) or str(corpus) in CORPORA or not Path(corpus).exists():
-        raise InputError(f"{corpus}: on Ray, documents are read from files and folders of yours")
+        raise InputError(f"{corpus}: on Ray, documents are read from files and folders only")
     path, part = folder_or_file(Path(corpus).absolute(), part)
     whole = Piece(str(path), part, text_column)
     if path.is_dir() and is_shard_folder(path):
@@ -77,7 +77,7 @@ def _cut(corpus: str | Path | Documents, part: str, text_column: str | None, doc
         return _row_groups(whole, parquet_row_groups(path), documents)
     if path.is_dir() or suffix_of(path) in (".jsonl", ".csv", ".tsv", ".parquet", ".txt"):
         return [whole]
-    raise InputError(f"{path}: on Ray, documents are texts or shards; counts are quickly read without it")
+    raise InputError(f"{path}: on Ray, documents are texts or shards. Read counts without --ray.")
 
 
 def _row_groups(whole: Piece, sizes: list[int], documents: int) -> list[Piece]:

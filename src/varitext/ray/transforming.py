@@ -1,8 +1,8 @@
 """Document vectors on Ray Data: each worker holds the model and turns pieces of the corpus into Parquet files.
 
-The folder has one file per piece, in the order of the documents: whoever reads the files in the order of their names,
-as all readers of Parquet folders do, has the rows in the order of the documents. A file is written whole or not at all,
-under a name that says which piece it is: done twice, because a worker died, a piece is still there once.
+The folder has one file per piece, named by its number: read in the order of their names, as all readers of Parquet
+folders do, the rows are in the order of the documents. A file is written whole or not at all, so a piece that is done
+twice, because a worker died, is still there once.
 """
 
 import dataclasses
@@ -70,7 +70,7 @@ def name_of(piece: int) -> str:
 
 
 class PieceEncoder:
-    """In a worker: the model, which is loaded once, and the file that it writes for a piece."""
+    """In a worker: the model, loaded once, and the file that it writes for a piece."""
 
     def __init__(self, model_folder: str, out: str, with_std: bool):
         self.model = DocumentModel.load(model_folder)

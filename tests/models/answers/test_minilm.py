@@ -96,7 +96,7 @@ def test_other_models_must_be_fitted_before_they_rank(tmp_path):
     (tmp_path / "sentences.txt").write_text("me\n")
     typed = ("--question", "who?", "--candidates", tmp_path / "sentences.txt")
     assert "compare must be fitted before it ranks" in refused(tmp_path, "rank", "--model", "compare", *typed)
-    assert "say which model folder ranks" in refused(tmp_path, "rank", *typed)
+    assert "Name a model folder, or --model minilm" in refused(tmp_path, "rank", *typed)
 
 
 # The cross-encoder
@@ -156,7 +156,7 @@ def test_a_batch_of_pieces_is_cut_to_what_it_needs():
 
 def test_options_of_word_vectors_are_refused(tmp_path):
     (tmp_path / "pairs.csv").write_text("question,answer,label\nwho?,me,1\nwho?,you,0\n")
-    for option, said in (("--tune-vectors", "not from word vectors"), ("--counts", "reads by itself what it needs")):
+    for option, said in (("--tune-vectors", "not from word vectors"), ("--counts", "computes its own features")):
         typed = ("fit", tmp_path / "pairs.csv", "--model", "minilm", option, "--out", tmp_path / "model")
         assert said in refused(tmp_path, *typed)
 

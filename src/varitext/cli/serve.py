@@ -1,35 +1,35 @@
-"""The command that serves models."""
+"""`varitext serve`: models as a web page and a JSON API."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from varitext.cli.options import DataDir, Threads
+from varitext.cli.options import DataDir, Threads, option
 
 
 def serve(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Model folders, of documents or answers.")],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen. Another than this machine's own needs a token.")
+        str, option("Address to listen on. Any but this machine's own needs a token.", "ADDRESS")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0 takes a free one.")] = 8000,
+    port: Annotated[int, option("Port; 0 takes a free one.", "N", min=0, max=65535)] = 8000,
     token: Annotated[
         str | None,
         typer.Option(
             envvar="VARITEXT_TOKEN",
             show_envvar=True,
             metavar="SECRET",
-            help="Every request must carry it; made up and printed where one is needed.",
+            help="Token that every request must send. Generated and printed if needed.",
         ),
     ] = None,
     threads: Threads = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Serve models: a page to explore them, and a JSON API.
+    """Serve models as a web page and a JSON API.
 
-    Listens on this machine only, unless --host says otherwise. Nothing is written and nothing fetched. If the documents
-    that a model was fitted on are here, similar ones are found among them. Needs the extra: pip install
+    Listens on this machine only, unless --host names another address. Writes nothing and downloads nothing. Similar
+    documents are searched among those the model was fitted on, if they are here. Needs the extra: pip install
     'varitext[serve]'.
 
     \b

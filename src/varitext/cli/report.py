@@ -1,4 +1,4 @@
-"""`varitext report` and `varitext figures`: what a model learned, as one page, and its pictures as files."""
+"""`varitext report` and `varitext figures`: what a model learned, as one HTML page or as image files."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from varitext.cli.answer_input import questions_for
-from varitext.cli.checks import refuse_options
-from varitext.cli.column_values import binned_values, values_of
-from varitext.cli.inputs import documents_for
-from varitext.cli.options import DataDir, ModelFolder, Part, Protocol, TextColumn, Threads
+from varitext.cli import options
+from varitext.cli.input import binned_values, column_values, documents_for, questions_for
+from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import log
-from varitext.cli.topic_options import GROUPED, By, OverTime
 from varitext.errors import InputError
 from varitext.loading import load_any
 
@@ -22,15 +19,11 @@ if TYPE_CHECKING:
 
 Shown = Annotated[
     str | None,
-    typer.Option(metavar="CORPUS", help="Documents or questions to show; else the test part of its own corpus."),
+    option("Documents or questions to show (default: the test part of the model's own corpus).", "CORPUS"),
 ]
-
-
-ReportBins = Annotated[
+Bins = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="day, week, month, quarter or year; else what suits the dates.", rich_help_panel=GROUPED
-    ),
+    option("day, week, month, quarter or year. Chosen automatically if omitted.", "NAME", group=options.GROUPED),
 ]
 
 
@@ -40,30 +33,28 @@ class FileFormat(StrEnum):
 
 
 def report(
-    folder: ModelFolder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file; an earlier one is replaced.")] = Path(
-        "report.html"
-    ),
+    folder: options.ModelFolder,
+    out: Annotated[Path, option("The HTML file. An existing one is replaced.", "FILE")] = Path("report.html"),
     corpus: Shown = None,
-    part: Part = None,
-    threads: Threads = None,
-    text_column: TextColumn = None,
-    protocol: Protocol = None,
-    by: By = None,
-    over_time: OverTime = None,
-    bins: ReportBins = None,
-    data_dir: DataDir = None,
+    part: options.Part = None,
+    threads: options.Threads = None,
+    text_column: options.TextColumn = None,
+    protocol: options.Protocol = None,
+    by: options.By = None,
+    over_time: options.OverTime = None,
+    bins: Bins = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Write a report as one HTML file that opens offline.
 
-    Documents: a map with the names of topics, the topics with sizes and typical documents, examples with their
-    uncertainty; perplexity beside unigram and, where it applies, the paper; nearest words, training curves. Topics by
-    label and over time where the documents have labels and dates, or by the columns that you name.
+    Documents: a map labelled with topics; the topics with sizes and typical documents; examples with their
+    uncertainty; perplexity beside the unigram model and, where it applies, the paper; nearest words; training curves.
+    Topics by label and over time are included automatically if the documents have labels and dates.
 
-    Answers: MAP and MRR with intervals beside plain rankings and, where it applies, the paper; calibration, risk by
-    coverage, results by question word, attention on questions chosen by rule, Hinton diagram, training curves.
+    Answers: MAP and MRR with intervals beside baselines and, where it applies, the paper; calibration; risk by
+    coverage; results by question word; attention on selected questions; a Hinton diagram; training curves.
 
-    Needs the extra: pip install 'varitext[report]'. To save its pictures as files, see `varitext figures`.
+    Needs the extra: pip install 'varitext[report]'. To save the pictures as files, see `varitext figures`.
 
     \b
     Examples:
@@ -84,30 +75,29 @@ def report(
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         write_document_report(model, documents, out, folder=folder, columns=_columns(documents, by, over_time, bins))
     else:
-        refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
+        only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
+        refuse_options(only_documents, f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         write_answer_report(model, questions, out, protocol, folder=folder)
     log(f"report in {out}")
 
 
 def figures(
-    folder: ModelFolder,
+    folder: options.ModelFolder,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which figures; all that the model has if none.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures to save (default: all).")
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files; earlier ones are replaced.")] = Path(
-        "figures"
-    ),
-    file_format: Annotated[FileFormat, typer.Option("--format", help="Of the files.")] = FileFormat.svg,
+    out: Annotated[Path, option("Folder for the files. Existing ones are replaced.", "DIR")] = Path("figures"),
+    file_format: Annotated[FileFormat, option("Format of the files.", None, "--format")] = FileFormat.svg,
     corpus: Shown = None,
-    part: Part = None,
-    threads: Threads = None,
-    text_column: TextColumn = None,
-    protocol: Protocol = None,
-    by: By = None,
-    over_time: OverTime = None,
-    bins: ReportBins = None,
-    data_dir: DataDir = None,
+    part: options.Part = None,
+    threads: options.Threads = None,
+    text_column: options.TextColumn = None,
+    protocol: options.Protocol = None,
+    by: options.By = None,
+    over_time: options.OverTime = None,
+    bins: Bins = None,
+    data_dir: options.DataDir = None,
 ) -> None:
     """Save the figures of a report as SVG or PNG files.
 
@@ -115,8 +105,8 @@ def figures(
 
     Answers: comparison, calibration, risk-coverage, question-words, attention, hinton, training.
 
-    Each is one file, NAME.svg or NAME.png, with the same data as in `varitext report`. Needs no browser and no network,
-    but the extra: pip install 'varitext[report]'.
+    Each figure is one file, NAME.svg or NAME.png, with the data of `varitext report`. Needs the extra: pip install
+    'varitext[report]'.
 
     \b
     Examples:
@@ -130,35 +120,31 @@ def figures(
     from varitext.report import check_figure_names, save_answer_figures, save_document_figures
 
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file: figures go to a folder")
+        raise InputError(f"{out} is a file: name a folder for the figures")
     check_can_write(out / "figure")
     model, names = load_any(folder, threads), names or []
     check_figure_names(model, names, file_format.value)
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        paths = save_document_figures(
-            model, documents, out, names, file_format.value, columns=_columns(documents, by, over_time, bins)
-        )
+        columns = _columns(documents, by, over_time, bins)
+        paths = save_document_figures(model, documents, out, names, file_format.value, columns=columns)
     else:
-        refuse_options(_of_documents(text_column, by, over_time), f"{folder} holds a ranker of answers")
+        only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
+        refuse_options(only_documents, f"{folder} holds a ranker of answers")
         questions = questions_for(model, corpus, part, data_dir, "--corpus FILE")
         paths = save_answer_figures(model, questions, out, names, file_format.value, protocol)
     for path in paths:
         log(f"figure in {path}")
 
 
-def _of_documents(text_column: str | None, by: str | None, over_time: str | None) -> dict[str, str | None]:
-    return {"text_column": text_column, "by": by, "over_time": over_time}
-
-
 def _columns(documents: "Documents", by: str | None, over_time: str | None, bins: str | None) -> "list[ColumnValues]":
-    """What topics are broken down by: the columns named, or else labels and dates where there are any."""
+    """The columns to break topics down by: those named, or else labels and dates if there are any."""
     from varitext.report import ColumnValues
 
     found = []
     if by is not None or documents.labels is not None:
-        found.append(ColumnValues(by or "label", values_of(documents, by or "label")))
+        found.append(ColumnValues(by or "label", column_values(documents, by or "label")))
     if over_time is not None:
         found.append(ColumnValues(over_time, binned_values(documents, over_time, bins), over_time=True))
     elif documents.dates is not None:

@@ -1,0 +1,84 @@
+"""`varitext compare`: two rankers on the same questions."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from varitext.cli.input import questions_for
+from varitext.cli.options import AsJson, DataDir, Device, Part, Protocol, Samples, Threads
+from varitext.cli.printing import print_json
+from varitext.errors import InputError
+from varitext.loading import load_ranker
+
+if TYPE_CHECKING:
+    from varitext.answers.ranking import AnswerEvaluation
+    from varitext.evaluation.ranking import RankingComparison
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder of a ranker.")],
+    second: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder of another ranker.")],
+    corpus: Annotated[
+        str | None,
+        typer.Argument(metavar="CORPUS", help="Questions (default: the test part of the corpus of both rankers)."),
+    ] = None,
+    samples: Samples = None,
+    part: Part = None,
+    protocol: Protocol = None,
+    threads: Threads = None,
+    device: Device = "cpu",
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two rankers on the same questions.
+
+    A paired randomisation test: p is the probability of a difference in MAP (or MRR) at least as large if the two
+    models' results are swapped at random, question by question. A small p means more than chance in the choice of
+    questions. It does not account for the training seed: fit several of each to see its effect.
+
+    \b
+    Example:
+      varitext compare models/nasm models/attention
+    """
+    from varitext.corpora import default_protocol
+    from varitext.evaluation.ranking import compare_rankings
+
+    rankers = [load_ranker(folder, threads, device) for folder in (first, second)]
+    fitted_on = [(ranker.fitted_.corpus or {}).get("name") for ranker in rankers]
+    if corpus is None and fitted_on[0] != fitted_on[1]:
+        raise InputError(
+            f"the models were fitted on {fitted_on[0]} and {fitted_on[1]}: "
+            f"name questions, varitext compare {first} {second} CORPUS"
+        )
+    questions = questions_for(rankers[0], corpus, part, data_dir, f"varitext compare {first} {second} CORPUS")
+    chosen = protocol or default_protocol(questions.name)
+    records = [ranker.evaluate(questions, chosen, samples) for ranker in rankers]
+    comparison = compare_rankings(records[0].ranking, records[1].ranking)
+    if not as_json:
+        return _print_comparison(records, comparison, (first, second))
+    tests = {
+        measure: {"first": getattr(records[0].ranking, measure), "second": getattr(records[1].ranking, measure)}
+        | getattr(comparison, measure)._asdict()
+        for measure in comparison._fields
+    }
+    names = ("protocol", "n_questions", "n_pairs", "corpus", "part", "corpus_sha256")
+    shared = {name: value for name, value in records[0].as_dict().items() if name in names}
+    shared["n_samples"] = max(record.n_samples for record in records)  # one, for a model without a latent variable
+    print_json(tests | shared | {"models": [str(first), str(second)]})
+
+
+def _print_comparison(
+    records: Sequence["AnswerEvaluation"], comparison: "RankingComparison", folders: Sequence[Path]
+) -> None:
+    first, second = (record.ranking for record in records)
+    print(f"{records[0].corpus} ({records[0].part}): {first.n_questions} questions, {first.protocol}")
+    width = max(12, *(len(str(folder)) for folder in folders))
+    print(f"       {folders[0]!s:>{width}}  {folders[1]!s:>{width}}  difference  p")
+    for name, test in zip(("MAP", "MRR"), comparison, strict=True):
+        values = (getattr(record, name.lower()) for record in (first, second))
+        columns = "  ".join(f"{value:{width}.4f}" for value in values)
+        print(f"  {name}  {columns}  {test.difference:+10.4f}  {test.p_value:.2g}")
+    drawn = "all" if comparison.map.exact else f"{comparison.map.n_assignments:,} random"
+    print(f"  paired randomisation test over questions, {drawn} assignments")

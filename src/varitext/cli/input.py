@@ -1,0 +1,112 @@
+"""The documents and questions of a command: those that were named, or those that the model was fitted on."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from varitext.errors import InputError
+
+if TYPE_CHECKING:
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.corpora import Columns, Documents, QuestionAnswers, QuestionColumns
+    from varitext.documents.model import DocumentModel
+
+
+def load_documents(
+    corpus: str, part: str | None, data_dir: Path | None, text_column: str | None, columns: "Columns | None" = None
+) -> "Documents":
+    """The named part; by default the test part, or all documents of an undivided file."""
+    from varitext.corpora import Columns, load_as
+
+    return load_as(corpus, part or default_part(corpus), data_dir, columns or Columns(text_column))
+
+
+def default_part(corpus: str) -> str:
+    from varitext.corpora import parts
+
+    known = parts(corpus)
+    return "test" if "test" in known else known[0]
+
+
+def documents_for(
+    model: "DocumentModel",
+    corpus: str | None,
+    part: str | None,
+    data_dir: Path | None,
+    text_column: str | None,
+    hint: str,
+) -> "Documents":
+    """The named documents, or a part of the corpus that the model was fitted on: by default its test part.
+
+    For an undivided file these are the training documents, which every command then reports.
+    """
+    from varitext.corpora import load_again
+
+    if corpus is not None:
+        return load_documents(corpus, part, data_dir, text_column)
+    part = part or default_part(own_corpus(model, "documents", hint))
+    with warnings.catch_warnings():  # the fit has warned about the table already
+        warnings.simplefilter("ignore", UserWarning)
+        return load_again(model.fitted_.corpus or {}, part, data_dir, text_column)
+
+
+def questions_for(
+    ranker: "AnswerRanker",
+    corpus: str | None,
+    part: str | None,
+    data_dir: Path | None,
+    hint: str,
+    columns: "QuestionColumns | None" = None,
+) -> "QuestionAnswers":
+    """The named questions, or a part of the corpus that the model was fitted on: by default its test part.
+
+    Columns that are not named are those of the fit.
+    """
+    from varitext.corpora import CORPORA, QuestionColumns, load_questions, question_parts
+
+    if corpus is None:
+        corpus = own_corpus(ranker, "questions", hint)
+        if part is None and "test" not in question_parts(corpus):
+            raise InputError(
+                f"{corpus}, which the model was fitted on, has no test part: "
+                f"name questions that the model has not seen, {hint}"
+            )
+    if not (columns and columns.as_dict()):
+        columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.fitted_.corpus or {})
+    whole = question_parts(corpus) == ("all",)
+    return load_questions(corpus, part or ("all" if whole else "test"), data_dir, columns)
+
+
+def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) -> str:
+    """The name or path of the corpus that the model was fitted on, if it is here."""
+    from varitext.corpora import place_of
+
+    if not model.fitted_.corpus:
+        raise InputError(f"the model does not record which corpus it was fitted on: name {things}, {hint}")
+    place = place_of(model.fitted_.corpus)
+    if place is None:
+        name = model.fitted_.corpus["name"]
+        raise InputError(f"{name}, which the model was fitted on, is not here: name {things}, {hint}")
+    return place
+
+
+def column_values(documents: "Documents", column: str) -> list[Any]:
+    """A column of the documents' file; "label" is the corpus's labels."""
+    if column == "label" and documents.labels is not None:
+        return list(documents.labels)
+    if column not in documents.columns:
+        there = ", ".join(documents.columns) or "none"
+        raise InputError(f"{documents.name} has no column {column!r} beside its text. Columns: {there}.")
+    return list(documents.columns[column])
+
+
+def binned_values(documents: "Documents", column: str | None, bins: str | None) -> list[str | None]:
+    """Names of time bins, which sort in the order of time; None where there is no date.
+
+    Without a column these are the corpus's own dates; without `bins`, the width suits their range.
+    """
+    from varitext.corpora.dates import binned, bins_of
+
+    if column is None:
+        return bins_of(documents.dates or (), bins)
+    return binned(column_values(documents, column), bins, column, documents.name)

@@ -1,0 +1,275 @@
+"""`varitext rank`: one question and its candidates, a question to a corpus, or a file of many questions."""
+
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from varitext.cli import options
+from varitext.cli.options import option, refuse_options
+from varitext.cli.printing import (
+    check_new_file,
+    check_table_file,
+    first_words,
+    log,
+    print_json,
+    with_samples,
+    write_table,
+)
+from varitext.errors import InputError
+from varitext.files import write_text
+from varitext.loading import load_ranker, untrained_ranker
+
+if TYPE_CHECKING:
+    from varitext.answers.ranker import AnswerRanker
+    from varitext.answers.ranking import RankedCandidate, Ranking
+    from varitext.corpora import QuestionAnswers
+
+SHOWN = 10  # candidates, unless -n asks for more
+RETRIEVED = 100  # sentences of a corpus that BM25 finds for the ranker
+RANKING_FORMATS = (".trec", ".csv", ".jsonl", ".parquet")
+ATTENDED = 4  # words of each candidate that are shown, those with most attention
+NOTEWORTHY = 1.2  # times the attention that each word would get if all got the same
+
+
+Folder = Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder, written by `varitext fit --out`.")]
+Untrained = Annotated[str | None, option("Instead of DIR: a model that needs no fit, minilm.", "NAME")]
+Question = Annotated[str | None, option("The question.", "TEXT")]
+Candidates = Annotated[
+    str | None, option("Sentences: .txt, one per line; .jsonl, .csv or .parquet; - for standard input.", "FILE")
+]
+CorpusFile = Annotated[
+    str | None, option(f"Many sentences, as for --candidates: ranks the {RETRIEVED} best by BM25.", "FILE")
+]
+Top = Annotated[int | None, option("Number of candidates (default: 10; with --json, all).", "N", "-n", "--top", min=1)]
+Pairs = Annotated[
+    Path | None, option("Many questions: .csv, .jsonl or .parquet with a question and an answer per row.", "FILE")
+]
+OutFile = Annotated[Path | None, option(f"With --pairs: file for rankings, {', '.join(RANKING_FORMATS)}.", "FILE")]
+Samples = Annotated[
+    int | None, option("Samples of h; more give finer probabilities (default: as fitted, 20).", "N", min=1, max=10_000)
+]
+Unordered = Annotated[
+    bool, option("The candidates are not consecutive sentences of one document.", None, "--unordered")
+]
+AbstainBelow = Annotated[
+    float | None, option("Abstain if the best answer is right with probability below P.", "P", min=0, max=1)
+]
+
+
+def rank(
+    folder: Folder = None,
+    question: Question = None,
+    candidates: Candidates = None,
+    corpus: CorpusFile = None,
+    top: Top = None,
+    pairs: Pairs = None,
+    out: OutFile = None,
+    samples: Samples = None,
+    unordered: Unordered = False,
+    model: Untrained = None,
+    abstain_below: AbstainBelow = None,
+    threads: options.Threads = None,
+    device: options.Device = "cpu",
+    text_column: options.TextColumn = None,
+    question_column: options.QuestionColumn = None,
+    answer_column: options.AnswerColumn = None,
+    id_column: options.IdColumn = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Rank candidate sentences for a question.
+
+    Prints for each candidate: its rank; the probability that it is right; the probability that it is the best; a 90 %
+    interval of its rank; and the words with most attention, as multiples of equal attention. The last line is the
+    probability that no candidate is right.
+
+    A model that uses positions reads the lines as the sentences of one document, in order: early sentences are right
+    more often. If yours come from elsewhere, such as a search, add --unordered. Other models ignore the order.
+
+    With --pairs, positions are read from a column `position`, if there is one. Labels are not needed.
+
+    \b
+    Examples:
+      varitext rank models/answers --question "who wrote Ulysses?" --candidates sentences.txt
+      grep Joyce notes.txt | varitext rank models/answers --question "who wrote Ulysses?" --candidates - --unordered
+      varitext rank models/answers --question "who wrote Ulysses?" --corpus library.txt --top 5
+      varitext rank models/answers --pairs questions.csv --question-column asked --out run.trec
+      varitext rank --model minilm --question "who wrote Ulysses?" --candidates sentences.txt
+    """
+    columns = {"question_column": question_column, "answer_column": answer_column, "id_column": id_column}
+    load = partial(_ranker, folder, model, threads, device)
+    if pairs is not None or out is not None:
+        one = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "json": as_json}
+        refuse_options(one | {"text_column": text_column, "unordered": unordered}, "--pairs ranks many questions")
+        return _rank_pairs(load, pairs, out, columns, samples, abstain_below)
+    refuse_options(columns, "it belongs to --pairs")
+    if question is None or (candidates is None) == (corpus is None):
+        raise InputError("Name --question with --candidates or with --corpus, or --pairs with --out")
+    if corpus is not None:
+        refuse_options({"unordered": unordered}, "the order of --corpus has no effect")
+    ranker, texts = load(), _read_candidates(candidates or corpus or "", text_column)
+    ranking = (_search if corpus else _rank)(ranker, question, texts, samples, abstain_below, unordered)
+    if as_json:
+        record = ranking.as_dict()
+        return print_json(record | {"candidates": record["candidates"][:top], "model": str(folder or model)})
+    _print_ranking(ranking, top or SHOWN)
+
+
+def _ranker(folder: Path | None, model: str | None, threads: int | None, device: str) -> "AnswerRanker":
+    if (folder is None) == (model is None):
+        raise InputError("Name a model folder, or --model minilm, which needs no fit")
+    if folder is not None:
+        return load_ranker(folder, threads, device)
+    return untrained_ranker(str(model), threads, device)
+
+
+def _rank(
+    ranker: "AnswerRanker",
+    question: str,
+    texts: list[str],
+    samples: int | None,
+    abstain: float | None,
+    unordered: bool,
+) -> "Ranking":
+    positions = range(len(texts)) if ranker.reads_positions and not unordered else None
+    return ranker.rank(question, texts, samples, positions, abstain)
+
+
+def _search(
+    ranker: "AnswerRanker", question: str, texts: list[str], samples: int | None, abstain: float | None, _: bool
+) -> "Ranking":
+    from varitext.answers.index import CandidateIndex
+
+    return ranker.search(question, CandidateIndex(texts), RETRIEVED, samples, abstain)
+
+
+def _read_candidates(file: str, text_column: str | None) -> list[str]:
+    """One candidate per line, empty lines skipped, or one per row of a table."""
+    from varitext.corpora.documents import Columns
+    from varitext.corpora.own_files import stream_files
+    from varitext.corpora.sources import read_bytes
+    from varitext.corpora.tables import READERS, decode, suffix_of
+
+    kind = "" if file == "-" else suffix_of(Path(file))
+    where = "standard input" if file == "-" else file
+    if kind in READERS:
+        candidates = [row.text for row in stream_files(Path(file), Columns(text_column)).texts or ()]
+    elif kind not in ("", ".txt"):
+        raise InputError(f"{file}: unknown kind of file. Candidates are read from .txt, {', '.join(READERS)} or -.")
+    elif text_column is not None:
+        raise InputError(f"--text-column does not apply: {where} has one candidate per line")
+    else:
+        content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
+        candidates = [line.strip() for line in decode(content, where).split("\n") if line.strip()]
+    if not candidates:
+        raise InputError(f"{where} has no candidates")
+    return candidates
+
+
+# Printing
+
+
+def _print_ranking(ranking: "Ranking", shown: int) -> None:
+    """One line per candidate, and under it the words with most attention."""
+    total = len(ranking.candidates)
+    if not ranking.answered:
+        print(f"no answer: the first candidate is right with probability {ranking.probability_top:.3f}")
+    print(f"rank  right   best  90 % of ranks   {total} candidates{with_samples(ranking.n_samples)}")
+    for one in ranking.candidates[:shown]:
+        low, high = one.rank_interval
+        ranks = str(low) if low == high else f"{low} to {high}"
+        text = first_words(one.text) if one.known else f"(no known word) {first_words(one.text)}".rstrip()
+        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {text}")
+        if one.known and one.attention_mean is not None:
+            print(f"{'':36}{_most_attended(one)}")
+    if ranking.probability_none is not None:
+        print(f"none of these is right with probability {ranking.probability_none:.3f}")
+    if total > shown:
+        print(f"and {total - shown} more: -n {total} shows all")
+
+
+def _most_attended(candidate: "RankedCandidate") -> str:
+    """The words with most attention, as multiples of equal attention, and the spread over samples if there is any."""
+    from varitext.evaluation.attention import times_equal
+
+    mean, std = candidate.attention_mean or (), candidate.attention_std or ()
+    weights = zip(candidate.words, times_equal(mean), (len(std) * one for one in std), strict=True)
+    best = [one for one in sorted(weights, key=lambda one: -one[1])[:ATTENDED] if one[1] >= NOTEWORTHY]
+    shown = (f"{word} {mean:.1f}x" + (f" ± {std:.1f}" if std >= 0.05 else "") for word, mean, std in best)
+    return ", ".join(shown) or "(even attention)"
+
+
+# Many questions
+
+
+def _rank_pairs(
+    load: Callable[[], "AnswerRanker"],
+    pairs: Path | None,
+    out: Path | None,
+    columns: dict[str, str | None],
+    samples: int | None,
+    abstain: float | None,
+) -> None:
+    from varitext.corpora import QuestionColumns, load_questions
+
+    if pairs is None or out is None:
+        raise InputError("--pairs FILE and --out FILE belong together")
+    _check_ranking_file(out)
+    named = QuestionColumns(columns["question_column"], columns["answer_column"], id_column=columns["id_column"])
+    questions = load_questions(pairs, "all", columns=named, labelled=False)
+    _write_rankings(out, list(_rows(questions, load().rank_many(questions, samples, abstain))))
+    log(f"{questions.n_questions:,} questions with {questions.n_pairs:,} candidates in {out}")
+
+
+def _check_ranking_file(path: Path) -> None:
+    """Refuse a file that rankings cannot be written to, before the work starts."""
+    if path.suffix not in RANKING_FORMATS:
+        kind = path.suffix or "a file without a suffix"
+        raise InputError(f"{path}: rankings are written as {', '.join(RANKING_FORMATS)}, not {kind}")
+    check_new_file(path) if path.suffix in (".trec", ".jsonl") else check_table_file(path)
+
+
+def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterator[dict[str, Any]]:
+    """Question by question, the best candidate first."""
+    for question, ranking in zip(questions.questions, rankings, strict=True):
+        for one in ranking.candidates:
+            yield {
+                "question_id": question.id,
+                "question": question.text,
+                "candidate_id": question.candidates[one.place].id,
+                "answer": one.text,
+                "rank": one.rank,
+                "probability": one.probability,
+                "probability_best": one.probability_best,
+                "best_rank": one.rank_interval[0],
+                "highest_rank": one.rank_interval[1],
+                "rank_interval_probability": one.rank_interval_probability,
+                "probability_none": ranking.probability_none,
+                "answered": ranking.answered,
+                "known": one.known,
+            }
+
+
+def _write_rankings(path: Path, rows: list[dict[str, Any]]) -> None:
+    if path.suffix == ".trec":
+        return _write_trec(path, rows)
+    if path.suffix == ".jsonl":
+        return write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_table(path, rows)
+
+
+def _write_trec(path: Path, rows: list[dict[str, Any]]) -> None:
+    from varitext.evaluation.trec_files import one_word_ids, write_run
+
+    by_question: dict[str, list[str]] = {}
+    for row in rows:
+        by_question.setdefault(row["question_id"], []).append(row["candidate_id"])
+    candidates = itertools.chain.from_iterable(map(one_word_ids, by_question.values()))
+    short = dict(zip(by_question, one_word_ids(list(by_question)), strict=True))
+    questions = [short[row["question_id"]] for row in rows]
+    write_run(path, questions, list(candidates), [row["probability"] for row in rows])

@@ -1,0 +1,181 @@
+"""`varitext topics`: print the topics, change them, and break them down by a column or over time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from varitext.cli.fit_run import topics_found
+from varitext.cli.input import binned_values, column_values, documents_for
+from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, TextColumn, option
+from varitext.cli.printing import check_table_file, log, print_json, write_table
+from varitext.documents.topic_records import first_words, read_topic_table, topic_from_dict
+from varitext.errors import InputError
+from varitext.loading import load_document_model
+
+if TYPE_CHECKING:
+    from varitext.corpora import Documents
+    from varitext.documents.model import DocumentModel
+    from varitext.documents.topic_records import TopicInfo
+
+    FindDocuments = Callable[[DocumentModel], Documents]
+
+CHANGES = "Changes, saved in the model folder"
+
+
+def _change(metavar: str, help_text: str, *names: str, minimum: int | None = None) -> Any:
+    return option(help_text, metavar, *names, group=CHANGES, min=minimum)
+
+
+TableFile = Annotated[Path | None, option("Also write the table to a .csv, .json or .parquet file.", "FILE")]
+Tree = Annotated[bool, option("Print the hierarchy of the topics, most similar first, instead.", None, "--tree")]
+Bins = Annotated[str, option("day, week, month, quarter or year.", "NAME", group=GROUPED)]
+Source = Annotated[str | None, option("Documents to use (default: those the model was fitted on).", "CORPUS", "--from")]
+
+
+def topics(
+    folder: ModelFolder,
+    words: Annotated[int, option("Words per topic.", "N", min=1, max=30)] = 10,
+    out: TableFile = None,
+    tree: Tree = False,
+    number: Annotated[
+        int | None, _change("N", "Find N topics again, without refitting the model.", "--topics", minimum=1)
+    ] = None,
+    seed_topics: Annotated[
+        Path | None,
+        _change("FILE", 'Find topics again, some from seed words: a JSON file {"space": ["orbit", "nasa"]}.'),
+    ] = None,
+    merge: Annotated[list[str] | None, _change("4,7", "Merge topics into one.")] = None,
+    merge_to: Annotated[int | None, _change("N", "Merge the most similar topics until N are left.", minimum=1)] = None,
+    split: Annotated[list[int] | None, _change("5", "Undo a merge, or split a topic in two.")] = None,
+    rename: Annotated[list[str] | None, _change("3=NAME", "Rename a topic.")] = None,
+    drop: Annotated[list[int] | None, _change("9", "Drop a topic.")] = None,
+    by: By = None,
+    over_time: OverTime = None,
+    bins: Bins = "month",
+    source: Source = None,
+    text_column: TextColumn = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the topics (regions of the latent space) with their names, sizes and words.
+
+    Changes are applied in this order: --topics, --merge, --merge-to, --split, --rename, --drop. Topics keep their
+    numbers, so one command can change several. Shares have 95 % intervals.
+
+    \b
+    Examples:
+      varitext topics models/news --words 8 --out topics.csv
+      varitext topics models/news --merge 4,7 --rename 3=space --drop 9
+      varitext topics models/mine --over-time published --bins quarter --out by-quarter.csv
+    """
+    if out is not None:
+        check_table_file(out)
+    if by is not None and over_time is not None:
+        raise InputError("Name either --by or --over-time")
+
+    def find(model: "DocumentModel") -> "Documents":
+        part = "train" if source is None else None
+        return documents_for(model, source, part, data_dir, text_column, "--from CORPUS")
+
+    changes = TopicChanges(number, seed_topics, merge or [], merge_to, split or [], rename or [], drop or [])
+    if any(changes) or read_topic_table(folder) is None:
+        _change_topics(folder, changes, find)
+    if by is not None or over_time is not None:
+        return _print_shares(folder, find, by or over_time or "", bins if over_time else None, out, as_json)
+    table = read_topic_table(folder)
+    assert table is not None  # it was there, or has just been written
+    if tree:
+        return print_json({"tree": table["tree"]}) if as_json else _print_tree(table)
+    found = first_words((topic_from_dict(one) for one in table["topics"]), words)
+    if out is not None:
+        write_table(out, found.as_dicts())
+    if as_json:
+        return print_json({"topics": found.as_dicts(), "choice": table["choice"], "seed_topics": table["seed_topics"]})
+    _print_topics(found)
+
+
+# Changes
+
+
+class TopicChanges(NamedTuple):
+    number: int | None
+    seed_topics: Path | None
+    merge: list[str]
+    merge_to: int | None
+    split: list[int]
+    rename: list[str]
+    drop: list[int]
+
+
+def _change_topics(folder: Path, changes: TopicChanges, find: "FindDocuments") -> None:
+    """Load the model, change its topics, and write the folder again, whole or not at all."""
+    from varitext.documents.topics import read_seed_topics
+
+    model = load_document_model(folder)
+    seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
+    if model.fitted_.regions is None or changes.number is not None or seeds is not None:
+        wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
+        model.refit_topics(find(model), changes.number, wanted)
+        log(topics_found(model))
+    for numbers in changes.merge:
+        model.merge_topics([_number(one) for one in numbers.split(",")])
+    if changes.merge_to is not None:
+        model.reduce_topics(changes.merge_to)
+    for number in changes.split:
+        groups = model.fitted_.regions.groups if model.fitted_.regions else ()
+        merged = any(group.number == number and len(group.components) > 1 for group in groups)
+        model.split_topic(number, None if merged else find(model))
+    for named in changes.rename:
+        renamed, _, name = named.partition("=")
+        model.rename_topic(_number(renamed), name)
+    if changes.drop:
+        model.drop_topics(changes.drop)
+    model.save(folder, overwrite=True)
+
+
+def _number(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise InputError(f"{text!r} is not the number of a topic. Examples: --merge 4,7 or --rename 3=NAME")
+    return int(text)
+
+
+# Printing
+
+
+def _print_topics(found: "list[TopicInfo]") -> None:
+    for topic in found:
+        print(f"{topic.number:4} {topic.documents:8} documents  {topic.name}: {' '.join(topic.words)}")
+
+
+def _print_tree(table: dict[str, Any]) -> None:
+    names = {topic["number"]: topic["name"] for topic in table["topics"]}
+    for merge in table["tree"]:
+        sides = (" + ".join(f"{number} ({names[number]})" for number in merge[side]) for side in ("left", "right"))
+        print(f"{merge['distance']:.3f}  {'  |  '.join(sides)}")
+
+
+def _print_shares(
+    folder: Path, find: "FindDocuments", column: str, bins: str | None, out: Path | None, as_json: bool
+) -> None:
+    from varitext.evaluation.shares import NO_VALUE
+
+    model = load_document_model(folder)
+    documents = find(model)
+    values = column_values(documents, column) if bins is None else binned_values(documents, column, bins)
+    values = [NO_VALUE if value in (None, "") else value for value in values]
+    found = model.topic_shares(documents, values)
+    words = model.distinct_words(documents, values)
+    if out is not None:
+        write_table(out, found.as_dicts())
+    if as_json:
+        return print_json({"shares": found.as_dicts(), "distinct_words": [one._asdict() for one in words]})
+    for one in sorted(found, key=lambda one: (one.value, -one.share)):
+        if one.documents:
+            print(
+                f"{one.value:20} {one.share:6.1%} [{one.low:5.1%}, {one.high:5.1%}]  "
+                f"{one.documents:6} of {one.of:6}  {one.topic} ({one.name})"
+            )
+    if len(words) > 1:
+        print("\nDistinctive words:")
+        for row in words:
+            print(f"{row.value} ({row.documents} documents): {' '.join(row.words) or 'no distinctive words'}")

@@ -1,0 +1,86 @@
+"""`varitext transform`: one vector per document."""
+
+from pathlib import Path
+from typing import Annotated
+
+from varitext.cli import options
+from varitext.cli.input import default_part, load_documents
+from varitext.cli.options import option, refuse_options
+from varitext.cli.printing import CountedLines, log
+from varitext.loading import load_document_model
+
+
+def transform(
+    folder: options.ModelFolder,
+    file: options.DocumentFile,
+    out: Annotated[Path, option("vectors.parquet, .npy or .csv; with --ray a folder of Parquet files.", "FILE")],
+    with_std: Annotated[bool, option("Also write posterior standard deviations.", None, "--with-std")] = False,
+    fast: Annotated[
+        bool,
+        option("Use the inference network alone, without refinement: faster, slightly less precise.", None, "--fast"),
+    ] = False,
+    part: options.Part = None,
+    threads: options.Threads = None,
+    device: options.Device = "cpu",
+    text_column: options.TextColumn = None,
+    data_dir: options.DataDir = None,
+    ray: options.OnRay = False,
+    ray_address: options.RayAddress = None,
+) -> None:
+    """Write one vector per document.
+
+    One row per document, in order. The columns are the posterior means and, with --with-std, the standard deviations. A
+    document without any word of the model's vocabulary gets the prior: for nvdm, mean 0 and standard deviation 1.
+
+    \b
+    Examples:
+      varitext transform models/mine articles.csv --text-column body --with-std --out vectors.parquet
+      varitext transform models/mine pages.parquet --ray --out vectors
+    """
+    if ray or ray_address:
+        refuse_options({"fast": fast or None}, "on Ray vectors are always refined")
+        return _transform_on_ray(folder, file, out, part, text_column, with_std, ray_address)
+    from varitext.corpora.sharded_counts import blocks_of
+    from varitext.documents.export import check_vector_file, vector_tables, write_vectors
+
+    check_vector_file(out)
+    model = load_document_model(folder, threads, device)
+    counts = model.count(load_documents(file, part, data_dir, text_column))
+    documents, width = counts.shape[0], model.fitted_.network.vector_dim
+    write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
+    _note_unknown(sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)))
+    log(f"{documents} vectors of {width} dimensions in {out}")
+
+
+def _transform_on_ray(
+    folder: Path,
+    corpus: str,
+    out: Path,
+    part: str | None,
+    text_column: str | None,
+    with_std: bool,
+    address: str | None,
+) -> None:
+    from varitext.files import refuse_to_overwrite
+    from varitext.ray.cluster import LOCAL
+    from varitext.ray.transforming import transform_on_ray
+
+    refuse_to_overwrite(out)
+    width = load_document_model(folder).fitted_.network.vector_dim  # which also reports what is wrong with the folder
+    found = transform_on_ray(
+        folder,
+        corpus,
+        out,
+        part=part or default_part(corpus),
+        text_column=text_column,
+        with_std=with_std,
+        address=address or LOCAL,
+        progress=CountedLines(),
+    )
+    _note_unknown(found.unknown)
+    log(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
+
+
+def _note_unknown(documents: int) -> None:
+    if documents:
+        log(f"note: {documents} document{'s'[: documents != 1]} without a known word: the vector is the prior's")
