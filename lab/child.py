@@ -1,47 +1,61 @@
-"""A module run as a process of its own, with threads, memory and, if it must be, packages of its own.
+"""Measurements in a process of their own, with its own threads, memory and, if needed, packages.
 
-Packages that should not be installed beside ours, such as BERTopic's, lie in one folder, made with `pip install
---target`: `VARITEXT_PEERS` names it, else it is build/peers. Only a child that is started for such a package sees it.
+Packages that should not be installed beside varitext's, such as BERTopic's, are in the folder that the environment
+variable VARITEXT_PEERS names by its absolute path (`make peers`). Only a child that needs such a package sees it.
 """
 
+import importlib
 import importlib.util
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from lab.import_graph import ROOT
+from varitext.errors import InputError
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 Record = dict[str, Any]
 
 
-def peer_packages() -> Path:
-    return Path(os.environ.get("VARITEXT_PEERS", "build/peers")).absolute()
+def peer_packages() -> Path | None:
+    """The folder of VARITEXT_PEERS; None if it is not set or not absolute: never a folder of the working directory."""
+    folder = Path(os.environ.get("VARITEXT_PEERS", ""))
+    return folder if folder.is_absolute() and folder.is_dir() else None
 
 
 def is_available(package: str) -> bool:
-    """Installed here, or in the folder of peers."""
-    return importlib.util.find_spec(package) is not None or (peer_packages() / package).is_dir()
+    """Whether a package is installed here or in the folder of peers."""
+    folder = peer_packages()
+    return importlib.util.find_spec(package) is not None or bool(folder and (folder / package).is_dir())
 
 
-def in_child(
-    module: str, task: Record, threads: int, say: Callable[[str], None], package: str | None = None
-) -> Record | None:
-    """What the module prints in a process of its own; None, with the reason said, if it fails.
+def in_child(function: str, task: Record, threads: int, package: str | None = None) -> Record:
+    """The result of a function, named `module:name`, in a process of its own. Raises InputError if it fails.
 
-    `package` is one that the module needs and that may lie in the folder of peers.
+    `package` is one that the function needs and that may be in the folder of peers.
     """
     environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
-    if package and importlib.util.find_spec(package) is None:
-        folders = [environment.get("PYTHONPATH"), str(peer_packages())]
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-    command = [sys.executable, "-W", "ignore", "-m", module, json.dumps(task)]
+    peers = peer_packages() if package and importlib.util.find_spec(package) is None else None
+    folders = [str(ROOT), environment.get("PYTHONPATH"), peers and str(peers)]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    command = [sys.executable, "-P", "-W", "ignore", "-m", "lab.child", function, json.dumps(task)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode == 0:
-        record: Record = json.loads(done.stdout)
-        return record
-    reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    say(f"{task.get('system', module)}: failed: {reason[-1]}")
-    return None
+    if done.returncode:
+        reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise InputError(f"{function} failed with {task}: {reason[-1]}")
+    record: Record = json.loads(done.stdout)
+    return record
+
+
+def main(function: str, task: str) -> None:
+    """Run the function; whatever it or a peer prints is not the result."""
+    printed, sys.stdout = sys.stdout, sys.stderr
+    module, _, name = function.partition(":")
+    print(json.dumps(getattr(importlib.import_module(module), name)(**json.loads(task))), file=printed, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

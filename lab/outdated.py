@@ -1,83 +1,81 @@
-"""Results that are older than the code they rest on."""
+"""List results that are older than the code they depend on.
 
-from collections.abc import Iterable, Iterator
+A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, annotations and
+layout do not count as changes.
+"""
+
+import argparse
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lab.import_graph import PACKAGE, imports_in, module_files, needed_by, strings_in
+from lab import EXPERIMENTS, MEASUREMENTS, TOOLS, experiment_named
+from lab.import_graph import ROOT, module_files, needed_by, strings_in
+from varitext.errors import InputError
 from varitext.files import read_json
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.reproduce import EXPERIMENTS
-from varitext.reproduce.provenance import SOURCE, changed_since
+from varitext.reproduce.engine import name_of, read_records
 
-SCRIPTS = SOURCE.parents[1] / "benchmarks"  # results/NAME.json is what NAME.py there measured
-# for results of something else: the rooms that decide what is measured; reports, commands and the service only show it
-ROOMS = (
-    *("text", "corpora", "runtime", "compiled", "batches", "latent", "layers", "training", "models", "evaluation"),
-    *("documents", "answers", "experiments"),
+# modules that cannot change a value: they read, write, count seconds or report progress
+WITHOUT_EFFECT = (
+    *("errors", "files", "records", "paper", "loading", "store", "training.progress", "training.checkpoint"),
+    *("runtime.interruption", "runtime.memory", "reproduce", "reproduce.engine", "reproduce.provenance", "cli"),
 )
-# what measures nothing: it reads, writes, counts seconds, says how far a run is, or names things
-WITHOUT_FIGURES = {
-    *("errors.py", "files.py", "records.py", "paper.py", "loading.py", "store.py"),
-    *("runtime/provenance.py", "runtime/import_graph.py", "runtime/interruption.py", "runtime/memory.py"),
-    *("training/progress.py", "training/trainer.py", "experiments/__init__.py", "experiments/runs.py"),
-    *("models/registry.py", "models/answers/__init__.py", "models/documents/__init__.py"),
-}
-MEASURING = (f"{PACKAGE}.experiments.", f"{PACKAGE}.benchmarking.")  # the code that measures, in the package
-LISTS_ALL = f"{PACKAGE}.experiments.document_fits"  # names every model, for the order of tables
-DEFAULTS = ("nvdm_dcm", "nvdm", "compare")  # what a fit takes if no model is named
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
+DEFAULTS = {"nvdm_dcm", "nvdm", "compare"}  # models that a fit takes if none is named
 
 
-class Age(NamedTuple):
-    """How a result file stands to the code of today."""
-
-    path: Path
-    group: str  # its experiment, or else the folder or file that it stands in
-    row: str  # what it shares with other seeds of the same settings
-    reason: str  # why it counts as old; empty if it does not
+class Result(NamedTuple):
+    name: str  # of the experiment or measurement
+    run: str
+    reason: str  # why it is outdated; empty if it is not
 
 
-class Ages(NamedTuple):
-    """How many results of one group are how old."""
-
-    of_today: int
-    vouched_for: int  # older, but another seed of the same row was measured with the code of today
-    older: int
-
-
-def ages(results: Path) -> list[Age]:
-    return [_age(path, results) for path in sorted(results.rglob("*.json"))]
-
-
-def is_old(path: Path) -> bool:
-    """Of one result, in a folder of its experiment."""
-    return bool(_age(path, path.parents[1]).reason)
-
-
-def summary(found: list[Age]) -> dict[str, Ages]:
-    fresh = {(one.group, one.row) for one in found if not one.reason}
-    counts: dict[str, list[int]] = {}
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser("python -m lab outdated", description=__doc__)
+    parser.add_argument("target", nargs="*", help="list the outdated runs of these")
+    parser.add_argument("--out", type=Path, default=ROOT / "results", help="folder of the results")
+    typed = parser.parse_args(arguments)
+    if not typed.out.is_dir():
+        raise InputError(f"{typed.out} is not a folder of results: name one with --out")
+    found = list(results_in(typed.out))
     for one in found:
-        place = 0 if not one.reason else 1 if (one.group, one.row) in fresh else 2
-        counts.setdefault(one.group, [0, 0, 0])[place] += 1
-    return {name: Ages(*each) for name, each in counts.items()}
+        if one.reason and one.name in typed.target:
+            print(f"{one.name}, {one.run}: {one.reason}")
+    if not typed.target:
+        print(f"{'':20} {'current':>8} {'outdated':>9}")
+        for name in dict.fromkeys(one.name for one in found):
+            old = [bool(one.reason) for one in found if one.name == name]
+            print(f"{name:20} {old.count(False):8} {old.count(True):9}")
+    print(f"{sum(bool(one.reason) for one in found)} of {len(found)} results are outdated")
 
 
-def _age(path: Path, results: Path) -> Age:
-    record = read_json(path)
-    known = record if isinstance(record, dict) else {}
-    settings = known.get("settings") or {}
-    row = " ".join(str(value) for name, value in settings.items() if name != "seed") or path.stem
-    group = known.get("experiment") or Path(path.relative_to(results).parts[0]).stem
-    reasons = (_reason(commit, rests_on(known, group)) for commit in _commits(known))
-    return Age(path, group, row, next(filter(None, reasons), ""))
+def results_in(folder: Path) -> Iterator[Result]:
+    for name in EXPERIMENTS:
+        if (folder / f"{name}.jsonl").exists():
+            for record in read_records(experiment_named(name), folder):
+                yield Result(name, name_of(record["settings"]), _reason_of(name, record))
+    for name in MEASUREMENTS | TOOLS:
+        if (folder / f"{name}.json").exists():
+            yield Result(name, "all", _reason_of(name, read_json(folder / f"{name}.json")))
+
+
+def is_outdated(name: str, record: dict[str, Any]) -> bool:
+    return bool(_reason_of(name, record))
+
+
+def _reason_of(name: str, record: dict[str, Any]) -> str:
+    files = depends_on(name, record.get("settings", {}).get("model"))
+    return next(filter(None, (_reason(commit, files) for commit in _commits(record))), "")
 
 
 def _commits(record: dict[str, Any]) -> Iterator[str | None]:
-    """Of a result; or of every part of a file whose parts were measured one by one."""
+    """The commit of a result, or of every part of a file whose parts were measured one by one."""
     parts = [part for part in record.values() if isinstance(part, dict)]
     if "commit" in record or not parts:
         yield record.get("commit")
@@ -86,65 +84,96 @@ def _commits(record: dict[str, Any]) -> Iterator[str | None]:
             yield from _commits(part)
 
 
-def rests_on(record: dict[str, Any], group: str = "") -> tuple[str, ...]:
-    """The files, or rooms, that a result rests on: what its experiment, or the script or command that made it, imports,
-    and its model; registries name models without importing them."""
-    if record.get("experiment") in EXPERIMENTS:
-        own = f"{PACKAGE}.experiments.{EXPERIMENTS[record['experiment']]}"
-        return _files((own,), record["settings"].get("model"))
-    script = _script_of(group)
-    modules = _modules_of_benchmark("curve" in record) if group == "benchmark" else _modules_of(script)
-    return _files(modules, script=script) if modules else ROOMS
-
-
-def _script_of(group: str) -> Path | None:
-    script = SCRIPTS / f"{group}.py"
-    return script if group and script.exists() else None
-
-
-def _modules_of_benchmark(growth: bool) -> tuple[str, ...]:
-    """Of `varitext benchmark`: those that measure growth, or the others."""
-    room = f"{PACKAGE}.benchmarking."
-    return tuple(one for one in module_files() if one.startswith(room) and one.startswith(f"{room}growth") == growth)
-
-
-def _modules_of(script: Path | None) -> tuple[str, ...]:
-    """What a script imports; nothing if that does not tell."""
-    modules = imports_in(script) if script else frozenset({PACKAGE})
-    if PACKAGE in modules or not _without_what_measures_nothing(modules):  # the package: it does not say what
-        return ()
-    return tuple(sorted(modules))
-
-
 @cache
-def _files(modules: tuple[str, ...], model: str | None = None, script: Path | None = None) -> tuple[str, ...]:
-    """Of these modules, all that they import, and the model or models; without what measures nothing."""
-    models = [HOMES[model]] if model in HOMES else [*_models_of(modules, script)]
-    needed = _without_what_measures_nothing({*modules, *models, *needed_by([*modules, *models])})
-    if "compiled/__init__.py" in needed:
-        needed.add("compiled/kernels.c")
-    return tuple(sorted(needed))
+def depends_on(name: str, model: str | None = None) -> tuple[str, ...]:
+    """The files, seen from the root, that a result depends on. Registries name models without importing them."""
+    own = (EXPERIMENTS | MEASUREMENTS | TOOLS)[name]
+    measuring = {own, *(one for one in needed_by([own]) if one.startswith("lab."))}
+    models = [HOMES[model]] if model in HOMES else _models_named_in(measuring, {own, *needed_by([own])})
+    modules = {*measuring, *models, *needed_by([*measuring, *models])} - {f"varitext.{one}" for one in WITHOUT_EFFECT}
+    files = {str(module_files()[module].relative_to(ROOT)) for module in modules if not module.startswith("lab.pages")}
+    if "varitext.compiled" in modules:
+        files.add("src/varitext/compiled/kernels.c")
+    return tuple(sorted(files))
 
 
-def _without_what_measures_nothing(modules: Iterable[str]) -> set[str]:
-    return {str(module_files()[module]) for module in modules} - WITHOUT_FIGURES
+def _models_named_in(measuring: set[str], needed: set[str]) -> list[str]:
+    """The homes of models that the measuring code names, and of the defaults; of all if it names none."""
+    named = {name for module in measuring for name in strings_in(module)} & set(HOMES)
+    homes = {HOMES[name] for name in (named | DEFAULTS if named else HOMES)}
+    return sorted(home for home in homes if home.rpartition(".")[0] in needed)
 
 
-def _models_of(modules: tuple[str, ...], script: Path | None) -> Iterator[str]:
-    """For results that do not say which model they are of: those that the code which measures calls by name, and those
-    that stand in if none is named; or all of the sides that are needed."""
-    needed = {*modules, *needed_by(modules)}
-    measuring = [SOURCE / module_files()[one] for one in needed if one.startswith(MEASURING) and one != LISTS_ALL]
-    named = {name for path in (*measuring, *([script] if script else [])) for name in strings_in(path)} & set(HOMES)
-    wanted = {HOMES[name] for name in named | set(DEFAULTS)} if named else set(HOMES.values())
-    yield from (home for home in sorted(wanted) if home.rpartition(".")[0] in needed)
-
-
-@cache  # many files were written at one commit
-def _reason(commit: str | None, paths: tuple[str, ...]) -> str:
+@cache  # many runs have the same commit
+def _reason(commit: str | None, files: tuple[str, ...]) -> str:
     if commit is None:
-        return "does not say at which commit it was measured"
-    changed = changed_since(commit, list(paths))
+        return "its commit is not recorded"
+    changed = changed_since(commit, list(files))
     if changed is None:
         return f"was measured at {commit[:10]}, which this repository does not have"
     return f"{len(changed)} files have changed since {commit[:10]}: {', '.join(changed[:3])}" if changed else ""
+
+
+def changed_since(revision: str, paths: list[str], folder: Path = ROOT) -> list[str] | None:
+    """Files of the folder under `paths` whose code differs from that commit; None if the commit is unknown."""
+    revision = revision.removesuffix("+")
+    found = _git(folder, "diff", "--name-only", "--relative", revision, "--", *paths)
+    return None if found is None else [name for name in found.splitlines() if _code_differs(revision, name, folder)]
+
+
+@cache  # many results depend on the same files
+def _code_differs(revision: str, name: str, folder: Path) -> bool:
+    before, now = _git(folder, "show", f"{revision}:./{name}"), folder / name
+    if before is None or not now.exists():
+        return True
+    bare = _bare_python if name.endswith(".py") else _bare_c
+    return bare(before) != bare(now.read_text(encoding="utf-8"))
+
+
+def _bare_c(source: str) -> str:
+    """A C file without comments and with single spaces."""
+    return " ".join(re.sub(r"/\*.*?\*/", " ", source, flags=re.DOTALL).split())
+
+
+def _bare_python(source: str) -> str:
+    """What a Python file does: without docstrings and annotations."""
+    tree = _WithoutLocalAnnotations().visit(ast.parse(source))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [one for one in body if not _is_text(one)]
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+    return ast.dump(tree)
+
+
+class _WithoutLocalAnnotations(ast.NodeTransformer):
+    """Drops types of variables in functions; those of a class may be fields of a record and stay."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        for inner in ast.walk(node):
+            for name, block in ast.iter_fields(inner):
+                if isinstance(block, list):
+                    setattr(inner, name, [_without_type(one) for one in block])
+        return node
+
+
+def _without_type(node: Any) -> Any:
+    if isinstance(node, ast.AnnAssign) and node.value is not None:
+        return ast.Assign(targets=[node.target], value=node.value)
+    return node
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """The output of git; None if it fails."""
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -5,11 +5,9 @@ import hashlib
 import io
 import os
 import resource
-import runpy
 import subprocess
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -80,23 +78,6 @@ def _leave_open_files() -> None:
             with contextlib.suppress(OSError):  # that of the list itself is closed by now
                 os.fstat(number)
                 os.dup2(nowhere, number, inheritable=False)
-
-
-def module_in_a_copy(command: list[str], **options: object) -> subprocess.CompletedProcess:
-    """What `subprocess.run` gives for `python -W ignore -m module argument`, without the seconds of its imports."""
-    python, *flags, module, argument = command
-    assert python == sys.executable and flags == ["-W", "ignore", "-m"]
-
-    def run() -> None:
-        sys.argv = [module, argument]
-        os.environ.update(options["env"])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            runpy.run_module(module, run_name="__main__")
-
-    done = forked(run=run)
-    printed = done.communicate()
-    return subprocess.CompletedProcess(command, done.returncode, *printed)
 
 
 def _exit_code(run: Callable[[], None]) -> int:

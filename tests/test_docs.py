@@ -321,6 +321,6 @@ def test_table_of_an_evaluation_of_answers_agrees():
 
 
 def test_results_pages_agree_with_the_result_files():
-    from lab.pages.tables import main
+    from lab.pages import main
 
     main(["--check"])  # SystemExit names the page

@@ -1,14 +1,9 @@
-"""Documents in any number over any number of words, drawn from topics, straight into shards.
+"""Synthetic documents in any number over any number of words, drawn from topics and written to shards.
 
-    python -m lab.benchmark.synthetic '{"folder": "train", "documents": 10000, "words": 2000, "seed": 1}'
-
-A process of its own, so that what drawing needs is not in the memory of who measures. Words fall off as in Zipf's law,
-and every topic likes some of them more; a document draws each of its words from one of its three topics.
+Word frequencies follow Zipf's law, each topic prefers some words, and a document draws its words from three topics.
 """
 
-import json
 import math
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,17 +42,8 @@ def _cumulative_topics(words: int) -> np.ndarray:
     return np.ravel(sums / sums[:, -1:] + np.arange(TOPICS)[:, None])
 
 
-def write_documents(folder: Path, documents: int, words: int, seed: int) -> None:
-    folder.mkdir(parents=True)
-    shards = write_shards(folder, map(chunk_of, draw_documents(documents, words, seed)), words)
-    finish_folder(folder, shards, numbered_words(words), [], {"vocabulary": "of the counts", "seed": seed})
-
-
-def main() -> None:
-    task = json.loads(sys.argv[1])
-    write_documents(Path(task["folder"]), task["documents"], task["words"], task["seed"])
-    print("{}")
-
-
-if __name__ == "__main__":
-    main()
+def write_documents(folder: str, documents: int, words: int, seed: int) -> dict[str, int]:
+    Path(folder).mkdir(parents=True)
+    shards = write_shards(Path(folder), map(chunk_of, draw_documents(documents, words, seed)), words)
+    finish_folder(Path(folder), shards, numbered_words(words), [], {"vocabulary": "of the counts", "seed": seed})
+    return {"documents": documents}

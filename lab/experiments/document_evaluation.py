@@ -1,9 +1,5 @@
-"""Every document model evaluated beyond perplexity, K = 50: retrieval, classification, topics, completion, stability.
+"""Every document model beyond perplexity, K = 50: retrieval, classification, topics, completion, stability."""
 
-Not a table of the paper, but what its comparisons report (RSM, docNADE) and what users of topics ask.
-"""
-
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -20,20 +16,14 @@ from varitext.reproduce.document_fits import (
     short,
     titles,
 )
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table
 from varitext.runtime.devices import running_on
 
 SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(1):
-        for model in DOCUMENT_MODELS:
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
-
-
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
-    """Stability is that of this seed and the next one."""
+    """Stability is between this seed and the next."""
     fitted, again = (fitted_model(NEWSGROUPS, Setting(model), one, plan) for one in (seed, seed + 1))
     parts = load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan)
     reference = coherence_reference(plan)
@@ -79,7 +69,7 @@ def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     head = ["", *(f"precision at {100 * fraction:g} %" for fraction in SHOWN_FRACTIONS), "accuracy", "macro F1"]
-    head += ["NPMI", "C_V", "unique words", "completion perplexity", "topics alike", "neighbours alike"]
+    head += ["NPMI", "C_V", "unique words", "completion perplexity", "topic stability", "neighbour stability"]
     found = sorted(records, key=lambda one: (list(titles()).index(one["settings"]["model"]), one["settings"]["seed"]))
     rows = [[titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
     return markdown_table(head, rows)
@@ -95,4 +85,5 @@ def _cells(found: dict[str, Any]) -> list[str]:
     return cells + [f"{found[name]:.3f}" for name in ("topics_alike_rbo", "neighbours_alike")]
 
 
-EXPERIMENT = Experiment("document-evaluation", "every document model evaluated beyond perplexity", runs, table)
+RUNS = partial(grid, measure, 1, model=DOCUMENT_MODELS)
+EXPERIMENT = Experiment("document-evaluation", "every document model beyond perplexity", RUNS, table)

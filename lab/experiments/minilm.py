@@ -1,4 +1,4 @@
-"""MiniLM on WikiQA: frozen under the default ranker's network, alone and together, and tuned as a cross-encoder."""
+"""MiniLM on WikiQA: frozen under the default ranker's network, as an ensemble, and tuned as a cross-encoder."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from functools import partial
 
 from lab.experiments.ranker_measures import COLUMNS, columns, measure
 from varitext.models.answers.pretrained import NEEDED, PACKAGE
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
 
 CORPUS = "wikiqa"
 TOGETHER = 5  # networks of the ensemble
@@ -29,8 +29,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 def table(records: list[Record]) -> str:
     rows = []
     for row in ROWS:
-        found = [one["result"] for one in records if one["settings"]["row"] == row]
-        if found:
+        if found := results(records, row=row):
             rows.append([row, str(len(found)), *columns(found)])
     return markdown_table(["MiniLM, WikiQA", "seeds", *COLUMNS], rows)
 

@@ -1,42 +1,167 @@
-"""One h a question (`nasm_question`) beside the same network without h: does h live, and what is it worth? WikiQA.
+"""NASM with a question-level latent (`nasm_question`) beside the same network without h, on WikiQA.
 
-Not a table of the paper, whose NASM has an h that carries nothing. Both are trained on all questions, also those that
-have no right answer, since the likelihood of a question's labels is that of questions as they come.
+Both are trained on all questions, including those without a correct answer. The joint likelihood of a question's labels
+is a mean over samples h of the prior,
+
+    p(y | q) = E_{p(h | q)} sum_m p(m | h) p(y | m, h)        `layers/main_answer.py`
+
+of which a model without h has a single term. It is given as trained, and with one scale and one shift of the log odds
+of p(m | h) that maximise it on dev questions, for each model, so that over-confidence alone costs nothing.
 """
 
-from collections.abc import Iterator
+import math
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
 
-from lab.experiments.question_latents import Labelled, Latents, Part, Scaling, exchanged
+from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
+from varitext.answers.ranker import AnswerRanker
 from varitext.answers.task import ACTIVE
-from varitext.corpora.question_answers import canonical_order
+from varitext.batches.pairs import PairBatches
+from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
 from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test
+from varitext.latent.bound import kl
+from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
+from varitext.models.answers.nasm_question import QuestionNASM
 from varitext.reproduce.answer_fits import DATA, fit_ranker, fitted_ranker, load_part, record_of
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, mean, results, rounded
+from varitext.runtime.randomness import seeded
+
+SAMPLES = 200
+
+
+class Labelled(NamedTuple):
+    """The network's outputs for a part under each of S samples of h, and the labels of its pairs."""
+
+    logits: Tensor  # [S, P]   of being the main answer, against none
+    also: Tensor  # [S, P]   log odds of being correct beside it
+    score_of_none: Tensor  # [S, Q]
+    labels: Tensor  # [P]
+    question_of: Tensor  # [P]
+
+    def scaled(self, scaling: "Scaling") -> "Labelled":
+        return self._replace(logits=scaling.scale * self.logits + scaling.shift)
+
+    def given_h(self) -> Tensor:
+        """log p(y | q, h) of each question, [S, Q]."""
+        also, right, number = (self._table(one) for one in (self.also, self.labels == 1, self._ones()))
+        return log_probability_of_labels(*self._main_or_none(), also, right, number)
+
+    def joint(self) -> Tensor:
+        """log p(y | q), [Q]."""
+        return _logmean(self.given_h())
+
+    def probability_none(self) -> np.ndarray:
+        """That no candidate is correct, [Q]."""
+        _, log_none = self._main_or_none()
+        return _logmean(log_none).exp().numpy()
+
+    def probability(self) -> np.ndarray:
+        """Candidates are ranked by this, [P]."""
+        return self.logits.sigmoid().mean(0).numpy()
+
+    def _main_or_none(self) -> tuple[Tensor, Tensor]:
+        return log_main_or_none(
+            self._table(self.logits), self.score_of_none, self._table(self._ones())
+        )  # [S, Q, n], [S, Q]
+
+    def _table(self, of_pairs: Tensor) -> Tensor:
+        return side_by_side(of_pairs, self.question_of)
+
+    def _ones(self) -> Tensor:
+        return torch.ones_like(self.labels, dtype=self.logits.dtype)
+
+
+def _logmean(values: Tensor) -> Tensor:
+    return torch.logsumexp(values, 0) - math.log(len(values))
+
+
+class Scaling(NamedTuple):
+    scale: float
+    shift: float
+
+    @classmethod
+    def fit(cls, labelled: Labelled) -> "Scaling":
+        """By maximum likelihood of whole questions."""
+
+        def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
+            parameters = torch.tensor(values, requires_grad=True)
+            loss = -labelled.scaled(Scaling(*parameters)).joint().mean()
+            (gradient,) = torch.autograd.grad(loss, parameters)
+            return float(loss.detach()), gradient.numpy()
+
+        return cls(*minimize(objective, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B").x.tolist())
+
+
+class Latents(NamedTuple):
+    """h of every question of a part, and how far its posterior is from its prior."""
+
+    of_prior: Tensor  # [S, Q, K]
+    of_posterior: Tensor  # [S, Q, K]   which has seen the labels
+    kl: Tensor  # [Q, K]
+
+
+class Part:
+    """A part of a corpus in canonical order, as a fitted network reads it."""
+
+    def __init__(self, ranker: AnswerRanker, question_answers: QuestionAnswers, samples: int = SAMPLES):
+        network = ranker.fitted_.network
+        assert isinstance(network, QuestionNASM)
+        self.network, self.seed = network, ranker.seed
+        self.samples = samples if network.has_latent else 1
+        self.labels = torch.from_numpy(question_answers.labels)
+        self.question_of = torch.from_numpy(question_answers.groups)
+        self.batches = PairBatches(question_answers, ranker.fitted_.vocabulary, PREDICTION_PAIRS)
+
+    @torch.no_grad()
+    def latents(self) -> Latents:
+        found = []
+        with seeded(self.seed):
+            for batch in self.batches.in_order():
+                encoding = self.network.encode(batch)
+                prior, posterior = self.network.prior(encoding), self.network.posterior(encoding)
+                drawn = prior_samples(self.network, encoding, batch, self.samples, self.seed)
+                found.append((drawn, posterior.rsample(self.samples), kl(posterior, prior)))
+        of_prior, of_posterior, divergence = zip(*found, strict=True)
+        return Latents(torch.cat(of_prior, 1), torch.cat(of_posterior, 1), torch.cat(divergence))
+
+    @torch.no_grad()
+    def given(self, h: Tensor) -> Labelled:
+        """The network's outputs for all pairs, each question with its row of h, [S, Q, K]."""
+        found, first = [], 0
+        for batch in self.batches.in_order():
+            own = h[:, first : first + len(batch.questions)]
+            first += len(batch.questions)
+            encoding = self.network.encode(batch)
+            logits = self.network.logits(own.index_select(1, batch.question_of), encoding)
+            none = self.network.score_of_none(own, encoding)
+            found.append((logits, self.network.also(logits, own, encoding), none))
+        logits, also, none = (torch.cat(values, -1).double() for values in zip(*found, strict=True))
+        return Labelled(logits, also, none, self.labels, self.question_of)
+
+
+def exchanged(h: Tensor) -> Tensor:
+    """Each question gets the h of the question half the part away, since neighbours are often similar."""
+    return h.roll(h.shape[1] // 2, 1)
+
 
 CORPUS, MODEL = "wikiqa", "nasm_question"
 SEEDS = 3
-LATENT_DIMS = {8: "one h a question", 0: "without h"}  # 8 is its own default
+LATENT_DIMS = {8: "question-level latent", 0: "without h"}  # 8 is the default
 BY_RIGHT = {"none": (0, 0), "one": (1, 1), "two": (2, 2), "three or more": (3, 10**9)}  # numbers of right answers
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):
-        for latent_dim in LATENT_DIMS:
-            settings = {"model": MODEL, "latent_dim": latent_dim, "seed": seed}
-            yield Run(settings, partial(measure, latent_dim, seed, plan))
-
-
-def measure(latent_dim: int, seed: int, plan: Plan) -> dict[str, Any]:
+def measure(model: str, latent_dim: int, seed: int, plan: Plan) -> dict[str, Any]:
     if latent_dim:
-        ranker = fitted_ranker(CORPUS, MODEL, seed, plan)  # Figures 4 and 5 are of the same
+        ranker = fitted_ranker(CORPUS, model, seed, plan)  # shared with Figures 4 and 5
     else:
-        ranker = fit_ranker(CORPUS, MODEL, seed, plan, latent_dim=0)
+        ranker = fit_ranker(CORPUS, model, seed, plan, latent_dim=0)
     dev, test = (load_part(CORPUS, part, plan) for part in ("dev", "test"))
     on_dev, on_test = (Part(ranker, canonical_order(part).question_answers) for part in (dev, test))
     of_dev, of_test = on_dev.latents(), on_test.latents()
@@ -70,7 +195,7 @@ def _measures(part: Part, latents: Latents, scaling: Scaling) -> dict[str, Any]:
 
 
 def _of_latent(part: Part, latents: Latents, scaling: Scaling, own: Labelled) -> dict[str, float]:
-    """What h carries: nats of a question, and what is lost where it has another question's h."""
+    """Information in h, nats per question, and the loss if a question gets another question's h."""
     other = part.given(exchanged(latents.of_prior)).scaled(scaling)
     posterior, others = (
         part.given(h).scaled(scaling).given_h().mean() for h in (latents.of_posterior, exchanged(latents.of_posterior))
@@ -94,80 +219,71 @@ def _map(labelled: Labelled) -> float:
     return round(found.map, 5)
 
 
-# What is shown
-
-
 def table(records: list[Record]) -> str:
-    ours, twin = (_results(records, latent_dim) for latent_dim in LATENT_DIMS)
-    parts = [f"What h carries on test questions:\n\n{_carried(ours)}", f"How well both do:\n\n{_done(ours, twin)}"]
-    if ours and len(ours) == len(twin):
-        parts.append(f"With h against without, each question the mean over seeds, paired:\n\n{_compared(ours, twin)}")
+    ours, baseline = (results(records, latent_dim=latent_dim) for latent_dim in LATENT_DIMS)
+    parts = [
+        f"Information in h, test questions:\n\n{_carried(ours)}",
+        f"Quality of both:\n\n{_quality(ours, baseline)}",
+    ]
+    if ours and len(ours) == len(baseline):
+        parts.append(
+            f"With h against without, each question the mean over seeds, paired:\n\n{_compared(ours, baseline)}"
+        )
     return "\n\n".join(parts)
-
-
-def _results(records: list[Record], latent_dim: int) -> list[dict[str, Any]]:
-    found = [one for one in records if one["settings"]["latent_dim"] == latent_dim]
-    return [one["result"] for one in sorted(found, key=lambda one: one["settings"]["seed"])]
 
 
 def _carried(ours: list[dict[str, Any]]) -> str:
     test = [one["test"] for one in ours]
     rows = [
-        ["KL, nats a question", _mean(test, "kl", ".3f")],
-        ["KL, exact", _mean(test, "exact_kl", ".3f")],
-        [f"units above {ACTIVE} nats", _mean(test, "active_units", ".1f")],
-        ["std of log odds over samples of h", _mean(test, "log_odds_std", ".2f")],
-        ["h of another question's posterior costs, nats", _mean(test, "cost_of_other_posterior", ".3f")],
-        ["h of another question's prior costs, nats", _mean(test, "cost_of_other_prior", ".4f")],
-        ["MAP with 200 samples", _mean(test, "map", ".4f")],
-        ["MAP with h of another question's prior", _mean(test, "map_of_other_prior", ".4f")],
+        ["KL, nats per question", mean(test, "kl", ".3f")],
+        ["KL, exact", mean(test, "exact_kl", ".3f")],
+        [f"units above {ACTIVE} nats", mean(test, "active_units", ".1f")],
+        ["std of log odds over samples of h", mean(test, "log_odds_std", ".2f")],
+        ["cost of another question's posterior h, nats", mean(test, "cost_of_other_posterior", ".3f")],
+        ["cost of another question's prior h, nats", mean(test, "cost_of_other_prior", ".4f")],
+        ["MAP with 200 samples", mean(test, "map", ".4f")],
+        ["MAP with another question's prior h", mean(test, "map_of_other_prior", ".4f")],
     ]
     return markdown_table(["", f"mean of {len(ours)} seeds"], rows)
 
 
-def _done(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
+def _quality(ours: list[dict[str, Any]], baseline: list[dict[str, Any]]) -> str:
     rows = []
-    for name, found in zip(LATENT_DIMS.values(), (ours, twin), strict=True):
+    for name, found in zip(LATENT_DIMS.values(), (ours, baseline), strict=True):
         dev, test = ([one[part] for one in found] for part in ("dev", "test"))
-        cells = [_mean(dev, "joint_nll", ".4f"), _mean(test, "joint_nll", ".4f", spread=True)]
-        cells += [_mean(test, "nll_as_trained", ".4f")]
-        cells += [_mean(test, "none_log_loss", ".4f"), _mean(found, "dev_map", ".4f")]
-        cells += [_mean(found, "map", ".4f", spread=True), _mean(found, "mrr", ".4f", spread=True)]
+        cells = [mean(dev, "joint_nll", ".4f"), mean(test, "joint_nll", ".4f", spread=True)]
+        cells += [mean(test, "nll_as_trained", ".4f")]
+        cells += [mean(test, "none_log_loss", ".4f"), mean(found, "dev_map", ".4f")]
+        cells += [mean(found, "map", ".4f", spread=True), mean(found, "mrr", ".4f", spread=True)]
         rows.append([name, *cells, str(len(found))])
-    head = ["", "dev NLL", "test NLL, nats a question", "as trained", "log loss of P(none)"]
+    head = ["", "dev NLL", "test NLL, nats per question", "as trained", "log loss of P(none)"]
     head += ["dev MAP", "MAP", "MRR", "seeds"]
     return markdown_table(head, rows)
 
 
-def _mean(found: list[dict[str, Any]], name: str, form: str, spread: bool = False) -> str:
-    values = [one[name] for one in found if name in one]
-    if not values:
-        return ""
-    return f"{np.mean(values):{form}}" + (f" ± {np.std(values):{form}}" if spread else "")
-
-
-def _compared(ours: list[dict[str, Any]], twin: list[dict[str, Any]]) -> str:
+def _compared(ours: list[dict[str, Any]], baseline: list[dict[str, Any]]) -> str:
     joint, as_trained = (
-        [[one["test"][name] for one in found] for found in (ours, twin)]
+        [[one["test"][name] for one in found] for found in (ours, baseline)]
         for name in ("joint_log_likelihood", "log_likelihood_as_trained")
     )
-    precision = [[one["average_precision"] for one in found] for found in (ours, twin)]
+    precision = [[one["average_precision"] for one in found] for found in (ours, baseline)]
     rows = [["joint log likelihood, nats", "all", *_paired(*joint)]]
     n_right = np.array(ours[0]["test"]["n_right"])
     for name, (low, high) in BY_RIGHT.items():
         chosen = (low <= n_right) & (n_right <= high)
         if chosen.any():
-            rows.append(["", f"right answers: {name}", *_paired(*(np.array(values)[:, chosen] for values in joint))])
+            rows.append(["", f"correct answers: {name}", *_paired(*(np.array(values)[:, chosen] for values in joint))])
     rows.append(["as trained", "all", *_paired(*as_trained)])
-    rows.append(["average precision", "with a right answer", *_paired(*precision)])
+    rows.append(["average precision", "with a correct answer", *_paired(*precision)])
     return markdown_table(["", "questions", "number", "difference", "95 % interval", "p"], rows)
 
 
-def _paired(ours: Any, twin: Any) -> list[str]:
-    tested = paired_randomisation_test(ours, twin)
-    interval = bootstrap_interval(np.array(ours) - np.array(twin), resamples=10_000)
+def _paired(ours: Any, baseline: Any) -> list[str]:
+    tested = paired_randomisation_test(ours, baseline)
+    interval = bootstrap_interval(np.array(ours) - np.array(baseline), resamples=10_000)
     bounds = f"{interval.low:+.4f} to {interval.high:+.4f}"
     return [str(tested.n_questions), f"{tested.difference:+.4f}", bounds, f"{tested.p_value:.3f}"]
 
 
-EXPERIMENT = Experiment("question-latent", "one h a question beside the same network without h", runs, table)
+RUNS = partial(grid, measure, SEEDS, model=[MODEL], latent_dim=LATENT_DIMS)
+EXPERIMENT = Experiment("question-latent", "NASM with a question-level latent beside the same without h", RUNS, table)

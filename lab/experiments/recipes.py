@@ -1,7 +1,7 @@
-"""What the points are made of: one change at a time to LSTM + Att, evaluated on WikiQA's training questions.
+"""Ablation of the default settings for answers: one change at a time to LSTM + Att, on WikiQA's training questions.
 
-Not a table of the paper, but the evidence for our defaults. Each training question is ranked by a network that was
-trained without its third of them (dev questions choose when to stop); no test question is looked at.
+Three-fold cross-validation: each training question is ranked by a network trained without its fold, dev questions
+decide when to stop, and no test question is used.
 """
 
 from collections.abc import Iterator
@@ -18,28 +18,29 @@ from varitext.corpora.question_answers import QuestionAnswers, canonical_order, 
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
 from varitext.reproduce.answer_fits import TABLES_START, load_part
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.text import Vocabulary
 
 CORPUS = "wikiqa"
+COLUMNS = {"alone": "alone", "counts": "+ Cnt", "counts_position": "+ Cnt + position", "dev_map": "dev MAP"}
 FOLDS = 3
 SEEDS = 2
 CHANGES: dict[str, dict[str, Any]] = {
-    "as recommended": {},
-    "vectors of 50 numbers (principal components)": {"embedding_dim": 50},
-    "vectors tuned": {"tune_word_vectors": True},
-    "vectors of 50 numbers, tuned": {"embedding_dim": 50, "tune_word_vectors": True},
-    "no vectors: a random start": {"vectors": "random"},
-    "words of training questions alone": {"unseen_words": 0},
+    "recommended": {},
+    "50-d vectors (principal components)": {"embedding_dim": 50},
+    "tuned vectors": {"tune_word_vectors": True},
+    "50-d vectors, tuned": {"embedding_dim": 50, "tune_word_vectors": True},
+    "random vectors": {"vectors": "random"},
+    "vocabulary of training questions only": {"unseen_words": 0},
     "all 2,118 questions": {"questions": "all"},
-    "at most 3 wrong answers a pass": {"most_wrong": 3},
+    "at most 3 wrong answers per epoch": {"most_wrong": 3},
     "one layer": {"layers": 1},
     "dropout .2": {"dropout": 0.2},
-    "weights not averaged": {"averaging": 0.0},
-    "the best single round": {"smoothing": 1},
-    "neither": {"averaging": 0.0, "smoothing": 1},
-    "batches of 256 pairs, as many passes": {"batch_size": 256, "epochs": 12},
-    "batches of 64 pairs, as many passes": {"batch_size": 64, "epochs": 12},
+    "no weight averaging": {"averaging": 0.0},
+    "epoch chosen by its own dev MAP": {"smoothing": 1},
+    "no averaging, epoch by its own dev MAP": {"averaging": 0.0, "smoothing": 1},
+    "batches of 256 pairs, same epochs": {"batch_size": 256, "epochs": 12},
+    "batches of 64 pairs, same epochs": {"batch_size": 64, "epochs": 12},
     "NASM": {"model": "nasm"},
     "NASM, 2 free nats": {"model": "nasm", "free_bits": 2.0},
 }
@@ -58,8 +59,7 @@ def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """MAP of training questions, each ranked by a network that was trained without its fold; means over the folds'
-    networks of what dev questions say."""
+    """MAP of the training questions, and means over the folds' networks of dev measures."""
     quick = {"epochs": 1} if plan.quick else {}
     settings = settings_from_flat(chosen | {"threads": plan.threads} | quick)
     train, dev = (
@@ -79,7 +79,7 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 class FoldNetworks:
-    """Trains a network without some questions, and remembers how it went."""
+    """Trains a network without some questions, and keeps its dev measures."""
 
     def __init__(self, settings: AnswerSettings, dev: QuestionAnswers):
         self.settings, self.dev, self.kl = settings, dev, 0.0
@@ -102,16 +102,12 @@ def _map(corpus: QuestionAnswers, probability: np.ndarray) -> float:
 
 
 def table(records: list[Record]) -> str:
-    head = ["", "alone", "+ Cnt", "+ Cnt + position", "dev MAP", "KL, nats", "seeds"]
     rows = []
     for change in CHANGES:
-        found = [record["result"] for record in records if record["settings"]["change"] == change]
-        if found:
-            names = ("alone", "counts", "counts_position", "dev_map")
-            figures = [f"{np.mean([one[name] for one in found]):.4f}" for name in names]
+        if found := results(records, change=change):
             kl = max(one["dev_kl"] for one in found)
-            rows.append([change, *figures, f"{kl:.2g}", str(len(found))])
-    return markdown_table(head, rows)
+            rows.append([change, *(mean(found, name) for name in COLUMNS), f"{kl:.2g}", str(len(found))])
+    return markdown_table(["", *COLUMNS.values(), "KL, nats", "seeds"], rows)
 
 
-EXPERIMENT = Experiment("recipes", "what our defaults for answers are worth, on training questions", runs, table)
+EXPERIMENT = Experiment("recipes", "ablation of the default settings for answers, on training questions", runs, table)

@@ -1,13 +1,9 @@
-"""The topics that one system finds in a corpus, in this process: words, the topic of every document, cost.
+"""The topics that one system finds in a corpus: words, the topic of every document, and the cost.
 
-    python -m lab.experiments.topic_systems '{"system": "lda", "corpus": "20newsgroups", "topics": 20, ...}'
-
-`topics.py` starts it, so that every system has a process and memory of its own. Prints one JSON object.
+`topics.py` runs it in a process of its own.
 """
 
-import json
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +27,7 @@ Found = dict[str, Any]  # topics: the words of each; groups: the topic of every 
 
 @dataclass(frozen=True)
 class Task:
-    """What the process is told."""
+    """The settings of a run."""
 
     corpus: str
     system: str
@@ -53,15 +49,19 @@ class Task:
 
     @property
     def kept(self) -> Path | None:
-        """What another run may have left: the fitted model, or the sentence vectors."""
+        """What another run may have left: the fitted model or the sentence vectors."""
         if self.system not in BERTOPIC:
             return model_folder(self.corpus, self.setting, self.seed, self.plan)
         ending = "-quick" if self.quick else ""
         return Path(self.models, f"{self.corpus}-minilm{ending}.npy") if self.models else None
 
 
+def find_topics_of(**task: Any) -> Found:
+    return find_topics(Task(**task))
+
+
 def find_topics(task: Task) -> Found:
-    """With the cost of the whole where no part of it was kept from another run."""
+    """With the cost, unless a part of the work was kept from another run."""
     train = load_part(task.corpus, "train", task.plan)
     from_the_start = task.kept is None or not task.kept.exists()
     system = _by_bertopic if task.system in BERTOPIC else _by_varitext
@@ -101,13 +101,3 @@ def _by_bertopic(task: Task, train: Documents) -> Found:
     pipeline = new_pipeline(task.system, task.topics, task.seed, count_texts(texts).vocabulary.words)
     found = topics_of(pipeline, texts, vectors, task.topics)
     return {"topics": found.topics, "groups": found.groups, "outliers": found.outliers}
-
-
-def main() -> None:
-    task = Task(**json.loads(sys.argv[1]))
-    printed, sys.stdout = sys.stdout, sys.stderr  # whatever a peer prints is not the result
-    print(json.dumps(find_topics(task)), file=printed, flush=True)
-
-
-if __name__ == "__main__":
-    main()

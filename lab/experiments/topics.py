@@ -1,22 +1,19 @@
-"""Topics as regions of NVDM's latent space beside its axes, LDA and BERTopic: coherence, diversity, agreement of seeds.
+"""Topics of NVDM beside its latent dimensions, LDA and BERTopic: coherence, diversity, agreement of seeds, cost.
 
-Not a table of the paper. Ten words a topic; the raw training articles say which words belong together. Documents are
-those that the models were fitted on, labels the newsgroups: the counts of the paper, and the raw articles over 10,000
-words, if they are here. All numbers of topics are given, not chosen. Every run finds its topics in a process of its own
-(`topic_systems.py`), which gives its processor time and its peak memory.
+Ten words per topic; co-occurrence is counted in the raw training articles. Corpora are the counts of the paper and, if
+available, the raw articles over 10,000 words; labels are the newsgroups. Numbers of topics are given, not chosen. Every
+run finds its topics in a process of its own, which gives its processor time and peak memory.
 """
 
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
-from statistics import mean
 from typing import Any
 
 import torch
 
 from lab.child import in_child, is_available
 from lab.experiments.topic_systems import BERTOPIC, Task
-from varitext.errors import InputError
 from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
 from varitext.evaluation.topic_quality import clustering_record
 from varitext.reproduce.document_fits import (
@@ -28,13 +25,13 @@ from varitext.reproduce.document_fits import (
     load_part,
     short,
 )
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.runtime.devices import running_on
 
 SEEDS = 3
 SYSTEMS = {
-    "regions_dcm": "NVDM with bursts (the default), regions",
-    "regions": "NVDM, regions",
+    "regions_dcm": "NVDM-DCM (the default), topics",
+    "regions": "NVDM, topics",
     "axes": "NVDM, latent dimensions",
     "lda": "LDA (tomotopy)",
     "bertopic": "BERTopic",
@@ -50,7 +47,7 @@ MEASURES = {  # what each is called, and digits
     "processor_seconds": ("processor seconds", 0),
     "peak_memory_mb": ("peak memory, MB", 0),
 }
-NO_BERTOPIC = "BERTopic is left out: its packages are not here; `make peers` gets them, into a folder of their own"
+NO_BERTOPIC = "BERTopic is not available: run `make peers`, and set VARITEXT_PEERS to the folder that it prints"
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -77,13 +74,9 @@ def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dic
 
 
 def _found(task: Task) -> dict[str, Any]:
-    said: list[str] = []
     package = "bertopic" if task.system in BERTOPIC else None
     threads = task.threads or torch.get_num_threads()
-    found = in_child("lab.experiments.topic_systems", asdict(task), threads, said.append, package)
-    if found is None:
-        raise InputError(said[-1])
-    return found
+    return in_child("lab.experiments.topic_systems:find_topics_of", asdict(task), threads, package)
 
 
 def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
@@ -99,34 +92,18 @@ def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
 
 
 def table(records: list[Record]) -> str:
-    """Means over seeds; alike is the rank-biased overlap of matched topics, the mean over pairs of seeds."""
-    head = ["corpus", "", "topics", *(name for name, _ in MEASURES.values()), "alike over seeds", "seeds"]
-    kinds = sorted(
-        {_kind(record) for record in records}, key=lambda kind: (kind[0], kind[2], [*SYSTEMS].index(kind[1]))
-    )
-    return markdown_table(head, [_row(kind, [one for one in records if _kind(one) == kind]) for kind in kinds])
+    """Means over seeds; agreement is the rank-biased overlap of matched topics, a mean over pairs of seeds."""
+    head = ["corpus", "", "topics", *(name for name, _ in MEASURES.values()), "agreement of seeds", "seeds"]
+    kinds = {(one["settings"]["corpus"], one["settings"]["topics"]) for one in records}
+    rows = []
+    for corpus, topics in sorted(kinds):
+        for system, title in SYSTEMS.items():
+            if found := results(records, corpus=corpus, system=system, topics=topics):
+                values = [mean(found, name, f".{digits}f") for name, (_, digits) in MEASURES.items()]
+                topic_words = [one["topics"] for one in found]
+                agreement = f"{topic_stability_record(topic_words).rbo:.3f}" if len(found) > 1 else ""
+                rows.append([corpus, title, str(topics), *values, agreement, str(len(found))])
+    return markdown_table(head, rows)
 
 
-def _kind(record: Record) -> tuple[str, str, int]:
-    settings = record["settings"]
-    return settings["corpus"], settings["system"], settings["topics"]
-
-
-def _row(kind: tuple[str, str, int], records: list[Record]) -> list[str]:
-    found = [record["result"] for record in records]
-    values = [[one[name] for one in found if one.get(name) is not None] for name in MEASURES]
-    alike = f"{topic_stability_record([one['topics'] for one in found]).rbo:.3f}" if len(found) > 1 else ""
-    return [
-        kind[0],
-        SYSTEMS[kind[1]],
-        str(kind[2]),
-        *(
-            f"{mean(several):.{digits}f}" if several else ""
-            for several, (_, digits) in zip(values, MEASURES.values(), strict=True)
-        ),
-        alike,
-        str(len(found)),
-    ]
-
-
-EXPERIMENT = Experiment("topics", "topics as regions beside latent dimensions, LDA and BERTopic", runs, table)
+EXPERIMENT = Experiment("topics", "topics of NVDM beside its latent dimensions, LDA and BERTopic", runs, table)

@@ -1,21 +1,15 @@
-"""The scripts that measure what choices of document models are worth: what is held out, and what a change changes."""
-
-import sys
-from pathlib import Path
+"""Ablations of the document models: what is held out, and what a change changes."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
 
+from lab.experiments import document_choices, plain_bound
+from lab.experiments.held_out_by_date import last_of_each_group
 from varitext.batches.counts import CountBatch
 from varitext.documents.fitting import build_network
 from varitext.models.documents.nvdm_dcm import NVDMDCM
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import document_choices
-import plain_bound
-from held_out_by_date import last_of_each_group
 
 COUNTS = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (60, 20)).astype(np.float32))
 
@@ -55,12 +49,12 @@ def test_lengths_that_are_left_out_are_not_learned(dcm):
 def test_choices_of_prediction_share_the_weights_of_the_model_as_it_is(monkeypatch):
     fits = []
     monkeypatch.setattr(document_choices, "fitted", lambda *settings: fits.append(settings))
-    for name in ("nvdm_dcm, as it is", "no refinement in prediction", "100 groups of words"):
-        document_choices.CHOICES[name].fitted(seed=1)
+    for name in ("default", "no refinement in prediction", "100 groups of words"):
+        document_choices.CHOICES["nvdm_dcm"][name].fitted(seed=1)
     assert fits[0] == fits[1] != fits[2]
 
 
-@pytest.mark.parametrize("start", plain_bound.STARTS)
+@pytest.mark.parametrize("start", plain_bound.INITIALIZATIONS)
 def test_starts_of_the_plain_bound(start):
     changes = {"start": start, "epochs": 3}
     recipe = plain_bound.plain_recipe(20, changes)
@@ -75,6 +69,18 @@ def test_starts_of_the_plain_bound(start):
         if not torch.equal(before, after)
     }
     weights = {name for name, values in network.named_parameters() if values.dim() == 2 and "log_std" not in name}
-    expected = {"as_it_is": set(), "glorot": weights, "no_frequencies": {"decoder.bias"}}
+    expected = {"default": set(), "glorot": weights, "no_frequencies": {"decoder.bias"}}
     assert moved == expected.get(start, {"decoder.weight"})
     assert not network.head.log_std.weight.any()
+
+
+def test_tables_of_choices_and_trials_by_hand():
+    def record(choice, seed, value):
+        return {"settings": {"model": "nvdm", "choice": choice, "seed": seed}, "result": {"perplexity": value}}
+
+    default, *_, weighted = document_choices.CHOICES["nvdm"]
+    records = [record(default, 0, 700.0), record(default, 1, 710.0), record(weighted, 1, 705.0)]
+    rows = document_choices.model_table(records, "nvdm").splitlines()
+    assert f"| **{default}** | 700.0 / 710.0 |  |" in rows and f"| {weighted} | 705.0 | -5.0 |" in rows
+    trial = {"settings": {"trial": "rate 5e-4"}, "result": {"dev_perplexity": 900.04, "dev_kl": 8.0, "epoch": 3.0}}
+    assert "| rate 5e-4 | 900.0 |  | 8.0 | 3 |  |  |  |" in plain_bound.table([trial])

@@ -2,11 +2,22 @@
 
 import numpy as np
 import pytest
+from small_corpora import use_small_documents
 from synthetic import topic_documents
 
-from lab.experiments import experiment_named, generality, topics
-from lab.experiments.generality_corpora import MadeCorpus
+from lab import experiment_named
+from lab.experiments import generality, likelihoods, topics
+from lab.experiments.generality import MadeCorpus
 from varitext.reproduce.engine import Plan, reproduce
+
+
+@pytest.mark.parametrize("name", ["document-evaluation", "likelihoods"])
+def test_experiments_run_from_fit_to_table(name, monkeypatch, tmp_path):
+    use_small_documents(monkeypatch, likelihoods)
+    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+    table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
+    rows = table.splitlines()
+    assert len(rows) > 3 and "nan" not in table and len({row.count("|") for row in rows}) == 1
 
 
 def test_corpora_of_many_sizes_from_texts_to_table(monkeypatch, tmp_path):
@@ -37,8 +48,8 @@ def test_topics_are_measured_on_counts_and_on_articles(monkeypatch):
         for seed in (0, 1)
     ]
     *_, articles, counts = topics.table(records).splitlines()
-    assert articles.split(" | ")[:4] == ["| 20newsgroups", "NVDM, regions", "20", "0.150"]
-    assert counts.split(" | ")[:3] == ["| 20newsgroups-nvdm", "NVDM, regions", "50"]
+    assert articles.split(" | ")[:4] == ["| 20newsgroups", "NVDM, topics", "20", "0.150"]
+    assert counts.split(" | ")[:3] == ["| 20newsgroups-nvdm", "NVDM, topics", "50"]
     for here, numbers in ((True, {50, 20}), (False, {50})):
         monkeypatch.setattr(topics, "is_here", lambda corpus, plan, here=here: here)
         assert {run.settings["topics"] for run in topics.runs(Plan(quick=True))} == numbers

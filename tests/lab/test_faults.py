@@ -1,7 +1,6 @@
-"""The scripts that make faults on purpose: small counts of every kind, and that they see a fault where one is."""
+"""Fault injection: a few cases of every kind, and that a fault is noticed."""
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -10,11 +9,10 @@ import pytest
 
 from varitext.errors import InputError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 pytest.importorskip("fastapi", reason="the service is an extra")
-from fault_kinds import corpora, disk, folders, inputs, kills, races
-from fault_kinds.damage import WAYS, damage
-from fault_kinds.tally import Fault, Tally
+from lab.faults import corpora, disk, folders, inputs, kills, races
+from lab.faults.damage import WAYS, damage
+from lab.faults.tally import Fault, Tally
 
 
 @pytest.fixture(scope="module")

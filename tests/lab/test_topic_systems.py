@@ -1,17 +1,14 @@
-"""Topics of every system in a process of its own; BERTopic where its packages are."""
+"""Topics of every system in a process of its own; BERTopic if its packages are available."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import module_in_a_copy
 
-from lab import child
-from lab.experiments import experiment_named, topic_systems, topics
+from lab import child, experiment_named
+from lab.experiments import topic_systems, topics
 from lab.experiments.topic_systems import BERTOPIC, Task
 from varitext.errors import InputError
-from varitext.reproduce.document_fits import ARTICLES
 from varitext.reproduce.engine import Plan, reproduce
 
 ENDINGS = ("at", "en", "ig", "ox", "up", "ash", "eck", "ill", "oom", "um")
@@ -31,7 +28,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr(topics, "in_child", lambda module, task, *_: topic_systems.find_topics(Task(**task)))
+    monkeypatch.setattr(topics, "in_child", lambda function, task, *_: topic_systems.find_topics_of(**task))
 
 
 @pytest.mark.parametrize("system", ["regions", "axes"])
@@ -45,12 +42,6 @@ def test_a_run_has_words_groups_and_cost(system, corpus, in_this_process, monkey
     assert again["topics"] == found["topics"] and "processor_seconds" not in again  # the model was kept
 
 
-def test_what_fails_in_its_process_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(child, "subprocess", SimpleNamespace(run=module_in_a_copy))
-    with pytest.raises(InputError, match="no-such-corpus"):
-        topics.measure("no-such-corpus", "regions", 3, 0, Plan(quick=True, threads=1))
-
-
 def test_bertopic_is_left_out_in_one_line_where_it_is_not(monkeypatch, tmp_path):
     monkeypatch.setattr(topics, "is_here", lambda corpus, plan: True)
     monkeypatch.setattr(topics, "is_available", lambda package: False)
@@ -58,18 +49,26 @@ def test_bertopic_is_left_out_in_one_line_where_it_is_not(monkeypatch, tmp_path)
     said = []
     table = reproduce(experiment_named("topics"), Plan(quick=True), tmp_path, said.append)
     assert [line for line in said if "make peers" in line] == [f"topics: {topics.NO_BERTOPIC}"]
-    assert "BERTopic" not in table and not list(tmp_path.glob(f"*/{ARTICLES}-{BERTOPIC[0]}-*"))
+    assert "BERTopic" not in table and BERTOPIC[0] not in (tmp_path / "topics-quick.jsonl").read_text()
 
 
-def test_peers_have_a_folder_of_their_own(monkeypatch, tmp_path):
-    monkeypatch.setenv("VARITEXT_PEERS", str(tmp_path))
-    assert not child.is_available("peer_of_a_test")
-    (tmp_path / "peer_of_a_test").mkdir()
-    (tmp_path / "peer_of_a_test" / "__main__.py").write_text("print('{\"here\": true}')")
+def test_only_the_folder_of_the_environment_has_peers(monkeypatch, tmp_path):
+    """By its absolute path: what lies in the working directory is never imported."""
+    (tmp_path / "build" / "peers").mkdir(parents=True)
+    (tmp_path / "build" / "peers" / "peer_of_a_test.py").write_text("def here():\n    return {'here': True}\n")
+    (tmp_path / "build" / "peers" / "peer_of_a_test").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for folder in ("", "build/peers"):
+        monkeypatch.setenv("VARITEXT_PEERS", folder)
+        assert child.peer_packages() is None and not child.is_available("peer_of_a_test")
+        with pytest.raises(InputError, match="peer_of_a_test"):
+            child.in_child("peer_of_a_test:here", {}, 1, "peer_of_a_test")
+    monkeypatch.setenv("VARITEXT_PEERS", str(tmp_path / "build" / "peers"))
     assert child.is_available("peer_of_a_test")
-    said = []
-    assert child.in_child("peer_of_a_test", {}, 1, said.append, "peer_of_a_test") == {"here": True}
-    assert child.in_child("peer_of_a_test", {}, 1, said.append) is None and "peer_of_a_test" in said[0]
+    (tmp_path / "build" / "peers" / "peer_of_a_test").rmdir()
+    assert child.in_child("peer_of_a_test:here", {}, 1, "peer_of_a_test") == {"here": True}
+    with pytest.raises(InputError, match="peer_of_a_test"):
+        child.in_child("peer_of_a_test:here", {}, 1)
 
 
 @pytest.mark.skipif(not child.is_available("bertopic"), reason="needs make peers")

@@ -1,6 +1,5 @@
-"""Experiments: runs that are done once, tables made of their files, each experiment of answers on a small corpus."""
+"""The engine: runs that are measured once, tables of their records; every answer experiment on a small corpus."""
 
-import importlib
 import json
 import re
 from unittest.mock import ANY
@@ -8,8 +7,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from small_corpora import questions, use_small_questions
 
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
 from varitext.reproduce import (
     EXPERIMENTS,
@@ -20,41 +19,10 @@ from varitext.reproduce import (
 )
 from varitext.reproduce.engine import Experiment, Plan, Run, markdown_table, read_records, reproduce
 
-KINDS = {"who": ("king", "author"), "where": ("city", "river"), "when": ("year", "month"), "how": ("slowly", "fast")}
-KINDS |= {"what": ("thing", "tool")}
-
-
-def questions(number: int, seed: int) -> QuestionAnswers:
-    generator = np.random.default_rng(seed)
-    made = []
-    for place in range(number):
-        asked = list(KINDS)[place % len(KINDS)]
-        kinds = [asked, *generator.choice([kind for kind in KINDS if kind != asked], 3)]
-        answers = tuple(
-            Candidate(
-                f"{place}-{i}",
-                ("it", "was", "the", str(generator.choice(KINDS[kind]))),
-                "it was the king",
-                int(i == 0),
-                i,
-            )
-            for i, kind in enumerate(kinds)
-        )
-        made.append(Question(str(place), (asked, "was", "it"), f"{asked} was it", answers))
-    return QuestionAnswers("small", "train", (), tuple(made))
-
 
 @pytest.fixture
 def small(monkeypatch):
-    """The experiments' corpora, replaced by small ones; everything else is real."""
-    parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
-    replaced = lambda corpus, part, plan: parts[part]  # noqa: E731
-    for name in EXPERIMENTS.values():
-        module = importlib.import_module(name)
-        if hasattr(module, "load_part"):
-            monkeypatch.setattr(module, "load_part", replaced)
-    monkeypatch.setattr(answer_fits, "load_part", replaced)
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+    use_small_questions(monkeypatch)
 
 
 def counting_experiment(measured: list[int]) -> Experiment:
@@ -174,9 +142,8 @@ def test_table4_by_hand():
         result = {"rows": {model: evaluation | {"n_questions": 3}}, "fit_seconds": 10.0 * seed}
         return {"settings": {"corpus": "wikiqa", "model": model, "seed": seed}, "result": result}
 
-    records = [
-        record(seed, name, value + seed / 10) for seed in (1, 0) for name, value in (("NASM", 0.6), ("LSTM + Att", 0.5))
-    ]
+    values = {"NASM": 0.6, "LSTM + Att": 0.5}
+    records = [record(seed, name, value + seed / 10) for seed in (1, 0) for name, value in values.items()]
     table = table4.table(records)
     nasm = next(line for line in table.splitlines() if line.startswith("| NASM |"))
     assert [float(one) for one in re.findall(r"[\d.]+", nasm)] == [

@@ -81,6 +81,3 @@ def _quietly() -> Iterator[None]:
     """Without its progress bars."""
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
         yield
-
-
-SYSTEM = CTMProdLDA

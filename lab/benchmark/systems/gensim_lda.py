@@ -37,6 +37,3 @@ class GensimLDA:
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         topics = self.model.get_topics().astype(np.float64)
         return lda_document_bounds(counts, topics / topics.sum(1, keepdims=True), self.model.alpha.astype(np.float64))
-
-
-SYSTEM = GensimLDA

@@ -85,6 +85,3 @@ class PlainNVDM:
     def posterior(self, documents: Tensor) -> Normal:
         hidden = self.network.encoder(torch.log1p(documents))
         return Normal(self.network.mean(hidden), self.network.log_std(hidden).exp())
-
-
-SYSTEM = PlainNVDM

@@ -86,6 +86,3 @@ class PyroProdLDA:
 
     def _log_words(self, log_theta: Tensor) -> Tensor:
         return torch.log_softmax(self.network.decoder(torch.softmax(log_theta, -1)), -1)
-
-
-SYSTEM = PyroProdLDA

@@ -33,6 +33,3 @@ class SklearnLDA:
     def bounds(self, counts: csr_matrix) -> np.ndarray:
         topics = self.model.components_ / self.model.components_.sum(1, keepdims=True)
         return lda_document_bounds(counts, topics, np.full(len(topics), self.model.doc_topic_prior_))
-
-
-SYSTEM = SklearnLDA

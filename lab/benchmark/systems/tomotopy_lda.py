@@ -40,6 +40,3 @@ class TomotopyLDA:
         for topic in range(self.setting.latent_dim):
             topics[topic, columns] = self.model.get_topic_word_dist(topic)
         return np.asarray(topics / topics.sum(1, keepdims=True))
-
-
-SYSTEM = TomotopyLDA

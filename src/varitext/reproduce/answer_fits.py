@@ -1,4 +1,4 @@
-"""The answer rankers that experiments fit, all in the same way: which questions, which settings, what is recorded."""
+"""Answer rankers for experiments: the questions, the settings, and what is recorded."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from varitext.paper import ANSWER_SYSTEMS
 from varitext.reproduce.engine import Plan, rounded
 
 SEEDS = 10
-OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # of the paper; the others are what it compares with
-TABLES_START = "pytorch"  # of these, in all tables but one: what was measured before another start became the default
-WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # every seed gives the same
+OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # proposed in the paper; the others are its comparisons
+TABLES_START = "pytorch"  # initialization of these in all tables: the paper does not state its own
+WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # do not depend on the seed
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
-SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults of all
+SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults
     model: {"initialization": TABLES_START} for model in OWN_MODELS
 }
 
@@ -26,15 +26,15 @@ class Data(NamedTuple):
     """How a corpus of questions is used."""
 
     train: str  # the part
-    protocol: str  # of the questions that count
-    longest_answer: int | None = None  # of training, where dev and test have none that are longer
+    protocol: str  # which questions count
+    longest_answer: int | None = None  # in training, if dev and test have none that is longer
 
 
 DATA = {"wikiqa": Data("train", "answerable"), "qasent": Data("train-all", "clean", longest_answer=40)}
 
 
 def titles() -> dict[str, str]:
-    """Every ranker that needs no extra, as tables call it: those of the paper in its order, then the others."""
+    """The names of all rankers that need no extra: those of the paper in its order, then the others."""
     in_order = dict.fromkeys((*ANSWER_SYSTEMS, *ANSWER_MODELS))
     return {model: ANSWER_MODELS[model].title for model in in_order if not ANSWER_MODELS[model].extra}
 
@@ -44,10 +44,7 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 
 
 def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
-    """A ranker with the default settings but for those given, which may be of the recipe, too; chosen on dev questions.
-
-    `plan.quick` has it train for one epoch.
-    """
+    """A ranker with the default settings except those given; `plan.quick` trains it for one epoch."""
     chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
     chosen = SETTINGS.get(model, {}) | chosen
     if plan.quick:
@@ -57,7 +54,7 @@ def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) 
 
 
 def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanker:
-    """The network alone, without counts and position; from `plan.models` if it is there already."""
+    """The network alone, without counts and position; from `plan.models` if it is already fitted."""
     folder = model_folder(corpus, model, seed, plan)
     if folder and (folder / "config.json").exists():
         fitted: AnswerRanker = AnswerRanker.load(folder).set_params(threads=plan.threads)
@@ -75,7 +72,7 @@ def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
 
 
 def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:
-    """An evaluation as short JSON; values per question serve paired tests."""
+    """An evaluation as short JSON, with values per question for paired tests."""
     found = {name: _short(value) for name, value in evaluation.as_dict().items() if name in _KEPT}
     if per_question:
         found["average_precision"] = rounded(evaluation.ranking.average_precision)
@@ -88,7 +85,7 @@ def _short(value: Any) -> Any:
 
 
 def latent_of(ranker: AnswerRanker) -> dict[str, float]:
-    """Is the latent alive? Of the round that was kept."""
+    """Measures of posterior collapse, at the epoch that was kept."""
     best = next(record for record in ranker.fitted_.history if record["dev_map"] == ranker.fitted_.dev_map)
     names = ("epoch", "dev_map", "dev_kl", "active_units", "posterior_prior_gap", "dev_map_shuffled_h")
     return {name: _short(best[name]) for name in names}

@@ -1,6 +1,6 @@
-"""Figure 4: where LSTM + Att and NASM look in the same right answers of WikiQA, and how peaked that is over all.
+"""Figure 4: attention of LSTM + Att and NASM in the same correct answers of WikiQA, and its peakedness over all.
 
-Beside the paper's NASM stands the one with an h for all candidates of a question.
+NASM with a question-level latent is shown beside the paper's NASM.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from varitext.report.attention import draw_words, width_of_words, word_heats
 from varitext.report.charts import printable
 from varitext.report.drawing import canvas, drawing_style, svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"lstm_attention": 10, "nasm": 10, "nasm_question": 3}
-SHOWN = 5  # answers in the figure: the first right ones of the test part that are short enough
+SHOWN = 5  # answers in the figure: the first correct ones of the test part that are short enough
 MAX_LENGTH_SHOWN = 16
 LEFT = 165.0  # pixels: where words begin
 LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
@@ -51,7 +51,7 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def _peakedness(one: RankedCandidate) -> tuple[float, ...]:
-    """The highest weight, and the entropy over that of equal weights; of answers with words to choose from."""
+    """The highest weight, and the entropy relative to equal weights; only for answers with several words."""
     weights = np.array(one.attention_mean)
     if len(weights) < 2:
         return ()
@@ -65,19 +65,18 @@ def _example(question: str, one: RankedCandidate) -> dict[str, Any]:
 
 
 def table(records: list[Record]) -> str:
-    head = ["", "highest weight, right answers", "wrong answers", "entropy / entropy of equal weights, right answers"]
+    head = ["", "highest weight, correct answers", "incorrect answers", "relative entropy, correct answers"]
     rows = []
     for model in SEEDS:
-        found = [record["result"] for record in records if record["settings"]["model"] == model]
-        if found:
+        if found := results(records, model=model):
             names = ("highest_weight", "relative_entropy")
             figures = [value for name in names for value in np.mean([one[name] for one in found], 0)]
             rows.append([titles()[model], *(f"{value:.3f}" for value in figures), str(len(found))])
-    return markdown_table([*head, "wrong answers", "seeds"], rows)
+    return markdown_table([*head, "incorrect answers", "seeds"], rows)
 
 
 def figure(records: list[Record]) -> str:
-    """Words on a ground that darkens with attention; under NASM's, a bar as long as its spread over samples."""
+    """Words on a background that darkens with attention; the bar under a word is its spread over samples."""
     examples = {
         model: record["result"]["shown"]
         for model in SEEDS
@@ -104,4 +103,4 @@ def figure(records: list[Record]) -> str:
     return svg_text(drawing)
 
 
-EXPERIMENT = Experiment("attention", "where LSTM + Att and NASM look, how peaked (Figure 4)", runs, table, figure)
+EXPERIMENT = Experiment("attention", "attention of LSTM + Att and NASM (Figure 4)", runs, table, figure)

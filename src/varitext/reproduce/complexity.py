@@ -1,4 +1,4 @@
-"""What the latent costs: time and parameters of NASM over LSTM + Att (paper, section 6), side by side in one run."""
+"""Cost of the latent variable: time and parameters of NASM relative to LSTM + Att (paper, section 6)."""
 
 import statistics
 import time
@@ -29,7 +29,7 @@ def measure(plan: Plan) -> dict[str, Any]:
     steps = {model: Steps(model, plan) for model in OWN_MODELS}
     kinds = ("update", "predict")
     seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
-    for _ in range(2 if plan.quick else ROUNDS):  # in turn, so that a busy machine is busy for all of them
+    for _ in range(2 if plan.quick else ROUNDS):  # in turn: other work on the machine slows all alike
         for model, one in steps.items():
             with training_threads(one.settings):
                 seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
@@ -79,14 +79,14 @@ def _seconds(work: Callable[[], None]) -> float:
 
 def table(records: list[Record]) -> str:
     found = records[0]["result"]
-    twin = found["lstm_attention"]
+    baseline = found["lstm_attention"]
     head = ["", "parameters besides word vectors", "update, relative", f"prediction with {SAMPLES} samples, relative"]
     head += ["pairs per second, update"]
     rows = [
         [
             name,
             f"{found[model]['parameters']:,}",
-            *(f"{found[model][kind] / twin[kind]:.2f}" for kind in ("update", "predict")),
+            *(f"{found[model][kind] / baseline[kind]:.2f}" for kind in ("update", "predict")),
             f"{1 / found[model]['update']:,.0f}",
         ]
         for model, name in titles().items()
@@ -95,4 +95,4 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment("complexity", "what NASM costs over LSTM + Att", runs, table)
+EXPERIMENT = Experiment("complexity", "cost of NASM relative to LSTM + Att (section 6)", runs, table)

@@ -1,4 +1,4 @@
-"""The document models that experiments fit, all in the same way: which documents, which settings, what is shared."""
+"""Document models for experiments: the documents, the settings, and fitted models that experiments share."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ RCV1 = "rcv1"
 FIRST = ("lda", "rsm", "docnade", "sbn", "fdarn")  # as in the paper's table
 QUICK_DOCUMENTS = {"train": 1000, "test": 200}
 QUICK_EPOCHS = 2
-QUICK_SAMPLES = 2  # the fewer, the fewer chains and orders too
+QUICK_SAMPLES = 2
 
 
 class Setting(NamedTuple):
-    """What tells one fit of a corpus from another, but for its seed."""
+    """What distinguishes one fit of a corpus from another, besides its seed."""
 
     model: str
     latent_dim: int = 50
@@ -37,12 +37,12 @@ class Setting(NamedTuple):
 
 
 def titles() -> dict[str, str]:
-    """Every document model that there is, as tables call it: those of the paper in its order, then the others."""
+    """The names of all document models: those of the paper in its order, then the others."""
     return {model: DOCUMENT_MODELS[model].title for model in dict.fromkeys((*FIRST, *DOCUMENT_MODELS))}
 
 
 def is_here(corpus: str, plan: Plan) -> bool:
-    """Whether its files are on this machine; looks nowhere else."""
+    """Whether its files are on this machine; nothing is downloaded."""
     return bool(CORPORA[corpus].locate(plan.data_dir))
 
 
@@ -50,14 +50,14 @@ def load_part(corpus: str, part: str, plan: Plan) -> Documents:
     return _loaded(corpus, part, plan.data_dir, QUICK_DOCUMENTS[part] if plan.quick else None)
 
 
-@cache  # a dozen fits in one process read the same documents
+@cache  # several fits in one process read the same documents
 def _loaded(corpus: str, part: str, data_dir: Path | None, most: int | None) -> Documents:
     documents = load_documents(corpus, part, data_dir)
     return documents if most is None else some_of(documents, most)
 
 
 def some_of(documents: Documents, most: int) -> Documents:
-    """At most `most` of them, drawn at random, always the same ones."""
+    """At most `most` of them, a fixed random sample."""
     rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
     counts = None if documents.counts is None else documents.counts[rows]
     texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
@@ -65,14 +65,14 @@ def some_of(documents: Documents, most: int) -> Documents:
 
 
 def coherence_reference(plan: Plan) -> Documents:
-    """What says which words belong together: the raw articles if they are here, else the training counts."""
+    """The reference for co-occurrence: the raw articles if available, otherwise the training counts."""
     if is_here(ARTICLES, plan):
         return load_part(ARTICLES, "train", plan)
     return load_part(NEWSGROUPS, "train", plan)
 
 
 def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> DocumentModel:
-    """With the preset's settings; from `plan.models` if it is there already. `plan.quick` has it train shortly."""
+    """A model with the preset's settings, from `plan.models` if already fitted; `plan.quick` trains it briefly."""
     folder = model_folder(corpus, setting, seed, plan)
     if folder and (folder / "config.json").exists():
         fitted: DocumentModel = DocumentModel.load(folder).set_params(threads=plan.threads)
@@ -99,7 +99,7 @@ def samples_of(plan: Plan) -> int:
 
 
 def hashes(corpus: str, plan: Plan) -> dict[str, str]:
-    """Of the files that a run has read, part by part."""
+    """Hashes of the files that a run has read."""
     return {f"{part}_sha256": load_part(corpus, part, plan).sha256 for part in ("train", "test")}
 
 

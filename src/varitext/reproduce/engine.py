@@ -4,15 +4,18 @@ A run that has a record is not repeated, so hours of work can be interrupted, an
 by its seeds: the file is read again, under a lock, before each record is added.
 """
 
+import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from varitext.errors import InputError
@@ -57,7 +60,6 @@ class Experiment:
     runs: Callable[[Plan], Iterator[Run]]
     table: Callable[[list[Record]], str]  # Markdown
     figure: Callable[[list[Record]], str] | None = None  # SVG
-    page: Callable[[list[Record]], str] | None = None  # a self-contained HTML page
 
     def file(self, results: Path, quick: bool = False) -> Path:
         return results / f"{self.name}{'-quick' if quick else ''}.jsonl"
@@ -81,10 +83,9 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[
     for reason in sorted(missing):
         log(f"{experiment.name}: {reason}")
     records = read_records(experiment, results, plan.quick)
-    for draw, ending in ((experiment.figure, ".svg"), (experiment.page, ".html")):
-        if draw:
-            write_text(path.with_suffix(ending), draw(records))
-            log(f"{experiment.name}: drawn in {path.with_suffix(ending)}")
+    if experiment.figure:
+        write_text(path.with_suffix(".svg"), experiment.figure(records))
+        log(f"{experiment.name}: drawn in {path.with_suffix('.svg')}")
     return experiment.table(records)
 
 
@@ -147,6 +148,28 @@ def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: f
         "threads": torch.get_num_threads(),
         **provenance(),
     }
+
+
+def grid(measure: Callable[..., dict[str, Any]], seeds: int, plan: Plan, **values: Iterable[object]) -> Iterator[Run]:
+    """A run for every seed and combination of values; `measure` takes the values, the seed and the plan."""
+    for seed in plan.seeds_or(seeds):
+        for chosen in itertools.product(*values.values()):
+            settings = dict(zip(values, chosen, strict=True)) | {"seed": seed}
+            yield Run(settings, partial(measure, *chosen, seed, plan))
+
+
+def results(records: list[Record], **settings: object) -> list[dict[str, Any]]:
+    """The results of all records with these settings, in the order of their seeds."""
+    found = [one for one in records if settings.items() <= one["settings"].items()]
+    return [one["result"] for one in sorted(found, key=lambda one: one["settings"].get("seed", 0))]
+
+
+def mean(found: list[dict[str, Any]], name: str, form: str = ".4f", spread: bool = False) -> str:
+    """The mean of a value over results that have it, with its standard deviation over several if asked."""
+    values = [one[name] for one in found if one.get(name) is not None]
+    if not values:
+        return ""
+    return f"{np.mean(values):{form}}" + (f" ± {np.std(values):{form}}" if spread and len(values) > 1 else "")
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:

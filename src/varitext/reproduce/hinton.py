@@ -10,7 +10,7 @@ from varitext.corpora.question_answers import subset
 from varitext.report.attention import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
 from varitext.report.drawing import svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"nasm": 10, "nasm_question": 3}
@@ -48,26 +48,20 @@ def table(records: list[Record]) -> str:
     rows = []
     for model in SEEDS:
         for group in GROUPS:
-            found = [one["result"][group] for one in _of(model, records) if group in one["result"]]
+            found = [one[group] for one in results(records, model=model) if group in one]
             if found:
-                names = ("mean", "positive", "spread_over_questions")
-                figures = [f"{np.mean([one[name] for one in found]):.4f}" for name in names]
+                figures = [mean(found, name) for name in ("mean", "positive", "spread_over_questions")]
                 rows.append([titles()[model], group, str(found[0]["n"]), *figures, str(len(found))])
     return markdown_table(["", *head], rows)
 
 
-def _of(model: str, records: list[Record]) -> list[Record]:
-    return [one for one in records if one["settings"]["model"] == model]
-
-
 def figure(records: list[Record]) -> str:
-    shown = {titles()[model]: _shown(_of(model, records)) for model in SEEDS}
+    shown = {titles()[model]: _shown(results(records, model=model, seed=0)) for model in SEEDS}
     return svg_text(hinton_figure({title: values for title, values in shown.items() if values}))
 
 
-def _shown(records: list[Record]) -> dict[str, np.ndarray]:
-    """Of seed 0."""
-    found: dict[str, Any] = next((one["result"] for one in records if one["settings"]["seed"] == 0), {})
+def _shown(seed_0: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    found = seed_0[0] if seed_0 else {}
     return {group: np.array(found[group]["log_std"]) for group in GROUPS if "log_std" in found.get(group, {})}
 
 

@@ -1,6 +1,5 @@
-"""Figure 3: how much NASM's MAP moves with the number of samples, on WikiQA, ten models."""
+"""Figure 3: variation of NASM's MAP with the number of samples, on WikiQA, ten models."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -9,20 +8,15 @@ import numpy as np
 from varitext.corpora.question_answers import subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
 CORPUS = "wikiqa"
 SAMPLES = (1, 2, 5, 10, 20, 50)
 DRAWS = 10  # independent predictions of one model with each number of samples
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):
-        yield Run({"model": "nasm", "seed": seed}, partial(measure, seed, plan))
-
-
-def measure(seed: int, plan: Plan) -> dict[str, Any]:
-    ranker, test = fitted_ranker(CORPUS, "nasm", seed, plan), load_part(CORPUS, "test", plan)
+def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
+    ranker, test = fitted_ranker(CORPUS, model, seed, plan), load_part(CORPUS, "test", plan)
     test = subset(test, DATA[CORPUS].protocol)
     sampled = ranker.sample_proba(test, DRAWS * max(SAMPLES))  # [samples, pairs]
     by_number = {}
@@ -43,4 +37,5 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment("map-by-samples", "how NASM's MAP moves with the number of samples (Figure 3)", runs, table)
+RUNS = partial(grid, measure, SEEDS, model=["nasm"])
+EXPERIMENT = Experiment("map-by-samples", "MAP of NASM by the number of samples (Figure 3)", RUNS, table)

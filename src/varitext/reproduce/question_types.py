@@ -1,24 +1,16 @@
-"""MAP by the word a question starts with (paper, section 5.4: 'how' is hardest, .524), on WikiQA, ten seeds."""
+"""MAP by the word a question starts with (paper, section 5.4: 'how' is hardest, .524), on WikiQA."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from varitext.evaluation.ranking import ranking_by_question_word
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, mean, results
 
 CORPUS = "wikiqa"
 GROUPS = ("how", "what", "who", "when", "where")
+MODELS = ("lstm_attention", "nasm")
 PAPER = {"how": 0.524}
-
-
-def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(SEEDS):
-        for model in ("lstm_attention", "nasm"):
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -30,19 +22,15 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def table(records: list[Record]) -> str:
-    models = sorted({record["settings"]["model"] for record in records})
-    head = ["questions that start with", "number", "paper", *(f"{titles()[model]} MAP" for model in models)]
+    head = ["questions that start with", "number", "paper", *(f"{titles()[model]} MAP" for model in MODELS)]
     rows = []
     for group in GROUPS:
         number = records[0]["result"][group]["n"]
         paper = f"{PAPER[group]:.3f}" if group in PAPER else ""
-        rows.append([group, str(number), paper, *(_mean_and_spread(records, model, group) for model in models)])
+        found = [[one[group] for one in results(records, model=model)] for model in MODELS]
+        rows.append([group, str(number), paper, *(mean(one, "map", ".3f", spread=True) for one in found)])
     return markdown_table(head, rows)
 
 
-def _mean_and_spread(records: list[Record], model: str, group: str) -> str:
-    values = [one["result"][group]["map"] for one in records if one["settings"]["model"] == model]
-    return f"{np.mean(values):.3f} ± {np.std(values):.3f}"
-
-
-EXPERIMENT = Experiment("question-types", "MAP by the word a question starts with", runs, table)
+RUNS = partial(grid, measure, SEEDS, model=MODELS)
+EXPERIMENT = Experiment("question-types", "MAP by the word a question starts with", RUNS, table)

@@ -1,4 +1,4 @@
-"""Table 1 (a): held-out perplexity of every document model, on 20 Newsgroups and, where it is here, on RCV1."""
+"""Table 1 (a): held-out perplexity of every document model, on 20 Newsgroups and, if available, on RCV1."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_ta
 
 class Row(NamedTuple):
     setting: Setting
-    seconds: float = 100  # about, of one fit and its evaluation on 20 Newsgroups in one thread: cheap rows run first
+    seconds: float = 100  # roughly, of a fit and its evaluation on 20 Newsgroups in one thread: cheap rows run first
     seeds: int = 3
 
 
@@ -44,6 +44,10 @@ PAPER_ROWS = (  # in its order
     Row(Setting("nvdm", 200, "paper-network"), 140),
     Row(Setting("nvdm", 200), 120),
 )
+NOT_MEASURED = {
+    NEWSGROUPS: "20 Newsgroups: not measured.",
+    RCV1: "RCV1-v2: not measured (files not available). The paper reports 563 (K = 50) and 550 (K = 200) for NVDM.",
+}
 RCV1_SEEDS = 1  # seventy times as many documents
 KEPT = (
     "per_document_perplexity",
@@ -62,13 +66,13 @@ KEPT = (
 
 
 def all_rows() -> tuple[Row, ...]:
-    """The paper's rows, then ours: every other model that there is."""
+    """The paper's rows, then every other model."""
     listed = {row.setting.model for row in PAPER_ROWS}
     return (*PAPER_ROWS, *(Row(Setting(model)) for model in DOCUMENT_MODELS if model not in listed))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    """A row with all its seeds before a dearer one; RCV1 at the end, if its files are here."""
+    """Cheap rows first, with all their seeds; RCV1 at the end, if its files are available."""
     cheap_first = sorted(all_rows(), key=lambda row: row.seconds)
     for row in cheap_first:
         yield from (_run(NEWSGROUPS, row, seed, plan) for seed in plan.seeds_or(row.seeds))
@@ -89,7 +93,7 @@ def measure(corpus: str, setting: Setting, seed: int, plan: Plan) -> dict[str, A
     record = model.perplexity_record(test, samples_of(plan)).as_dict()
     spent = {"fit_seconds": model.fitted_.fit_seconds, "evaluation_seconds": time.monotonic() - started}
     found = {name: record[name] for name in KEPT} | {"dev_perplexity": model.fitted_.dev_perplexity}
-    if model.fitted_.network.refinement_steps:  # the same weights, with q as the inference network has it
+    if model.fitted_.network.refinement_steps:  # the same weights, with q as the inference network gives it
         with model.fitted_.network.refining(False):
             found["unrefined"] = model.perplexity_record(test, samples_of(plan)).per_document_perplexity
     epochs = model.fitted_.history[-1]["epoch"] if model.fitted_.history else 0
@@ -100,7 +104,7 @@ def table(records: list[Record]) -> str:
     parts = []
     for corpus in (NEWSGROUPS, RCV1):
         found = _by_setting([record for record in records if record["settings"]["corpus"] == corpus])
-        parts.append(f"{corpus}\n\n{_corpus_table(corpus, found)}" if found else f"{corpus}: no {corpus.upper()} here")
+        parts.append(f"{corpus}\n\n{_corpus_table(corpus, found)}" if found else NOT_MEASURED[corpus])
     return "\n\n".join(parts)
 
 
@@ -113,7 +117,7 @@ def _by_setting(records: list[Record]) -> dict[Setting, list[dict[str, Any]]]:
 
 
 def _corpus_table(corpus: str, found: dict[Setting, list[dict[str, Any]]]) -> str:
-    head = ["", "paper", "ours", "kind of figure", "its standard error", "importance-weighted"]
+    head = ["", "paper", "ours", "kind", "standard error", "importance-weighted"]
     head += ["q not refined", "held-out training"]
     head += ["seconds to fit", "to evaluate", "seeds"]
     rows = [_row(row, corpus, found[row.setting]) for row in all_rows() if row.setting in found]
@@ -121,7 +125,7 @@ def _corpus_table(corpus: str, found: dict[Setting, list[dict[str, Any]]]) -> st
 
 
 def _row(row: Row, corpus: str, results: list[dict[str, Any]]) -> list[str]:
-    """Perplexities of all seeds, sorted; the other figures are means, seconds are medians."""
+    """Perplexities of all seeds, sorted; other values are means, seconds medians."""
     ours = " / ".join(f"{value:.1f}" for value in sorted(_column(results, "per_document_perplexity")))
     error, weighted, dev = (
         np.mean(_column(results, name)) for name in ("standard_error", "iwae_per_document_perplexity", "dev_perplexity")

@@ -1,11 +1,10 @@
 """Table 1 (b): the five nearest words of some words, in the semantic spaces of NVDM and docNADE."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, fitted_model, hashes
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, results
 
 WORDS = ("weapons", "medical", "companies", "define", "israel", "book")
 NEAREST = 5
@@ -29,12 +28,6 @@ PAPER = {  # as it spells them
 }
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for model in PAPER:
-        for seed in plan.seeds_or(1):
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
-
-
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     fitted = fitted_model(NEWSGROUPS, Setting(model), seed, plan)
     known = [word for word in WORDS if word in fitted.fitted_.vocabulary.index]
@@ -43,18 +36,19 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def table(records: list[Record]) -> str:
-    """One line per model and seed below the paper's; how many of the paper's thirty words are among ours."""
+    """A row per model and seed below the paper's, with the number of words in common."""
     rows = []
     for model, listed in PAPER.items():
         theirs = dict(zip(WORDS, map(str.split, listed), strict=True))
         rows.append([f"{model}, paper", *listed, ""])
-        for record in records:
-            if record["settings"]["model"] == model:
-                ours = record["result"]["nearest"]
-                shared = sum(len(set(ours.get(word, ())) & set(theirs[word])) for word in WORDS)
-                words = [" ".join(ours.get(word, ())) for word in WORDS]
-                rows.append([f"{model}, ours, seed {record['settings']['seed']}", *words, str(shared)])
-    return markdown_table(["", *(f"**{word}**" for word in WORDS), "of the paper's"], rows)
+        for seed, result in enumerate(results(records, model=model)):
+            ours = result["nearest"]
+            shared = sum(len(set(ours.get(word, ())) & set(theirs[word])) for word in WORDS)
+            words = [" ".join(ours.get(word, ())) for word in WORDS]
+            rows.append([f"{model}, ours, seed {seed}", *words, str(shared)])
+    return markdown_table(["", *(f"**{word}**" for word in WORDS), "shared with the paper"], rows)
 
 
-EXPERIMENT = Experiment("table1b", "nearest words of NVDM and docNADE (Table 1b)", runs, table)
+EXPERIMENT = Experiment(
+    "table1b", "nearest words of NVDM and docNADE (Table 1b)", partial(grid, measure, 1, model=PAPER), table
+)

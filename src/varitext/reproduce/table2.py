@@ -1,7 +1,7 @@
-"""Table 2: five topics of NVDM beside the paper's five, and how coherent and different all topics are.
+"""Table 2: latent dimensions of NVDM beside the paper's five topics, and coherence and diversity of all of them.
 
-A topic of ours stands beside the paper's topic whose ten words have the largest mean weight on it, standardised over
-the vocabulary; one to one. Both ends of an axis are topics, since h may be negative.
+Each of the paper's topics is matched, one to one, with the end of a latent dimension on which its ten words have the
+largest mean weight, standardised over the vocabulary; h may be negative, so both ends count.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def matched_topics(model: DocumentModel, wanted: dict[str, list[str]]) -> dict[str, dict[str, Any]]:
-    """For each list of words, the end of an axis on which they stand out most; none for a list of unknown words."""
+    """For each list of words, the matched end of a latent dimension; none for a list of unknown words."""
     vectors = model.word_vectors_
     weights = (vectors - vectors.mean(0)) / np.maximum(vectors.std(0), 1e-12)
     weights = np.hstack([weights, -weights])  # [V, 2 K]   both ends
@@ -104,8 +104,8 @@ def _figures(records: list[Record]) -> str:
         c_v = "" if found["c_v"] is None else f"{found['c_v']:.3f}"
         figures = [f"{found['npmi']:.3f}", c_v, f"{found['unique_words']:.3f}", f"{found['inverted_rbo']:.3f}"]
         rows.append([_name(record), *figures, str(len(found["topics"]))])
-    head = ["", "NPMI", "C_V", "unique words", "inverted RBO", "topics"]
-    return "Coherence and diversity of all topics, ten words each\n\n" + markdown_table(head, rows)
+    head = ["", "NPMI", "C_V", "unique words", "inverted RBO", "dimensions"]
+    return "Coherence and diversity of all latent dimensions, ten words each\n\n" + markdown_table(head, rows)
 
 
 def _name(record: Record) -> str:
@@ -113,4 +113,6 @@ def _name(record: Record) -> str:
     return f"{setting.name}, seed {record['settings']['seed']}"
 
 
-EXPERIMENT = Experiment("table2", "topics of NVDM beside the paper's, coherence and diversity (Table 2)", runs, table)
+EXPERIMENT = Experiment(
+    "table2", "latent dimensions of NVDM beside the paper's topics, coherence and diversity (Table 2)", runs, table
+)

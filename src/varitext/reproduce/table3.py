@@ -1,4 +1,4 @@
-"""Table 3: how many questions and pairs QASent and WikiQA have."""
+"""Table 3: numbers of questions and pairs in QASent and WikiQA."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -32,7 +32,16 @@ def count(corpus: str, part: str, plan: Plan) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     found = {(one["settings"]["corpus"], one["settings"]["part"]): one["result"] for one in records}
-    head = ["", "", "questions, paper", "ours", "pairs, paper", "ours", "with a right answer", "with right and wrong"]
+    head = [
+        "",
+        "",
+        "questions, paper",
+        "ours",
+        "pairs, paper",
+        "ours",
+        "with a correct answer",
+        "with correct and incorrect",
+    ]
     rows = []
     for (corpus, part), (questions, pairs) in PAPER.items():
         ours = found[corpus, part]
@@ -41,4 +50,4 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment("table3", "questions and pairs of QASent and WikiQA", runs, table)
+EXPERIMENT = Experiment("table3", "questions and pairs of QASent and WikiQA (Table 3)", runs, table)

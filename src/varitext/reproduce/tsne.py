@@ -1,10 +1,9 @@
-"""The paper's t-SNE figure: test documents as NVDM and SWV place them, coloured by newsgroup.
+"""The paper's t-SNE figure: test documents in the spaces of NVDM and SWV, coloured by newsgroup.
 
-A picture can flatter, so numbers stand beside it: how often the nearest documents name the right newsgroup, in the map
-and in the vectors themselves. Drawn with openTSNE from the directions of the vectors, as in the report.
+The table measures what the figure shows: how often the nearest documents predict the right newsgroup, on the map and in
+the vectors. The map is openTSNE's, from the directions of the vectors, as in the report.
 """
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,18 +11,14 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from varitext.report import check_drawing_packages
+from varitext.report.charts import PALETTE, Group, Map
+from varitext.report.drawing import chart_figure, svg_text
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, fitted_model, hashes, load_part, short, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, rounded
-from varitext.reproduce.tsne_pictures import html_of, svg_of
+from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
 MODELS = ("nvdm", "swv")
 NEIGHBOURS = 10
-
-
-def runs(plan: Plan) -> Iterator[Run]:
-    for seed in plan.seeds_or(1):
-        for model in MODELS:
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+PANEL = 460  # pixels: width and height of one map
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -45,20 +40,20 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def neighbour_accuracy(vectors: np.ndarray, labels: np.ndarray, metric: str, neighbours: int = NEIGHBOURS) -> float:
-    """How often the nearest other documents vote for a document's own label; of labels with equal votes, the nearest's.
+    """How often the nearest other documents vote for a document's own label; the nearest breaks ties.
 
     `labels` are numbers from 0.
     """
     nearest = NearestNeighbors(n_neighbors=neighbours, metric=metric).fit(vectors).kneighbors(return_distance=False)
     votes = np.zeros((len(labels), labels.max() + 1))
     for place in range(neighbours):
-        # the extra halves from place to place: less than one vote in all, and the nearest decides between equals
+        # the extra share halves from place to place: less than one vote in all, so that it only breaks ties
         votes[np.arange(len(labels)), labels[nearest[:, place]]] += 1 + 0.5 ** (place + 1)
     return float((votes.argmax(1) == labels).mean())
 
 
 def table(records: list[Record]) -> str:
-    head = ["", "in the map", "in the vectors", "most frequent newsgroup", "documents", "seed"]
+    head = ["", "on the map", "in the vectors", "most frequent newsgroup", "documents", "seed"]
     rows = []
     for record in records:
         found, settings = record["result"], record["settings"]
@@ -68,6 +63,23 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment(
-    "tsne", "maps of the test documents, NVDM beside SWV (t-SNE figure)", runs, table, svg_of, html_of
-)
+def figure(records: list[Record]) -> str:
+    """The maps of the first seed side by side."""
+    seed = min(record["settings"]["seed"] for record in records)
+    maps = [_map(record) for record in records if record["settings"]["seed"] == seed]
+    title = "t-SNE of the test documents, coloured by newsgroup"
+    return svg_text(chart_figure(title, maps, PANEL, columns=len(maps)))
+
+
+def _map(record: Record) -> Map:
+    found = record["result"]
+    places, labels = np.stack([found["x"], found["y"]], 1).astype(float), np.array(found["labels"])
+    groups = [
+        Group(name, np.flatnonzero(labels == number), PALETTE[number % len(PALETTE)])
+        for number, name in enumerate(found["newsgroups"])
+    ]
+    return Map(places, groups, dot=3.4, title=titles()[record["settings"]["model"]], height=PANEL)
+
+
+RUNS = partial(grid, measure, 1, model=MODELS)
+EXPERIMENT = Experiment("tsne", "maps of the test documents, NVDM beside SWV (t-SNE figure)", RUNS, table, figure)

@@ -1,0 +1,102 @@
+"""Tables of the document models."""
+
+from lab.experiments.document_choices import CHOICES, model_table
+from lab.pages.reading import Result, bullets, measured, records_of, table_of
+from varitext.reproduce.engine import markdown_table
+
+EXPERIMENTS = (
+    *("table1a", "table1b", "table2", "tsne", "document-evaluation", "likelihoods", "generality", "topics"),
+    *("updating", "plain-bound"),
+)
+COHERENCE = {"npmi": "NPMI", "c_v": "C_V"}
+
+
+def document_tables() -> dict[str, str]:
+    choices = records_of("document-choices")
+    coherence = measured("coherence")
+    return {
+        **{name: table_of(name) for name in EXPERIMENTS},
+        **{f"choices-{model}": model_table(choices, model) for model in CHOICES},
+        "nvdm-presets": presets(),
+        "nvdm-speed": speed(measured("nvdm")),
+        **{f"hot-paths-{model}": hot_paths(measured("hot_paths")[model]) for model in CHOICES},
+        "counting": counting(measured("counting")),
+        "windows": windows(coherence),
+        "gensim": gensim(coherence),
+    }
+
+
+def presets() -> str:
+    """Every setting of NVDM in Table 1a."""
+    found: dict[tuple[int, str, str], list[float]] = {}
+    for record in records_of("table1a"):
+        model, size, preset = (record["settings"][name] for name in ("model", "latent_dim", "preset"))
+        if model in ("nvdm", "nvdm_dcm"):
+            found.setdefault((size, model, preset), []).append(record["result"]["per_document_perplexity"])
+    rows = [
+        [str(size), f"`{model}`", f"`{preset}`", " / ".join(f"{value:.1f}" for value in sorted(values))]
+        for (size, model, preset), values in sorted(found.items())
+    ]
+    return markdown_table(["K", "model", "preset", "test perplexity"], rows)
+
+
+def speed(found: Result) -> str:
+    reached, fit, dense, seconds = found["to_836"], found["fit"], found["dense_fit"], found["seconds"]
+    return bullets(
+        [
+            f"An epoch takes {found['epoch_seconds']:.2f} s; a straightforward dense PyTorch NVDM takes "
+            f"{found['dense_epoch_seconds']:.2f} s, {found['epoch_speed_up']:.1f} times as long. Test perplexity after "
+            f"the fit: {fit['test_perplexity']:.0f}, against {dense['test_perplexity']:.0f} after 60 dense epochs.",
+            f"From a cold start to the paper's perplexity of 836: **{reached['seconds']:.1f} s**.",
+            f"Training processes {found['documents_per_second']:,.0f} documents per second, "
+            f"{found['fraction_of_matrix_multiply_limit']:.0%} of the matrix-multiply limit; `transform` returns "
+            f"{found['transform_documents_per_second']:,.0f} vectors per second.",
+            f"Peak memory of a fit: {found['peak_memory_mb']:.0f} MB above the imports.",
+            f"`import varitext` takes {seconds['import_varitext'] - seconds['python']:.2f} s more than starting "
+            f"Python; `varitext --help` takes {seconds['varitext_help']:.2f} s.",
+        ]
+    )
+
+
+def hot_paths(found: Result) -> str:
+    paths = {"training": "training step", "transform": "`transform`"}
+    parts = dict.fromkeys(part for path in paths for part in found[path]["shares"])
+    rows = [
+        [part, *(f"{found[path]['shares'][part]:.0%}" if part in found[path]["shares"] else "" for path in paths)]
+        for part in parts
+    ]
+    rows.append(["other", *(f"{1 - sum(found[path]['shares'].values()):.0%}" for path in paths)])
+    speeds = (
+        f"{found[path]['documents_per_cpu_second']:,.0f} documents per CPU second in {name}, "
+        f"{found[path]['share_of_multiply_limit']:.0%} of the matrix-multiply limit"
+        for path, name in (("training", "training"), ("transform", "`transform`"))
+    )
+    return f"{markdown_table(['part', *paths.values()], rows)}\n\nOne thread: {'; '.join(speeds)}."
+
+
+def counting(found: Result) -> str:
+    rows = [[name, f"{ratio:.1f}"] for name, ratio in found["times_faster"].items()]
+    return markdown_table(["", "speed relative to scikit-learn"], rows)
+
+
+def windows(found: Result) -> str:
+    rules = next(iter(found["windows"].values()))
+    rows = [
+        [COHERENCE[name], *(f"{value:.3f}" for value in values.values())] for name, values in found["windows"].items()
+    ]
+    return markdown_table([f"{found['topics']} topics of NVDM, raw 20 Newsgroups articles", *rules], rows)
+
+
+def gensim(found: Result) -> str:
+    head = ["", "gensim, one process, seconds", "varitext, seconds", "speed-up", "largest difference of a topic"]
+    rows = [
+        [
+            COHERENCE[row["measure"]],
+            f"{row['gensim_seconds']:.0f}",
+            f"{row['varitext_seconds']:.1f}",
+            f"{row['times_faster']:.0f}",
+            f"{row['largest_difference']:.0e}",
+        ]
+        for row in found["rows"]
+    ]
+    return markdown_table(head, rows)

@@ -1,0 +1,1 @@
+"""Timings and single measurements; each module has `measure(quick)`, the content of `results/NAME.json`."""

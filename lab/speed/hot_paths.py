@@ -1,0 +1,115 @@
+"""Where the time of the document models goes: a training step and a block of `transform`, by part, one thread.
+
+Processor seconds, the best of several rounds over the same batches. The share of the matrix-multiply limit is the time
+that a large matrix product takes for as many operations, over the time taken.
+"""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import torch
+from scipy.sparse import csr_matrix
+
+from lab.speed.timing import multiply_operations, multiply_rate
+from varitext.batches.counts import CountBatches
+from varitext.corpora import load_documents
+from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
+from varitext.documents.posterior import BLOCK
+from varitext.documents.settings import DocumentSettings
+
+BATCHES, ROUNDS = 24, 5
+PARTS = {
+    "nvdm_dcm": {
+        "inference network": ("encode",),
+        "heights and slopes": ("decoder.log_joint", "decoder.height"),
+        "curvature": ("decoder.covariance_root",),
+        "likelihood of the sample": ("log_likelihood",),
+    },
+    "nvdm": {
+        "inference network": ("encode",),
+        "heights and slopes": ("refine",),
+        "likelihood of the sample": ("log_likelihood",),
+    },
+}
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    train, test = (load_documents("20newsgroups-nvdm", part).counts for part in ("train", "test"))
+    parts = {name: measured(name, train, test, rounds=1 if quick else ROUNDS) for name in PARTS}
+    return {"load_average": os.getloadavg()[0]} | parts
+
+
+class Clock:
+    """Processor seconds of parts, which must not be nested."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def time(self, owner: object, name: str, part: str) -> None:
+        action = getattr(owner, name)
+
+        def timed(*arguments, **settings):
+            started = time.process_time()
+            try:
+                return action(*arguments, **settings)
+            finally:
+                self.seconds[part] += time.process_time() - started
+
+        setattr(owner, name, timed)
+
+    def shares(self, action: Callable[[], None], rounds: int) -> dict[str, Any]:
+        """Seconds of the fastest round, and the share of each part."""
+        found = []
+        for _ in range(rounds + 1):  # the first warms up
+            self.seconds.clear()
+            started = time.process_time()
+            action()
+            found.append((time.process_time() - started, dict(self.seconds)))
+        whole, parts = min(found[1:], key=lambda each: each[0])
+        return {"cpu_seconds": whole, "shares": {part: seconds / whole for part, seconds in parts.items()}}
+
+
+def measured(name: str, train: csr_matrix, test: csr_matrix, rounds: int) -> dict[str, Any]:
+    settings = DocumentSettings(name, epochs=1)
+    counts, held_out = hold_out(train, settings.dev_share, 0)
+    recipe = choose_recipe(name, settings, counts)
+    network = build_network(name, recipe, counts, 0, "cpu")
+    trainer = choose_trainer(network, recipe, counts, held_out, "cpu")
+    trainer.train()
+    batches = list(islice(trainer.task.batches(0), BATCHES))
+    blocks = [batch for batch, _ in islice(CountBatches(test).in_equal_blocks(BLOCK), BATCHES)]
+
+    def learn() -> None:
+        network.train()
+        for batch in batches:
+            trainer._step(batch)
+
+    @torch.no_grad()
+    def transform() -> None:
+        network.eval()
+        for batch in blocks:
+            network.document_means(batch)
+
+    operations = {action: multiply_operations(action) for action in (learn, transform)}
+    clock = Clock()
+    for part, places in PARTS[name].items():
+        for place in places:
+            owner, _, method = place.rpartition(".")
+            clock.time(network.get_submodule(owner), method, part)
+    clock.time(torch.autograd, "backward", "gradients")
+    clock.time(trainer.optimizers[0], "step", "optimiser")
+    found, rate = {}, multiply_rate(time.process_time)
+    for path, action, documents in (
+        ("training", learn, sum(map(len, batches))),
+        ("transform", transform, len(blocks) * BLOCK),
+    ):
+        found[path] = clock.shares(action, rounds)
+        seconds = found[path]["cpu_seconds"]
+        found[path]["documents_per_cpu_second"] = documents / seconds
+        found[path]["share_of_multiply_limit"] = operations[action] / rate / seconds
+    return found

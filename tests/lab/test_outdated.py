@@ -1,0 +1,157 @@
+"""Where a result comes from, and what has changed since."""
+
+import json
+import subprocess
+
+import pytest
+
+from lab import EXPERIMENTS, MEASUREMENTS, TOOLS, outdated
+from lab.import_graph import ROOT, module_files
+from lab.outdated import _code_differs, _reason, changed_since, depends_on, is_outdated, results_in
+from varitext.reproduce.provenance import code_fingerprint, commit, provenance
+
+
+def git(folder, *arguments):
+    named = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    done = subprocess.run(["git", *named, "-C", folder, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / "latent").mkdir()
+    (tmp_path / "latent" / "bound.py").write_text("1\n")
+    git(tmp_path, "add", "-A")
+    git(tmp_path, "commit", "-qm", "first")
+    return tmp_path
+
+
+def test_a_commit_is_named_and_marked_when_files_differ(repository, tmp_path_factory):
+    first = git(repository, "rev-parse", "HEAD")
+    assert commit(repository) == first and changed_since(first, ["latent"], repository) == []
+    (repository / "latent" / "bound.py").write_text("2\n")
+    assert commit(repository) == f"{first}+"
+    assert changed_since(f"{first}+", ["latent"], repository) == ["latent/bound.py"]
+    assert (
+        changed_since(first, ["models"], repository) == [] and changed_since("0" * 40, ["latent"], repository) is None
+    )
+    assert commit(tmp_path_factory.mktemp("no repository")) is None
+
+
+def test_a_record_says_versions_and_processor():
+    found = provenance()
+    assert set(found) == {"commit", "versions", "cpu"} and found["cpu"]
+    assert {"varitext", "torch", "numpy", "scipy", "python"} == set(found["versions"])
+
+
+@pytest.fixture
+def changes(monkeypatch):
+    """What has changed since three commits; all others are unknown."""
+    known = {"old": ["latent/bound.py"], "new": []}
+    monkeypatch.setattr(outdated, "changed_since", lambda commit, paths: known.get(commit))
+    _reason.cache_clear()
+    yield
+    _reason.cache_clear()
+
+
+def test_results_of_changed_or_unknown_code_are_listed(tmp_path, changes, capsys):
+    lines = [{"settings": {"corpus": "wikiqa", "part": name}, "commit": name} for name in ("old", "new", "gone")] + [
+        {"settings": {"corpus": "wikiqa", "part": "none"}}
+    ]
+    (tmp_path / "table3.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [one.run for one in results_in(tmp_path) if one.reason] == ["wikiqa-old", "wikiqa-gone", "wikiqa-none"]
+    outdated.main(["--out", str(tmp_path)])
+    assert "table3                      1         3\n3 of 4 results are outdated" in capsys.readouterr().out
+    outdated.main(["table3", "--out", str(tmp_path)])
+    listed = capsys.readouterr().out
+    assert "table3, wikiqa-none: its commit is not recorded" in listed and "wikiqa-new" not in listed
+
+
+@pytest.mark.parametrize(
+    ("record", "old"),
+    [
+        ({"a": {"commit": "new"}, "b": {"commit": "new"}}, False),
+        ({"a": {"commit": "new"}, "b": {"commit": "old"}}, True),
+        ({"a": {"commit": "new"}, "b": {"seconds": 1}}, True),
+        ({"a": {"inner": {"commit": "new", "outcomes": {"fine": 3}}}}, False),
+        ({}, True),
+    ],
+)
+def test_a_file_of_many_parts_is_as_old_as_the_oldest(record, old, changes):
+    assert is_outdated("faults", record) == old
+
+
+def test_words_that_are_only_read_make_no_result_old(repository):
+    path = repository / "latent" / "bound.py"
+    path.write_text("def f(x):\n    return x\n")
+    git(repository, "commit", "-qam", "second")
+    second = git(repository, "rev-parse", "HEAD")
+    path.write_text('"""Why."""\n\n\ndef f(x: int) -> int:\n    """Itself."""\n    return x  # as it is\n')
+    assert changed_since(second, ["latent"], repository) == []
+    git(repository, "commit", "-qam", "third")
+    path.write_text("def f(x):\n    return -x\n")
+    third = git(repository, "rev-parse", "HEAD")
+    assert changed_since(third, ["latent"], repository) == ["latent/bound.py"]
+
+
+def test_types_of_variables_make_no_result_old_but_fields_do(repository):
+    path = repository / "latent" / "bound.py"
+    path.write_text("class A:\n    n = 1\n    def f(self, x):\n        if x:\n            y = x\n        return y\n")
+    git(repository, "commit", "-qam", "without types")
+    first = git(repository, "rev-parse", "HEAD")
+    source = "class A:\n    n{} = 1\n    def f(self, x):\n        if x:\n            y: int = {}\n        return y\n"
+    path.write_text(source.format("", "x"))
+    assert changed_since(first, ["latent"], repository) == []
+    for field, value in ((": int", "x"), ("", "-x")):
+        git(repository, "commit", "-qam", "another", "--allow-empty")
+        path.write_text(source.format(field, value))
+        _code_differs.cache_clear()
+        assert changed_since(first, ["latent"], repository) == ["latent/bound.py"]
+
+
+def test_nor_do_comments_in_c(repository):
+    path = repository / "latent" / "kernels.c"
+    path.write_text("int f(int x) { return x; }\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "in C")
+    first = git(repository, "rev-parse", "HEAD")
+    path.write_text("/* Itself,\n * as it is */\nint f(int x) {\n    return x;  /* so */\n}\n")
+    assert changed_since(first, ["latent"], repository) == []
+    git(repository, "commit", "-qam", "with comments")
+    path.write_text("int f(int x) { return -x; }\n")
+    second = git(repository, "rev-parse", "HEAD")
+    assert changed_since(second, ["latent"], repository) == ["latent/kernels.c"]
+
+
+def test_a_result_depends_on_its_experiment_and_its_model_only():
+    models = "src/varitext/models/documents"
+    lda, nvdm = (depends_on("table1a", model) for model in ("lda", "nvdm"))
+    assert {"src/varitext/reproduce/table1a.py", f"{models}/nvdm.py", "src/varitext/latent/bound.py"} <= set(nvdm)
+    assert f"{models}/nvdm.py" not in lda and f"{models}/lda.py" in lda
+    assert not [path for path in (*lda, *nvdm) if path.startswith(("src/varitext/answers", "src/varitext/cli"))]
+    named = set(depends_on("topics"))
+    assert {f"{models}/{model}.py" for model in ("lda", "nvdm", "nvdm_dcm")} <= named
+    assert f"{models}/rsm.py" not in named and "lab/experiments/topic_systems.py" in named
+    assert "src/varitext/models/answers/nasm.py" in depends_on("table4", "nasm")
+    counting = depends_on("counting")
+    assert "lab/speed/counting.py" in counting and not [path for path in counting if "/models/" in path]
+
+
+def test_every_name_has_its_module_and_every_result_its_name():
+    known = EXPERIMENTS | MEASUREMENTS | TOOLS
+    assert set(known.values()) <= set(module_files())
+    results = [path for ending in ("json", "jsonl", "svg") for path in (ROOT / "results").glob(f"*.{ending}")]
+    assert {path.stem for path in results} <= set(known)
+
+
+def test_a_fingerprint_tells_code_from_other_code(repository):
+    first = code_fingerprint(repository)
+    assert first == code_fingerprint.__wrapped__(repository) and len(first) == 12
+    (repository / "latent" / "kernels.c").write_text("int x;\n")
+    with_c = code_fingerprint.__wrapped__(repository)
+    (repository / "latent" / "bound.py").write_text("2\n")
+    assert len({first, with_c, code_fingerprint.__wrapped__(repository)}) == 3
+    (repository / "latent" / "notes.txt").write_text("not code\n")
+    (repository / "latent" / "bound.py").write_text("1\n")
+    assert code_fingerprint.__wrapped__(repository) == with_c
