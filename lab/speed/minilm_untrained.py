@@ -15,7 +15,7 @@ from varitext.answers.prediction import log_odds
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.evaluation.ranking import ranking_record
-from varitext.models.answers.likeness import Likeness
+from varitext.models.answers.minilm import Likeness
 from varitext.text import Vocabulary
 
 
