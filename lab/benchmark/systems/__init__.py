@@ -45,7 +45,7 @@ class Known(NamedTuple):
     distribution: str  # as installed
     figure: str  # how the bound of a held-out document is computed
     settings: str
-    install: str = "pip install 'varitext[peers]'"
+    install: str = "pip install --group peers"
 
 
 LDA_BOUND = "variational bound, topics fixed, run to convergence"
@@ -74,7 +74,7 @@ SYSTEMS = {
         *("contextualized-topic-models ProdLDA", "ctm_prodlda:CTMProdLDA"),
         *("contextualized_topic_models", "contextualized-topic-models", SAMPLED_BOUND),
         "default settings, 100 epochs, inputs scaled to unit length",
-        "pip install 'varitext[peers]' && pip install --no-deps contextualized-topic-models",
+        "pip install --group peers && pip install --no-deps contextualized-topic-models",
     ),
     "plain": Known(
         "plain PyTorch NVDM", "plain_nvdm:PlainNVDM", "torch", "torch", SAMPLED_BOUND, "dense counts, 60 epochs"

