@@ -347,6 +347,12 @@ def test_impossible_settings_are_refused(settings, message):
         DocumentModel(**{**SMALL, **settings}).fit(COUNTS)
 
 
+def test_there_are_no_more_latent_dimensions_than_words():
+    with pytest.warns(UserWarning, match="only 60 words remain .*; using 60 latent dimensions"):
+        model = DocumentModel("nvdm", latent_dim=61, epochs=1, threads=1).fit(COUNTS)
+    assert model.fitted_.network.latent_dim == 60
+
+
 def test_unknown_words_and_wrong_widths_are_refused(fitted):
     with pytest.raises(InputError, match="'zyzzyva' is not among the 60 words"):
         fitted.similar_words("zyzzyva")

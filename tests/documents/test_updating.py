@@ -19,7 +19,7 @@ from varitext.corpora.prepare import prepare
 from varitext.documents.model import DocumentModel
 from varitext.documents.updating import Anchor, grown, place_new_words
 from varitext.errors import InputError
-from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record, dimension_likeness
+from varitext.evaluation.latent_dimensions import LatentSpace, alignment_record
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import procrustes
 from varitext.text import VocabularyRules
@@ -48,42 +48,6 @@ def texts(documents, seed, extra=()):
 
 
 # Alignment
-
-
-def test_likeness_is_a_weighted_correlation():
-    generator = np.random.default_rng(0)
-    first, second, counts = generator.normal(size=(9, 2)), generator.normal(size=(9, 3)), generator.integers(1, 5, 9)
-    repeated = [np.repeat(vectors, counts, 0) for vectors in (first, second)]  # a word as often as it occurs
-    expected = np.corrcoef(*[vectors.T for vectors in repeated])[:2, 2:]
-    np.testing.assert_allclose(dimension_likeness(first, second, counts / counts.sum()), expected, atol=1e-12)
-
-
-def test_alignment_tells_moved_from_changed_topics():
-    generator = np.random.default_rng(1)
-    words, frequencies = [f"w{i}" for i in range(50)], np.full(50, 0.02)
-    before = LatentSpace(generator.normal(size=(50, 3)), frequencies, words, np.ones(3))
-    same = alignment_record(before, before)
-    assert same.in_place == pytest.approx(1) and same.moved == 0 and same.top_words == 1
-    turned = alignment_record(before, before._replace(word_vectors=before.word_vectors[:, [1, 2, 0]]))
-    assert turned.moved == 3 and turned.matched == pytest.approx(1) and turned.in_place < 0.5
-    # the order of words, and words that only one has, do not count
-    order = generator.permutation(50)
-    wider = LatentSpace(
-        np.concatenate([before.word_vectors[order], generator.normal(size=(5, 3))]),
-        np.full(55, 1 / 55),
-        [words[i] for i in order] + [f"new{i}" for i in range(5)],
-        np.ones(3),
-    )
-    again = alignment_record(before, wider)
-    assert again.in_place == pytest.approx(1) and again.n_words == 50
-    # a topic that carries nothing has no say
-    broken = before.word_vectors * [1, 1, -1]
-    deaf = before._replace(kl_per_dimension=np.array([1.0, 1.0, 0.0]))
-    assert alignment_record(deaf, before._replace(word_vectors=broken)).in_place == pytest.approx(1)
-    with pytest.raises(InputError, match="different numbers of latent dimensions"):
-        alignment_record(before, before._replace(word_vectors=broken[:, :2], kl_per_dimension=np.ones(2)))
-    with pytest.raises(InputError, match="fewer than two words"):
-        alignment_record(before, before._replace(words=[f"x{i}" for i in range(50)]))
 
 
 @given(st.integers(0, 1000))

@@ -17,13 +17,13 @@ FORMATS = (".npy", ".csv", ".parquet")
 
 
 def check_vector_file(path: Path) -> None:
-    """Say so before an hour of work, not after, if vectors cannot be written to `path`."""
+    """Refuse a path that vectors cannot be written to before any work is done."""
     if path.suffix not in FORMATS:
         raise InputError(
             f"{path}: vectors are written as {', '.join(FORMATS)}, not {path.suffix or 'a file without ending'}"
         )
     if path.exists():
-        raise InputError(f"{path} exists already: name another file, or remove it first")
+        raise InputError(f"{path} already exists: name another file, or remove it first")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(f"{path}: Parquet needs pyarrow: pip install 'varitext[parquet]'")
     check_can_write(path)
@@ -37,10 +37,7 @@ def vector_tables(model: DocumentModel, counts: Counts, with_std: bool, refine: 
 
 
 def write_vectors(path: Path, tables: Iterable[np.ndarray], documents: int, width: int, with_std: bool) -> None:
-    """Rows are documents in their order; columns mean_0.. and, if asked for, std_0.. after them.
-
-    The tables are written as they come, `documents` rows in all, so that no more than a few are ever held.
-    """
+    """One row per document; columns mean_0.. and, if asked for, std_0... Tables are written as they come."""
     names = [f"{part}_{k}" for part in (("mean", "std") if with_std else ("mean",)) for k in range(width)]
     with atomic_file(path) as temporary:
         if path.suffix == ".npy":
@@ -63,7 +60,7 @@ def _write_csv(path: Path, tables: Iterable[np.ndarray], names: list[str]) -> No
     with path.open("w", encoding="ascii") as stream:
         stream.write(",".join(names) + "\n")
         for table in tables:
-            # nine digits tell every float32 from every other: all formats hold the same values
+            # nine digits distinguish all float32 values: every format holds the same values
             np.savetxt(stream, table, delimiter=",", fmt="%.9g")
 
 
@@ -78,7 +75,7 @@ def _write_parquet(path: Path, tables: Iterable[np.ndarray], names: list[str]) -
 
 
 def _in_groups(tables: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Blocks joined to about as many rows as a group of a Parquet file should have."""
+    """Blocks joined to row groups of a Parquet file."""
     group: list[np.ndarray] = []
     for table in tables:
         group.append(table)

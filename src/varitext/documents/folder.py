@@ -30,19 +30,8 @@ from varitext.store import StoredModel, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
 KIND = "document-model"
-LEARNED = (
-    "corpus",
-    "token_rules",
-    "vocabulary_rules",
-    "kl_per_dimension",
-    "dev_perplexity",
-    "n_training_documents",
-    "n_dev_documents",
-    "n_empty_documents",
-    "n_repeated_documents",
-    "stopped",
-    "fit_seconds",
-)
+ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions"}
+LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
 
@@ -162,7 +151,6 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
     tensors = {
         **regions.mixture._asdict(),
         "word_probabilities": regions.word_probabilities,
-        "frequencies": regions.frequencies,
         "document_shares": regions.shares.of_regions,
         "document_shares_of_all": regions.shares.of_all,
         "documents": regions.documents,
@@ -186,7 +174,6 @@ def _restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder
     return Regions(
         mixture=Mixture(*(tensors[name] for name in Mixture._fields)),
         word_probabilities=tensors["word_probabilities"],
-        frequencies=tensors["frequencies"],
         shares=DocumentShares(tensors["document_shares"], tensors["document_shares_of_all"]),
         documents=tensors["documents"],
         tokens=tensors["tokens"],

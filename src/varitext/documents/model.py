@@ -173,8 +173,7 @@ class DocumentModel(
         ----------
         X : documents
             Documents to learn from.
-        y : object, default=None
-            Ignored.
+        y : ignored
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         vocabulary : sequence of str or None, default=None
@@ -191,8 +190,7 @@ class DocumentModel(
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         check_choice("transform_to", self.transform_to, ("vectors", "topics"))
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
@@ -232,8 +230,7 @@ class DocumentModel(
         ----------
         X : documents
             New documents.
-        y : object, default=None
-            Ignored.
+        y : ignored
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         new_words : bool, default=False
@@ -245,16 +242,13 @@ class DocumentModel(
         anchor : float, default=1.0
             Weight of an earlier document relative to a new one; at 0 topics move freely.
         progress : Progress or None, default=None
-            As in `fit`.
         checkpoint : Path or None, default=None
-            As in `fit`.
         resume : bool, default=False
-            As in `fit`.
+            These three as in `fit`.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         if not hasattr(self, "fitted_"):
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
@@ -278,13 +272,11 @@ class DocumentModel(
 
         Parameters
         ----------
-        device : str
-            "cpu" or "cuda".
+        device : {"cpu", "cuda"}
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         check_device(device)
         self.device = device
@@ -356,9 +348,7 @@ class DocumentModel(
         ----------
         X : documents
         block : int, default=256
-            Documents per block.
         refine : bool, default=True
-            As in `posterior`.
 
         Yields
         ------
@@ -405,8 +395,7 @@ class DocumentModel(
         Parameters
         ----------
         X : documents
-        y : object, default=None
-            Ignored.
+        y : ignored
         samples : int, default=20
             Draws of h per document.
 
@@ -429,7 +418,6 @@ class DocumentModel(
         Parameters
         ----------
         words : int, default=10
-            Words per dimension.
 
         Returns
         -------
@@ -444,9 +432,7 @@ class DocumentModel(
         Parameters
         ----------
         word : str
-            A word of the vocabulary.
         n : int, default=5
-            Number of words.
 
         Returns
         -------
@@ -471,7 +457,6 @@ class DocumentModel(
         among : documents
             The documents to search.
         n : int, default=5
-            Number of neighbours per query.
 
         Returns
         -------
@@ -496,7 +481,6 @@ class DocumentModel(
         Parameters
         ----------
         words : int, default=10
-            Words per topic.
 
         Returns
         -------
@@ -513,7 +497,6 @@ class DocumentModel(
         query : str
             Words or a text; at least one word must be known to the model.
         n : int, default=5
-            Number of topics.
 
         Returns
         -------
@@ -585,7 +568,6 @@ class DocumentModel(
         values : sequence
             One value per document.
         words : int, default=10
-            Words per value at most.
 
         Returns
         -------
@@ -634,8 +616,7 @@ class DocumentModel(
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         check_is_fitted(self)
         check_at_least("n_topics", 1 if n_topics is None else n_topics, 1)
@@ -651,14 +632,11 @@ class DocumentModel(
         Parameters
         ----------
         number : int
-            Number of the topic.
         name : str
-            Its new name.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         return self._with(topic_model.renamed(self._regions(), number, name))
 
@@ -668,14 +646,12 @@ class DocumentModel(
         Parameters
         ----------
         numbers : sequence of int
-            Numbers of at least two topics.
         name : str or None, default=None
             Its name. None: the first that a user gave one of them, or its words.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         return self._with(topic_model.merged(self._regions(), numbers, name))
 
@@ -685,12 +661,10 @@ class DocumentModel(
         Parameters
         ----------
         n_topics : int
-            Number of topics to keep.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         check_at_least("n_topics", n_topics, 1)
         return self._with(topic_model.reduced(self._regions(), n_topics))
@@ -701,12 +675,10 @@ class DocumentModel(
         Parameters
         ----------
         numbers : sequence of int
-            Numbers of the topics.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         return self._with(topic_model.dropped(self._regions(), numbers))
 
@@ -716,14 +688,12 @@ class DocumentModel(
         Parameters
         ----------
         number : int
-            Number of the topic.
         X : documents or None, default=None
             Documents to divide the topic by, if it was not merged from others.
 
         Returns
         -------
-        DocumentModel
-            The model itself.
+        self : DocumentModel
         """
         given = None if X is None else self._given(X)
         with running_on(self.threads):
@@ -737,7 +707,6 @@ class DocumentModel(
         Parameters
         ----------
         folder : str or Path
-            The folder.
         overwrite : bool, default=False
             Whether to replace a folder that exists.
         """
@@ -761,28 +730,19 @@ class DocumentModel(
         Returns
         -------
         DocumentModel
-            The fitted model.
         """
         model = load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
         return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path, trust: Trust = None) -> Self:
-        """The model that the files of a folder describe.
+        """The model that the files of a folder describe; `load` is what users call.
 
         Parameters
         ----------
         stored : StoredModel
-            The files, already checked.
         folder : Path
-            Where they are, for messages.
         trust : str, class or None, default=None
-            As in `load`.
-
-        Returns
-        -------
-        DocumentModel
-            The fitted model.
         """
         loaded = restore_documents(stored, folder, trust)
         model = cls(**vars(loaded.settings))
@@ -796,8 +756,7 @@ class DocumentModel(
 
         Parameters
         ----------
-        input_features : object, default=None
-            Ignored.
+        input_features : ignored
 
         Returns
         -------

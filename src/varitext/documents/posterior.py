@@ -27,18 +27,10 @@ LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line i
 
 
 class Posterior(NamedTuple):
-    """The approximate posterior q(h | X) of documents.
+    """The approximate posterior q(h | X) of documents."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_documents, latent_dim)
-        Posterior means: the documents' vectors.
-    std : ndarray of shape (n_documents, latent_dim)
-        Posterior standard deviations; 0 for a model with a point estimate of h.
-    """
-
-    mean: np.ndarray  # [D, K]
-    std: np.ndarray  # [D, K]
+    mean: np.ndarray  # [D, K]   the documents' vectors
+    std: np.ndarray  # [D, K]   standard deviations; 0 for a model with a point estimate of h
 
 
 # Vectors

@@ -63,7 +63,6 @@ class Regions:
 
     mixture: Mixture
     word_probabilities: np.ndarray  # [T, V]   p(w | component)
-    frequencies: np.ndarray  # [V]
     shares: "DocumentShares"  # of documents that have a word, component by component
     documents: np.ndarray  # [T]   training documents of each component
     tokens: np.ndarray  # [T]   words in these
@@ -196,7 +195,6 @@ def _described(
     return Regions(
         mixture=mixture,
         word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
-        frequencies=word_frequencies(network),
         shares=shares,
         documents=documents,
         tokens=tokens,
