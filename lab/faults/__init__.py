@@ -1,1 +1,1 @@
-"""Faults on purpose, by kind: what `benchmarks/faults.py` measures."""
+"""Deliberate faults, one module per kind; `trying.py` runs them."""

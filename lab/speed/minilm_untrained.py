@@ -1,6 +1,6 @@
 """`minilm` without any fit, on WikiQA's dev questions, and the constants that it takes from them.
 
-`SCALE` and `SHIFT` of `models/answers/likeness.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are these values,
+`SCALE` and `SHIFT` of `models/answers/minilm.py` and `UNTRAINED_JOINT` of `answers/fitting.py` are these values,
 rounded; a test compares them with the file. Needs the extra `minilm`.
 """
 

@@ -1,4 +1,4 @@
-"""A straightforward NVDM in PyTorch, as one would write it from the paper; benchmarks/nvdm.py measures by it too."""
+"""A straightforward NVDM in PyTorch, as one would write it from the paper."""
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ class DenseFit:
 
 
 class PlainNVDM:
-    """The same as a `System` of `varitext benchmark`."""
+    """The same as a `System` of the benchmark."""
 
     def __init__(self, setting: Setting):
         self.setting = setting

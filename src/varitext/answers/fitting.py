@@ -299,7 +299,7 @@ def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison
 
 # Rankers that need no fit
 
-# for the untrained minilm, fitted on WikiQA's dev questions by `benchmarks/minilm_untrained.py`
+# for the untrained minilm, fitted on WikiQA's dev questions by `python -m lab minilm_untrained`
 UNTRAINED_JOINT = JointModel(
     parameters=(1.056, -1.751, 0.541, -2.643, -2.303, 1.002, -1.595, 0.001, 0.970),
     n_questions=296,

@@ -27,18 +27,18 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(plan: Plan) -> dict[str, Any]:
     steps = {model: Steps(model, plan) for model in OWN_MODELS}
-    kinds = ("update", "predict")
-    seconds: dict[str, dict[str, list[float]]] = {model: {kind: [] for kind in kinds} for model in OWN_MODELS}
+    seconds: dict[str, dict[str, list[float]]] = {model: {"update": [], "predict": []} for model in OWN_MODELS}
     for _ in range(2 if plan.quick else ROUNDS):  # in turn: other work on the machine slows all alike
         for model, one in steps.items():
             with training_threads(one.settings):
                 seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
             with running_on(plan.threads):
                 seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
-    medians = {
-        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()} for model in OWN_MODELS
+    return {
+        model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()}
+        | {"parameters": steps[model].n_parameters}
+        for model in OWN_MODELS
     }
-    return {model: medians[model] | {"parameters": steps[model].n_parameters} for model in OWN_MODELS}
 
 
 class Steps:
@@ -81,18 +81,13 @@ def table(records: list[Record]) -> str:
     found = records[0]["result"]
     baseline = found["lstm_attention"]
     head = ["", "parameters besides word vectors", "update, relative", f"prediction with {SAMPLES} samples, relative"]
-    head += ["pairs per second, update"]
-    rows = [
-        [
-            name,
-            f"{found[model]['parameters']:,}",
-            *(f"{found[model][kind] / baseline[kind]:.2f}" for kind in ("update", "predict")),
-            f"{1 / found[model]['update']:,.0f}",
-        ]
-        for model, name in titles().items()
-        if model in OWN_MODELS
-    ]
-    return markdown_table(head, rows)
+    rows = []
+    for model in OWN_MODELS:
+        relative = [f"{found[model][kind] / baseline[kind]:.2f}" for kind in ("update", "predict")]
+        rows.append(
+            [titles()[model], f"{found[model]['parameters']:,}", *relative, f"{1 / found[model]['update']:,.0f}"]
+        )
+    return markdown_table([*head, "pairs per second, update"], rows)
 
 
 EXPERIMENT = Experiment("complexity", "cost of NASM relative to LSTM + Att (section 6)", runs, table)

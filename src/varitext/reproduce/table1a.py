@@ -9,18 +9,9 @@ import numpy as np
 
 from varitext import paper
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.reproduce.document_fits import (
-    NEWSGROUPS,
-    RCV1,
-    Setting,
-    fitted_model,
-    hashes,
-    is_here,
-    load_part,
-    samples_of,
-    short,
-)
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce import document_fits
+from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, Setting, is_here
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
 
 class Row(NamedTuple):
@@ -50,18 +41,9 @@ NOT_MEASURED = {
 }
 RCV1_SEEDS = 1  # seventy times as many documents
 KEPT = (
-    "per_document_perplexity",
-    "per_document_interval_95",
-    "corpus_perplexity",
-    "iwae_per_document_perplexity",
-    "unigram_per_document_perplexity",
-    "kl_per_word",
-    "standard_error",
-    "kind",
-    "figure",
-    "n_documents",
-    "n_tokens",
-    "n_samples",
+    *("per_document_perplexity", "per_document_interval_95", "corpus_perplexity", "iwae_per_document_perplexity"),
+    *("unigram_per_document_perplexity", "kl_per_word", "standard_error", "kind", "figure"),
+    *("n_documents", "n_tokens", "n_samples"),
 )
 
 
@@ -87,65 +69,49 @@ def _run(corpus: str, row: Row, seed: int, plan: Plan) -> Run:
 
 
 def measure(corpus: str, setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
-    model = fitted_model(corpus, setting, seed, plan)
-    test = load_part(corpus, "test", plan)
+    model, samples = document_fits.fitted_model(corpus, setting, seed, plan), document_fits.samples_of(plan)
+    test, fitted = document_fits.load_part(corpus, "test", plan), model.fitted_
     started = time.monotonic()
-    record = model.perplexity_record(test, samples_of(plan)).as_dict()
-    spent = {"fit_seconds": model.fitted_.fit_seconds, "evaluation_seconds": time.monotonic() - started}
-    found = {name: record[name] for name in KEPT} | {"dev_perplexity": model.fitted_.dev_perplexity}
-    if model.fitted_.network.refinement_steps:  # the same weights, with q as the inference network gives it
-        with model.fitted_.network.refining(False):
-            found["unrefined"] = model.perplexity_record(test, samples_of(plan)).per_document_perplexity
-    epochs = model.fitted_.history[-1]["epoch"] if model.fitted_.history else 0
-    return short(found | spent | {"epochs": epochs, "stopped": model.fitted_.stopped}) | hashes(corpus, plan)
+    record = model.perplexity_record(test, samples).as_dict()
+    spent = {"fit_seconds": fitted.fit_seconds, "evaluation_seconds": time.monotonic() - started}
+    found = {name: record[name] for name in KEPT} | {"dev_perplexity": fitted.dev_perplexity}
+    if fitted.network.refinement_steps:  # the same weights, with q as the inference network gives it
+        with fitted.network.refining(False):
+            found["unrefined"] = model.perplexity_record(test, samples).per_document_perplexity
+    epochs = fitted.history[-1]["epoch"] if fitted.history else 0
+    found |= spent | {"epochs": epochs, "stopped": fitted.stopped}
+    return document_fits.short(found) | document_fits.hashes(corpus, plan)
 
 
 def table(records: list[Record]) -> str:
-    parts = []
-    for corpus in (NEWSGROUPS, RCV1):
-        found = _by_setting([record for record in records if record["settings"]["corpus"] == corpus])
-        parts.append(f"{corpus}\n\n{_corpus_table(corpus, found)}" if found else NOT_MEASURED[corpus])
-    return "\n\n".join(parts)
+    return "\n\n".join(_corpus_table(corpus, records) for corpus in (NEWSGROUPS, RCV1))
 
 
-def _by_setting(records: list[Record]) -> dict[Setting, list[dict[str, Any]]]:
-    found: dict[Setting, list[dict[str, Any]]] = {}
-    for record in records:
-        setting = Setting(*(record["settings"][name] for name in Setting._fields))
-        found.setdefault(setting, []).append(record["result"])
-    return found
+def _corpus_table(corpus: str, records: list[Record]) -> str:
+    head = ["", "paper", "ours", "kind", "standard error", "importance-weighted", "q not refined", "held-out training"]
+    found = [(row.setting, results(records, corpus=corpus, **row.setting._asdict())) for row in all_rows()]
+    rows = [_row(setting, corpus, each) for setting, each in found if each]
+    if not rows:
+        return NOT_MEASURED[corpus]
+    return f"{corpus}\n\n{markdown_table([*head, 'seconds to fit', 'to evaluate', 'seeds'], rows)}"
 
 
-def _corpus_table(corpus: str, found: dict[Setting, list[dict[str, Any]]]) -> str:
-    head = ["", "paper", "ours", "kind", "standard error", "importance-weighted"]
-    head += ["q not refined", "held-out training"]
-    head += ["seconds to fit", "to evaluate", "seeds"]
-    rows = [_row(row, corpus, found[row.setting]) for row in all_rows() if row.setting in found]
-    return markdown_table(head, rows)
-
-
-def _row(row: Row, corpus: str, results: list[dict[str, Any]]) -> list[str]:
+def _row(setting: Setting, corpus: str, found: list[dict[str, Any]]) -> list[str]:
     """Perplexities of all seeds, sorted; other values are means, seconds medians."""
-    ours = " / ".join(f"{value:.1f}" for value in sorted(_column(results, "per_document_perplexity")))
-    error, weighted, dev = (
-        np.mean(_column(results, name)) for name in ("standard_error", "iwae_per_document_perplexity", "dev_perplexity")
-    )
+    ours = " / ".join(f"{value:.1f}" for value in sorted(one["per_document_perplexity"] for one in found))
+    is_estimate = found[0]["kind"] == "estimate"
     return [
-        row.setting.name,
-        str(paper.perplexity(corpus, row.setting.model, row.setting.latent_dim) or ""),
+        setting.name,
+        str(paper.perplexity(corpus, setting.model, setting.latent_dim) or ""),
         f"**{ours}**",
-        results[0]["kind"],
-        f"{error:.1f}" if error else "",
-        f"{weighted:.1f}" if results[0]["kind"] != "estimate" else "",
-        f"{np.mean(_column(results, 'unrefined')):.1f}" if "unrefined" in results[0] else "",
-        f"{dev:.1f}",
-        *(f"{np.median(_column(results, name)):.0f}" for name in ("fit_seconds", "evaluation_seconds")),
-        str(len(results)),
+        found[0]["kind"],
+        mean(found, "standard_error", ".1f") if any(one["standard_error"] for one in found) else "",
+        "" if is_estimate else mean(found, "iwae_per_document_perplexity", ".1f"),
+        mean(found, "unrefined", ".1f"),
+        mean(found, "dev_perplexity", ".1f"),
+        *(f"{np.median([one[name] for one in found]):.0f}" for name in ("fit_seconds", "evaluation_seconds")),
+        str(len(found)),
     ]
-
-
-def _column(results: list[dict[str, Any]], name: str) -> list[float]:
-    return [result[name] for result in results]
 
 
 EXPERIMENT = Experiment("table1a", "held-out perplexity of every document model (Table 1a)", runs, table)

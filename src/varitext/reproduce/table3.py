@@ -32,16 +32,8 @@ def count(corpus: str, part: str, plan: Plan) -> dict[str, Any]:
 
 def table(records: list[Record]) -> str:
     found = {(one["settings"]["corpus"], one["settings"]["part"]): one["result"] for one in records}
-    head = [
-        "",
-        "",
-        "questions, paper",
-        "ours",
-        "pairs, paper",
-        "ours",
-        "with a correct answer",
-        "with correct and incorrect",
-    ]
+    head = ["", "", "questions, paper", "ours", "pairs, paper", "ours", "with a correct answer"]
+    head += ["with correct and incorrect"]
     rows = []
     for (corpus, part), (questions, pairs) in PAPER.items():
         ours = found[corpus, part]

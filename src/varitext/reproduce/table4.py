@@ -11,26 +11,21 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
-from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.significance import paired_randomisation_test
 from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION
 from varitext.paper import ANSWER_SCALE, ANSWERS
-from varitext.reproduce.answer_fits import (
-    DATA,
-    OWN_MODELS,
-    SEEDS,
-    VARIANTS,
-    WITHOUT_CHANCE,
-    fit_ranker,
-    latent_of,
-    load_part,
-    model_folder,
-    record_of,
-    titles,
-)
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce import answer_fits
+from varitext.reproduce.answer_fits import DATA, OWN_MODELS, VARIANTS, WITHOUT_CHANCE, fit_ranker, load_part, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean
 
-STARTED, STARTED_TITLE, STARTED_SEEDS = "nasm", "NASM, forget bias", 5
+DEFAULT_TITLE, DEFAULT_SEEDS = "NASM, forget bias", 5
+BASELINES: dict[str, dict[str, Any]] = {
+    "word count": {"features": "word_overlap_all"},
+    "word count weighed by idf": {"features": "idf_overlap_all"},
+    "BM25": {"features": "bm25"},
+    "regression on counts": {},
+    "regression on counts and position": {"position": True},
+}
 COMPARED = (
     ("LSTM + Att", "LSTM"),
     ("NASM", "LSTM + Att"),
@@ -40,74 +35,61 @@ COMPARED = (
     ("NASM + Cnt", "regression on counts"),
     ("NASM, forget bias + Cnt", "NASM + Cnt"),
 )
-BASELINES: dict[str, dict[str, Any]] = {
-    "word count": {"features": "word_overlap_all"},
-    "word count weighed by idf": {"features": "idf_overlap_all"},
-    "BM25": {"features": "bm25"},
-    "regression on counts": {},
-    "regression on counts and position": {"position": True},
-}
+HEAD = ["", "paper MAP", "MRR", "ours MAP", "± over seeds", "MRR", "± over seeds", "log loss", "ECE", "fit, s", "seeds"]
 
 
 def runs(plan: Plan) -> Iterator[Run]:
     for corpus in DATA:
-        for seed in plan.seeds_or(SEEDS):
+        for seed in plan.seeds_or(answer_fits.SEEDS):
             for model in titles():
                 if seed == 0 or model not in WITHOUT_CHANCE:
                     settings = {"corpus": corpus, "model": model, "seed": seed}
                     yield Run(settings, partial(measure, corpus, model, seed, plan))
-        for seed in plan.seeds_or(STARTED_SEEDS)[:STARTED_SEEDS]:
-            settings = {"corpus": corpus, "model": STARTED, "start": DEFAULT_INITIALIZATION, "seed": seed}
-            yield Run(settings, partial(measure_started, corpus, seed, plan))
+        for seed in plan.seeds_or(DEFAULT_SEEDS)[:DEFAULT_SEEDS]:
+            settings = {"corpus": corpus, "model": "nasm", "start": DEFAULT_INITIALIZATION, "seed": seed}
+            yield Run(settings, partial(measure_default, corpus, seed, plan))
 
 
 def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
     if model == "overlap":
         return measure_baselines(corpus, plan)
     ranker = fit_ranker(corpus, model, seed, plan, counts=True, position=corpus == "wikiqa")
-    if folder := model_folder(corpus, model, seed, plan):
+    if folder := answer_fits.model_folder(corpus, model, seed, plan):
         ranker.save(folder, overwrite=True)
-    latent = latent_of(ranker) if model in OWN_MODELS else None
-    return _result(ranker, titles()[model], corpus, plan) | {"latent": latent}
+    latent = answer_fits.latent_of(ranker) if model in OWN_MODELS else None
+    return _variants(ranker, titles()[model], corpus, plan) | {"latent": latent}
 
 
-def measure_started(corpus: str, seed: int, plan: Plan) -> dict[str, Any]:
+def measure_default(corpus: str, seed: int, plan: Plan) -> dict[str, Any]:
     """NASM with the default initialization."""
     settings = {"counts": True, "position": corpus == "wikiqa", "initialization": DEFAULT_INITIALIZATION}
-    ranker = fit_ranker(corpus, STARTED, seed, plan, **settings)
-    return _result(ranker, STARTED_TITLE, corpus, plan) | {"latent": latent_of(ranker)}
+    ranker = fit_ranker(corpus, "nasm", seed, plan, **settings)
+    return _variants(ranker, DEFAULT_TITLE, corpus, plan) | {"latent": answer_fits.latent_of(ranker)}
 
 
-def _result(ranker: AnswerRanker, title: str, corpus: str, plan: Plan) -> dict[str, Any]:
-    """A row for each variant."""
-    protocol, dev, test = DATA[corpus].protocol, load_part(corpus, "dev", plan), load_part(corpus, "test", plan)
-    found = {}
-    for name, (counts, position) in VARIANTS.items():
-        if position and corpus != "wikiqa":
-            continue  # its files do not record a candidate's position
-        found[f"{title}{name}"] = _evaluated(ranker.combined(counts, position), dev, test, protocol)
-    return {"rows": found, "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
+def _variants(ranker: AnswerRanker, title: str, corpus: str, plan: Plan) -> dict[str, Any]:
+    """A row for each variant; QASent's files do not record a candidate's position."""
+    rows = {
+        f"{title}{name}": _evaluated(ranker.combined(counts, position), corpus, plan)
+        for name, (counts, position) in VARIANTS.items()
+        if not position or corpus == "wikiqa"
+    }
+    return {"rows": rows, "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
 
 
 def measure_baselines(corpus: str, plan: Plan) -> dict[str, Any]:
     """Rankings by one count of shared words, and regressions on all counts."""
-    protocol, dev, test = DATA[corpus].protocol, load_part(corpus, "dev", plan), load_part(corpus, "test", plan)
     found, seconds = {}, 0.0
     for name, settings in BASELINES.items():
-        if settings.get("position") and corpus != "wikiqa":
-            continue
-        ranker = fit_ranker(corpus, "overlap", 0, plan, **settings)
-        found[name], seconds = _evaluated(ranker, dev, test, protocol), seconds + ranker.fitted_.fit_seconds
+        if not settings.get("position") or corpus == "wikiqa":
+            ranker = fit_ranker(corpus, "overlap", 0, plan, **settings)
+            found[name], seconds = _evaluated(ranker, corpus, plan), seconds + ranker.fitted_.fit_seconds
     return {"rows": found, "latent": None, "fit_seconds": round(seconds, 1)}
 
 
-def _evaluated(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAnswers, protocol: str) -> dict[str, Any]:
-    dev_map = round(ranker.evaluate(dev, protocol).ranking.map, 5)
-    return {"dev_map": dev_map} | record_of(ranker.evaluate(test, protocol), per_question=True)
-
-
-def table(records: list[Record]) -> str:
-    return "\n\n".join(_corpus_table(corpus, _of(corpus, records)) for corpus in DATA if _of(corpus, records))
+def _evaluated(ranker: AnswerRanker, corpus: str, plan: Plan) -> dict[str, Any]:
+    dev, test = (ranker.evaluate(load_part(corpus, part, plan), DATA[corpus].protocol) for part in ("dev", "test"))
+    return {"dev_map": round(dev.ranking.map, 5)} | answer_fits.record_of(test, per_question=True)
 
 
 def _of(corpus: str, records: list[Record]) -> list[Record]:
@@ -124,47 +106,32 @@ def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
     order = [*BASELINES]
     for is_own in (False, True):
         names = [title for model, title in titles().items() if (model in OWN_MODELS) == is_own]
-        names += [STARTED_TITLE] if is_own else []
+        names += [DEFAULT_TITLE] if is_own else []
         order += [f"{name}{variant}" for variant in VARIANTS for name in names]
     return {name: found[name] for name in order if name in found}
 
 
-def _corpus_table(corpus: str, records: list[Record]) -> str:
-    rows = rows_of(records)
-    head = [
-        "",
-        "paper MAP",
-        "MRR",
-        "ours MAP",
-        "± over seeds",
-        "MRR",
-        "± over seeds",
-        "log loss",
-        "ECE",
-        "fit, s",
-        "seeds",
-    ]
-    if ANSWER_SCALE[corpus] != 1:
-        head.insert(3, "ours, paper's scale: MAP / MRR")
-    counted = next(iter(rows.values()))[0]
-    protocol = f"{corpus}, protocol `{counted['protocol']}`: {counted['n_questions']} test questions"
-    return f"{protocol}\n\n{markdown_table(head, [_row(corpus, name, found) for name, found in rows.items()])}"
-
-
 def paper_name(name: str) -> str:
     """The paper's name of a row; it does not state its initialization."""
-    return name.replace(STARTED_TITLE, titles()[STARTED])
+    return name.replace(DEFAULT_TITLE, titles()["nasm"])
 
 
-def _row(corpus: str, name: str, evaluations: list[dict[str, Any]]) -> list[str]:
+def corpus_table(corpus: str, records: list[Record]) -> str:
+    rows, scale, head = rows_of(records), ANSWER_SCALE[corpus], HEAD
+    if scale != 1:
+        head = [*HEAD[:3], "ours, paper's scale: MAP / MRR", *HEAD[3:]]
+    counted = next(iter(rows.values()))[0]
+    about = f"{corpus}, protocol `{counted['protocol']}`: {counted['n_questions']} test questions"
+    return f"{about}\n\n{markdown_table(head, [_row(corpus, scale, name, found) for name, found in rows.items()])}"
+
+
+def _row(corpus: str, scale: float, name: str, found: list[dict[str, Any]]) -> list[str]:
     paper = [f"{value:.4f}" for value in ANSWERS[corpus].get(paper_name(name), ())] or ["", ""]
-    precision, reciprocal = ([one[measure] for one in evaluations] for measure in ("map", "mrr"))
-    ours = [f"**{np.mean(precision):.4f}**", f"{np.std(precision):.4f}"]
-    ours += [f"**{np.mean(reciprocal):.4f}**", f"{np.std(reciprocal):.4f}"]
-    ours += [f"{np.mean([one[measure] for one in evaluations]):.4f}" for measure in ("log_loss", "ece")]
-    ours += [f"{np.median([one['fit_seconds'] for one in evaluations]):.0f}", str(len(evaluations))]
-    scale = ANSWER_SCALE[corpus]
-    scaled = [] if scale == 1 else [f"{scale * np.mean(precision):.4f} / {scale * np.mean(reciprocal):.4f}"]
+    both = [[one[measure] for one in found] for measure in ("map", "mrr")]
+    ours = [cell for values in both for cell in (f"**{np.mean(values):.4f}**", f"{np.std(values):.4f}")]
+    ours += [mean(found, "log_loss"), mean(found, "ece")]
+    ours += [f"{np.median([one['fit_seconds'] for one in found]):.0f}", str(len(found))]
+    scaled = [] if scale == 1 else [" / ".join(f"{scale * np.mean(values):.4f}" for values in both)]
     return [name, *paper, *scaled, *ours]
 
 
@@ -181,13 +148,14 @@ def comparisons(records: list[Record]) -> list[dict[str, Any]]:
     return found
 
 
-def whole_table(records: list[Record]) -> str:
+def table(records: list[Record]) -> str:
+    tables = [corpus_table(corpus, found) for corpus in DATA if (found := _of(corpus, records))]
     rows = [
         [one["corpus"], one["first"], one["second"], f"{one['difference']:+.4f}", f"{one['p_value']:.3f}"]
         for one in comparisons(records)
     ]
     tests = markdown_table(["", "", "against", "difference of MAP", "p"], rows)
-    return f"{table(records)}\n\nPaired randomisation tests:\n\n{tests}"
+    return "\n\n".join([*tables, "Paired randomisation tests:", tests])
 
 
-EXPERIMENT = Experiment("table4", "every system of Table 4 on QASent and WikiQA, ten seeds", runs, whole_table)
+EXPERIMENT = Experiment("table4", "every system of Table 4 on QASent and WikiQA, ten seeds", runs, table)

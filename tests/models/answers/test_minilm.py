@@ -166,7 +166,7 @@ TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", 
 
 
 def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
-    """`benchmarks/minilm_untrained.py` has them from WikiQA's dev questions."""
+    """`lab/speed/minilm_untrained.py` has them from WikiQA's dev questions."""
     measured = json.loads((Path(__file__).parents[3] / "results" / "minilm_untrained.json").read_text())
     assert measured["scale"] == pytest.approx(SCALE, abs=0.006)
     assert measured["shift"] == pytest.approx(SHIFT, abs=0.006)

@@ -9,7 +9,7 @@ Before any fit, `Likeness` ranks in its place:
     score = cos(mean of w, mean of v) + mean over w of max_v cos(w, v)
 
 w are the words of the question, without punctuation in the second term, and v those of the candidate. The mapping from
-score to probability was fitted on WikiQA's dev questions (`lab/minilm_untrained.py`).
+score to probability was fitted on WikiQA's dev questions (`lab/speed/minilm_untrained.py`).
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from varitext.models.answers.pretrained import pretrained as shared_encoder
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.text import Vocabulary
 
-SCALE, SHIFT = 4.20, -7.26  # from the score to log odds: logistic regression, `lab/minilm_untrained.py`
+SCALE, SHIFT = 4.20, -7.26  # from the score to log odds: logistic regression, `lab/speed/minilm_untrained.py`
 
 
 class Likeness(AnswerScorer):
