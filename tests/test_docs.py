@@ -254,34 +254,6 @@ def test_tables_of_defaults_agree(page, heading, record):
     assert {name: value.strip('"') for name, value in said.items()} == {k: str(v) for k, v in defaults.items()}
 
 
-def test_table_of_settings_of_answers_agrees():
-    from varitext.answers.ranker import AnswerRanker
-
-    table = rows(section("reference/answer-settings.md", "## Settings"))
-    said = [(row[0].strip("`"), row[1].strip("`").strip('"')) for row in table]
-    parameters = inspect.signature(AnswerRanker).parameters.values()
-    assert said == [(parameter.name, str(parameter.default)) for parameter in parameters]
-
-
-def test_table_of_the_recipe_of_answers_agrees():
-    from varitext.answers.settings import AnswerRecipe
-
-    said = [
-        (row[0].strip("`"), row[1].strip("`")) for row in rows(section("reference/answer-settings.md", "## Recipe"))
-    ]
-    assert said == [(field.name, str(field.default)) for field in dataclasses.fields(AnswerRecipe)]
-
-
-def test_table_of_settings_names_options_that_exist():
-    options = {word for parameter in typer.main.get_command(app).commands["fit"].params for word in parameter.opts}
-    tables = section("reference/answer-settings.md", "## Settings") + section(
-        "reference/answer-settings.md", "## Recipe"
-    )
-    cells = [row[2].split(" of ")[0].strip("`") for row in rows(tables)]
-    typed = {cell for cell in cells if cell} - {"--samples"}  # that one belongs to other commands, as the table says
-    assert len(typed) > 10 and typed <= options
-
-
 @pytest.mark.parametrize(("column", "preset"), [(2, "paper"), (3, "paper-network"), (4, "recommended")])
 def test_table_of_presets_agrees(column, preset):
     recipe = NVDM.recipe(preset, 10_705, 100.0)  # 20newsgroups-nvdm without its held-out documents
