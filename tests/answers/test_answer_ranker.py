@@ -456,7 +456,7 @@ def test_word_vectors_are_reduced_and_narrow_ones_refused():
     np.testing.assert_allclose(np.linalg.norm(reduced.vectors, axis=0), kept, rtol=1e-4)
     ranker = AnswerRanker(**SMALL | {"epochs": 1, "embedding_dim": 3, "vectors": vectors}).fit(TRAIN, DEV)
     assert ranker.fitted_.vectors["n_known"] == 12 and ranker.fitted_.network.word_vectors.weight.shape[1] == 3
-    with pytest.raises(InputError, match="have 8 numbers a word, and embedding_dim=16"):
+    with pytest.raises(InputError, match="have 8 dimensions: embedding_dim must not be above, but is 16"):
         AnswerRanker(**SMALL | {"vectors": vectors}).fit(TRAIN, DEV)
 
 

@@ -36,6 +36,10 @@ def every_vector(n: int):
     return list(itertools.product((0, 1), repeat=n))
 
 
+def drawn(scores, draws, generator):
+    return MODEL.label_distributions(scores, np.zeros(len(scores), int))[0].sample(draws, generator)
+
+
 def test_likelihood_is_the_formula_and_sums_to_one():
     vectors = every_vector(4)
     found = [MODEL.log_likelihood(SCORES, np.array(one), np.zeros(4, int))[0] for one in vectors]
@@ -72,7 +76,7 @@ def test_beliefs_are_those_of_the_enumeration():
 
 
 def test_samples_have_the_shares_of_the_model():
-    draws = MODEL.sample(SCORES, 100_000, np.random.default_rng(0))
+    draws = drawn(SCORES, 100_000, np.random.default_rng(0))
     found = MODEL.posterior(SCORES)
     np.testing.assert_allclose(draws.mean(0), found.right, atol=0.01)
     assert (draws.sum(1) == 0).mean() == pytest.approx(found.none[0], abs=0.01)
@@ -81,7 +85,7 @@ def test_samples_have_the_shares_of_the_model():
 def test_fit_finds_the_model_that_drew_the_labels():
     generator = np.random.default_rng(1)
     scores = [generator.normal(0, 1.5, int(generator.integers(2, 9))) for _ in range(1500)]
-    labels = [MODEL.sample(one, 1, generator)[0] for one in scores]
+    labels = [drawn(one, 1, generator)[0] for one in scores]
     question_of = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
     pairs = np.concatenate(scores), np.concatenate(labels), question_of
     fitted = JointModel.fit(*pairs)

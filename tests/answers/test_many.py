@@ -60,7 +60,7 @@ def test_a_table_with_columns_of_its_own(ranker):
     assert ranker.evaluate(table, columns=columns).ranking.map == ranker.evaluate(TEST).ranking.map
     texts = list(dict.fromkeys(table["asked"]))
     assert [one.question for one in ranker.rank_many(table.drop(columns="grade"), columns=columns)] == texts
-    with pytest.raises(InputError, match="row 1: has no 'grade'"):
+    with pytest.raises(InputError, match="row 1: no field 'grade'"):
         ranker.evaluate(table.drop(columns="grade"), columns=columns)
 
 

@@ -260,7 +260,7 @@ def test_right_answers_without_a_known_word_are_evaluated(name):
 def test_bounds_of_answers_have_their_signs_and_networks_do_what_they_declare(name):
     ranker = answers(name)
     network = ranker.fitted_.network
-    inputs = ranker.fitted_.first_stage._inputs(TEST)
+    inputs = ranker.fitted_.first_stage.inputs(TEST)
     batch = PairBatches(TEST, ranker.fitted_.vocabulary, inputs=inputs).batch(range(TEST.n_questions))
     with torch.no_grad():
         bound = elbo(network, batch, 3)

@@ -12,7 +12,7 @@ import numpy as np
 from varitext.answers.joint import INITIAL, JointModel
 from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
 from varitext.answers.settings import AnswerSettings, flat_settings
-from varitext.answers.stages import FirstStage, ScorerStage, build_stages
+from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
@@ -154,7 +154,7 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
 def new_stage(settings: AnswerSettings, data: TrainingData) -> FirstStage:
     """The model with its initial weights."""
     architecture, kind = architecture_for(settings, data.words), model_class(settings.model)
-    return build_stages(kind, architecture, data.overlap, settings.device, settings.seed, settings.ensemble)
+    return build_stage(kind, architecture, data.overlap, settings.device, settings.seed, settings.ensemble)
 
 
 def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:

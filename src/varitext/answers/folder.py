@@ -11,7 +11,7 @@ from varitext.answers.fitting import DevComparison, FittedAnswers
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
 from varitext.answers.settings import AnswerSettings, flat_settings, settings_from_flat
-from varitext.answers.stages import MEMBERS, build_stages
+from varitext.answers.stages import MEMBERS, build_stage
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.models.answers import ANSWER_MODELS, model_class, model_name
@@ -64,7 +64,7 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
     architecture = config["architecture"]
     members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
-    stage = build_stages(kind, architecture, overlap, settings.device, members=members)
+    stage = build_stage(kind, architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)
     records: dict[str, Any] = {name: _record(kind, config[name]) for name, kind in RECORDS.items()}
     fitted = FittedAnswers(

@@ -96,13 +96,6 @@ class JointModel:
         shared = _shared(best[questions.real].numpy(), falling, question)
         return JointPosterior(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
 
-    def sample(
-        self, scores: np.ndarray, draws: int, generator: np.random.Generator, answerable: bool = False
-    ) -> np.ndarray:
-        """Labels of one question's candidates, drawn jointly, [draws, n]; `answerable`: given that one is right."""
-        (found,) = self.label_distributions(scores, np.zeros(len(scores), np.int64))
-        return found.sample(draws, generator, answerable)
-
     def label_distributions(self, scores: np.ndarray, question_of: np.ndarray) -> "list[LabelDistribution]":
         """One for each question, in the order of their numbers; candidates in the order given."""
         order = np.argsort(question_of, kind="stable")
@@ -126,7 +119,7 @@ class LabelDistribution(NamedTuple):
     also: np.ndarray  # [C, n] that a candidate is right beside the main answer
 
     def sample(self, draws: int, generator: np.random.Generator, answerable: bool = False) -> np.ndarray:
-        """[draws, n]"""
+        """Labels drawn jointly, [draws, n]; `answerable`: given that one candidate is right."""
         main = np.append(self.main, 0.0 if answerable else self.none)
         if not main.any():  # every candidate is hopeless, and one is right
             main[:-1] = 1.0

@@ -1,15 +1,15 @@
-"""The first stage of a ranker, before counts and position join: a network, a scorer, or an ensemble of networks.
+"""The first stage of a ranker, before counts and position join: networks, or a scorer.
 
-A network is trained by gradients on batches of word numbers. A scorer is fitted on the questions themselves. An
-ensemble ranks by the mean log odds of networks that were trained from different seeds; what they differ in came from
-the seed, so the mean ranks better than any of them, and each adds samples of the ranking.
+Networks are trained by gradients on batches of word numbers. An ensemble of them, trained from different seeds, ranks
+by their mean log odds: what they differ in came from the seed, so the mean ranks better than any of them, and each
+adds samples of the ranking. A scorer is fitted on the questions themselves, without gradients.
 """
 
 import dataclasses
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,65 +37,7 @@ from varitext.training.settings import TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
 
 FIXED_VECTORS = "word_vectors.fixed"
-
-
-class Training(Protocol):
-    """A `Trainer`, or a class with the same two members."""
-
-    @property
-    def state(self) -> TrainingState: ...
-
-    def train(self, resume: bool = False) -> TrainingState: ...
-
-
-class FirstStage(Protocol):
-    """What a ranker needs of a model."""
-
-    @property
-    def architecture(self) -> dict[str, Any]:
-        """The arguments that the model was built with, as the model folder stores them."""
-
-    @property
-    def model(self) -> AnswerNetwork | AnswerScorer: ...
-
-    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Training":
-        """The training loop, before its first step."""
-
-    def ready(self) -> None:
-        """Switch from training to prediction."""
-
-    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
-        """The settings of the training loop, for the model folder."""
-
-    def predict(
-        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
-    ) -> Prediction:
-        """The probability of every pair, with `attention` if asked for and the model has it. Labels are not read."""
-
-    def move_to(self, device: str) -> None: ...
-
-    def stored_weights(self) -> dict[str, Tensor]: ...
-
-    def restore(self, weights: dict[str, Tensor], folder: Path) -> None: ...
-
-
-MEMBERS = "members"  # in the architecture: the number of networks
-
-
-def build_stages(
-    kind: type[AnswerNetwork] | type[AnswerScorer],
-    architecture: dict[str, Any],
-    overlap: Overlap,
-    device: str,
-    seed: int = 0,
-    members: int = 1,
-) -> FirstStage:
-    """One model, or an ensemble of `members` networks."""
-    own = {key: value for key, value in architecture.items() if key != MEMBERS}
-    if issubclass(kind, AnswerScorer):
-        return ScorerStage(kind, own, overlap.vocabulary)
-    stages = [NetworkStage(kind, own, overlap, device, seed + number) for number in range(members)]
-    return stages[0] if members == 1 else EnsembleStage(stages)
+MEMBERS = "members"  # in the architecture of an ensemble: the number of networks
 
 
 def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings:
@@ -121,54 +63,142 @@ def answer_objective(settings: AnswerSettings) -> AnswerObjective:
     return AnswerObjective(settings.recipe.free_bits, most_wrong_answers(settings))
 
 
-# A network
+# Networks
 
 
 class NetworkStage:
+    """One network, or an ensemble of several."""
+
     def __init__(
-        self, kind: type[AnswerNetwork], architecture: dict[str, Any], overlap: Overlap, device: str, seed: int
+        self,
+        kind: type[AnswerNetwork],
+        architecture: dict[str, Any],
+        overlap: Overlap,
+        device: str,
+        seed: int = 0,
+        members: int = 1,
     ):
         check_device(device)
-        with seeded(stream(seed, "initial weights")):
-            self.model = kind(**architecture).to(device)
-        self.architecture, self.overlap, self.device = architecture, overlap, device
+        self.own_architecture, self.overlap, self.device = architecture, overlap, device
+        self.models = []
+        for number in range(members):
+            with seeded(stream(seed + number, "initial weights")):
+                self.models.append(kind(**architecture).to(device))
 
-    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> Trainer:
-        if data.words.vectors is not None and not self.model.pretrained:
-            self.model.word_vectors.start_from(torch.from_numpy(data.words.vectors))
+    @property
+    def model(self) -> AnswerNetwork:
+        return self.models[0]
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        """The arguments that the networks were built with, as the model folder stores them."""
+        return self.own_architecture | ({MEMBERS: len(self.models)} if len(self.models) > 1 else {})
+
+    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "Trainer | EnsembleTraining":
+        """The training loop, before its first step."""
+        if len(self.models) > 1:
+            return EnsembleTraining(self, settings, data, run)
+        return self.trainer_of(self.model, settings, data, run)
+
+    def trainer_of(
+        self, model: AnswerNetwork, settings: AnswerSettings, data: TrainingData, run: TrainingRun
+    ) -> Trainer:
+        if data.words.vectors is not None and not model.pretrained:
+            model.word_vectors.start_from(torch.from_numpy(data.words.vectors))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
-        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self._inputs)
-        return Trainer(self.model, task, training, run.checkpoint, run.progress)
+        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self.inputs)
+        return Trainer(model, task, training, run.checkpoint, run.progress)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
+        """The settings of the training loop, for the model folder."""
         training, objective = training_settings(settings, epochs), answer_objective(settings)
         return dataclasses.asdict(training) | dataclasses.asdict(objective)
 
     def predict(
         self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
     ) -> Prediction:
-        inputs, words = self._inputs(question_answers), self.overlap.vocabulary
+        """The probability of every pair, with `attention` if asked for and the model has it. Labels are not read."""
+        inputs, words = self.inputs(question_answers), self.overlap.vocabulary
         batches = PairBatches(question_answers, words, PREDICTION_PAIRS, self.device, inputs=inputs)
-        return predict(self.model, batches, samples, seed, attention)
+        found = [predict(model, batches, samples, seed, attention) for model in self.models]
+        if len(found) == 1:
+            return found[0]
+        mean = log_odds(np.stack([one.probability for one in found])).mean(0)  # [P]
+        attended = [one.attention for one in found if one.attention is not None]
+        together = [np.concatenate(pair) for pair in zip(*attended, strict=True)]  # P times [members * S, T]
+        return Prediction(expit(mean), np.concatenate([one.sampled for one in found]), together or None)
 
     def ready(self) -> None:
-        self.model.eval().requires_grad_(False)
+        """Switch from training to prediction."""
+        for model in self.models:
+            model.eval().requires_grad_(False)
 
     def move_to(self, device: str) -> None:
         self.device = device
-        self.model.to(device)
+        for model in self.models:
+            model.to(device)
 
     def stored_weights(self) -> dict[str, Tensor]:
-        weights = self.model.state_dict()
-        return weights | {FIXED_VECTORS: weights[FIXED_VECTORS].half()}  # exact: `learn_words` has rounded them
+        """Those of an ensemble by number; fixed word vectors, the same for all, are stored once, in 16 bits."""
+        weights = {FIXED_VECTORS: self.model.state_dict()[FIXED_VECTORS].half()}  # exact: `learn_words` rounded them
+        for prefix, model in zip(self._prefixes, self.models, strict=True):
+            own = {f"{prefix}{name}": value for name, value in model.state_dict().items() if name != FIXED_VECTORS}
+            weights |= own
+        return weights
 
     def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
-        load_weights(self.model, weights | {FIXED_VECTORS: weights[FIXED_VECTORS].float()}, folder)
-        self.model.eval().requires_grad_(False)
+        fixed = {FIXED_VECTORS: weights.pop(FIXED_VECTORS).float()}
+        for prefix, model in zip(self._prefixes, self.models, strict=True):
+            own = {name.removeprefix(prefix): one for name, one in weights.items() if name.startswith(prefix)}
+            load_weights(model, own | fixed, folder)
+        self.ready()
 
-    def _inputs(self, question_answers: QuestionAnswers) -> PairInputs:
+    def inputs(self, question_answers: QuestionAnswers) -> PairInputs:
         return network_inputs(self.model, question_answers, self.overlap)
+
+    @property
+    def _prefixes(self) -> list[str]:
+        return [""] if len(self.models) == 1 else [f"{number}." for number in range(len(self.models))]
+
+
+class EnsembleTraining:
+    """Takes the place of `Trainer`: one network after another, each with its own checkpoint."""
+
+    def __init__(self, stage: NetworkStage, settings: AnswerSettings, data: TrainingData, run: TrainingRun):
+        self.stage, self.settings, self.data, self.run = stage, settings, data, run
+        self.states: list[TrainingState] = []
+
+    def train(self, resume: bool = False) -> TrainingState:
+        """Train all; after an interruption, the networks not yet trained are left out."""
+        models = self.stage.models
+        for number, model in enumerate(models):
+            self.run.note(f"network {number + 1} of {len(models)}")
+            settings = replace(self.settings, seed=self.settings.seed + number)
+            trainer = self.stage.trainer_of(model, settings, self.data, self.run.of_member(number, len(models)))
+            try:
+                trainer.train(resume)
+            finally:
+                self.states.append(trainer.state)
+                self.stage.models = models[: number + 1]
+            if trainer.state.stopped == "interrupted":
+                break
+        return self.state
+
+    @property
+    def state(self) -> TrainingState:
+        """As of one long run; the last record is of the ensemble as a whole."""
+        self.stage.ready()
+        found = self.stage.predict(self.data.dev, self.settings.prediction_samples, self.settings.seed).probability
+        ranking = ranking_record(found, self.data.dev.labels, self.data.dev.groups)
+        history, begun = [], 0
+        for number, one in enumerate(self.states):
+            history += [record | {"network": number, "step": begun + record["step"]} for record in one.history]
+            begun += one.step + 1
+        history.append({"step": begun, "dev_map": ranking.map, "dev_mrr": ranking.mrr, "networks": len(self.states)})
+        seconds = sum(one.seconds for one in self.states)
+        stopped = self.states[-1].stopped
+        return TrainingState(begun, seconds, -ranking.map, begun, stopped=stopped, history=history)
 
 
 def network_inputs(model: AnswerNetwork, question_answers: QuestionAnswers, overlap: Overlap) -> PairInputs:
@@ -223,6 +253,8 @@ def _pieces(question_answers: QuestionAnswers) -> list[PairPieces]:
 
 
 class ScorerStage:
+    """The same methods for a model that is fitted without gradients; it computes on the CPU and has no checkpoint."""
+
     def __init__(self, kind: type[AnswerScorer], architecture: dict[str, Any], vocabulary: Vocabulary):
         sizes = {name: value for name, value in architecture.items() if name != "vocabulary_size"}
         self.model = kind(vocabulary, **sizes)
@@ -245,8 +277,7 @@ class ScorerStage:
     def ready(self) -> None:
         self.model.eval()
 
-    def move_to(self, device: str) -> None:
-        """Scorers compute on the CPU."""
+    def move_to(self, device: str) -> None: ...
 
     def stored_weights(self) -> dict[str, Tensor]:
         return self.model.state_dict()
@@ -256,14 +287,13 @@ class ScorerStage:
 
 
 class ScorerTraining:
-    """Takes the place of `Trainer` for a model without steps: no checkpoint, and Ctrl-C ends it at once."""
+    """Takes the place of `Trainer`: there are no steps, nothing to resume, and Ctrl-C ends it at once."""
 
     def __init__(self, scorer: AnswerScorer, data: TrainingData, seed: int):
         self.model, self.data, self.seed = scorer, data, seed
         self.state = TrainingState()
 
     def train(self, resume: bool = False) -> TrainingState:
-        """Fit, and measure the dev MAP; there is nothing to `resume`."""
         started, dev = time.monotonic(), self.data.dev
         self.model.learn(self.data.train, dev, self.data.words, self.seed)
         ranking = ranking_record(self.model.log_odds(dev), dev.labels, dev.groups)
@@ -276,94 +306,18 @@ class ScorerTraining:
         return self.state
 
 
-# An ensemble
+FirstStage = NetworkStage | ScorerStage
 
 
-class EnsembleStage:
-    def __init__(self, members: list[NetworkStage]):
-        self.members = members
-
-    @property
-    def architecture(self) -> dict[str, Any]:
-        return self.members[0].architecture | {MEMBERS: len(self.members)}
-
-    @property
-    def model(self) -> AnswerNetwork | AnswerScorer:
-        """The first one: for what all have in common."""
-        return self.members[0].model
-
-    def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "EnsembleTraining":
-        return EnsembleTraining(self, settings, data, run)
-
-    def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
-        return self.members[0].training_record(settings, epochs)
-
-    def predict(
-        self, question_answers: QuestionAnswers, samples: int, seed: int, attention: bool = False
-    ) -> Prediction:
-        found = [member.predict(question_answers, samples, seed, attention) for member in self.members]
-        mean = log_odds(np.stack([one.probability for one in found])).mean(0)  # [P]
-        attended = [one.attention for one in found if one.attention is not None]
-        together = [np.concatenate(pair) for pair in zip(*attended, strict=True)]  # P times [members * S, T]
-        return Prediction(expit(mean), np.concatenate([one.sampled for one in found]), together or None)
-
-    def ready(self) -> None:
-        for member in self.members:
-            member.ready()
-
-    def move_to(self, device: str) -> None:
-        for member in self.members:
-            member.move_to(device)
-
-    def stored_weights(self) -> dict[str, Tensor]:
-        """Under the number of each; fixed word vectors, the same for all, are stored once."""
-        weights = [member.stored_weights() for member in self.members]
-        fixed = {FIXED_VECTORS: weights[0][FIXED_VECTORS]}
-        own = [{name: one[name] for name in one.keys() - fixed.keys()} for one in weights]
-        return fixed | {f"{number}.{name}": value for number, one in enumerate(own) for name, value in one.items()}
-
-    def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
-        fixed = {FIXED_VECTORS: weights[FIXED_VECTORS]}
-        for number, member in enumerate(self.members):
-            prefix = f"{number}."
-            own = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
-            member.restore(own | fixed, folder)
-
-
-class EnsembleTraining:
-    """Takes the place of `Trainer`: one network after another, each with its own checkpoint."""
-
-    def __init__(self, stage: EnsembleStage, settings: AnswerSettings, data: TrainingData, run: TrainingRun):
-        self.stage, self.settings, self.data, self.run = stage, settings, data, run
-        self.states: list[TrainingState] = []
-
-    def train(self, resume: bool = False) -> TrainingState:
-        """Train all; after an interruption, the networks not yet trained are left out."""
-        members = self.stage.members
-        for number, member in enumerate(members):
-            self.run.note(f"network {number + 1} of {len(members)}")
-            settings = replace(self.settings, seed=self.settings.seed + number)
-            trainer = member.trainer(settings, self.data, self.run.of_member(number, len(members)))
-            try:
-                trainer.train(resume)
-            finally:
-                self.states.append(trainer.state)
-                self.stage.members = members[: number + 1]
-            if trainer.state.stopped == "interrupted":
-                break
-        return self.state
-
-    @property
-    def state(self) -> TrainingState:
-        """As of one long run; the last record is of the ensemble as a whole."""
-        self.stage.ready()
-        found = self.stage.predict(self.data.dev, self.settings.prediction_samples, self.settings.seed).probability
-        ranking = ranking_record(found, self.data.dev.labels, self.data.dev.groups)
-        history, begun = [], 0
-        for number, one in enumerate(self.states):
-            history += [record | {"network": number, "step": begun + record["step"]} for record in one.history]
-            begun += one.step + 1
-        history.append({"step": begun, "dev_map": ranking.map, "dev_mrr": ranking.mrr, "networks": len(self.states)})
-        seconds = sum(one.seconds for one in self.states)
-        stopped = self.states[-1].stopped
-        return TrainingState(begun, seconds, -ranking.map, begun, stopped=stopped, history=history)
+def build_stage(
+    kind: type[AnswerNetwork] | type[AnswerScorer],
+    architecture: dict[str, Any],
+    overlap: Overlap,
+    device: str,
+    seed: int = 0,
+    members: int = 1,
+) -> FirstStage:
+    own = {key: value for key, value in architecture.items() if key != MEMBERS}
+    if issubclass(kind, AnswerScorer):
+        return ScorerStage(kind, own, overlap.vocabulary)
+    return NetworkStage(kind, own, overlap, device, seed, members)
