@@ -9,7 +9,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # starlette would rather have another client than httpx
     from fastapi.testclient import TestClient
 
-from varitext.serve.application import create_application  # noqa: E402
-from varitext.serve.documents import Explain, Transform  # noqa: E402
+from varitext.serve.application import PAGE, create_application  # noqa: E402
+from varitext.serve.documents import explain_job, transform_job  # noqa: E402
 from varitext.serve.guards import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
 from varitext.serve.queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
 
@@ -135,17 +134,6 @@ def test_the_two_tables_are_the_models_own(client, news):
     assert "ranks answers" in problem(client.post("/api/models/answers/assign", json=asked), 404)
 
 
-def test_a_model_without_topics_says_so_and_explains_by_dimensions():
-    earlier = fitted_news()
-    earlier.fitted_ = replace(earlier.fitted_, regions=None)
-    with TestClient(create_application({"earlier": earlier}), base_url=ADDRESS) as client:
-        assert "has no topics yet" in problem(client.get("/api/models/earlier/topics"), 422)
-        assert "has no topics yet" in problem(client.post("/api/models/earlier/assign", json={"texts": ["moon"]}), 422)
-        answer = client.post("/api/models/earlier/explain", json={"text": 8 * f"{texts()[0]} "}).json()
-        assert answer["topics"] == [] and answer["dimensions"]
-        assert client.get("/api/models/earlier/example").json()["text"]
-
-
 def test_similar_documents_among_those_given(client):
     among = ["oven bread flour", "launch shuttle", "team goal match"]
     answer = client.post("/api/models/news/similar-documents", json={"text": "shuttle launch", "among": among}).json()
@@ -168,7 +156,7 @@ def test_topics_by_label_and_over_time(tmp_path, client):
             found = served.get("/api/models/mine/topic-shares", params={"by": by}).json()["shares"]
             assert found == model.topic_shares(corpus, values).as_dicts()
         problem(served.get("/api/models/mine/topic-shares", params={"by": "colour"}), 422)
-    assert "are not here" in problem(client.get("/api/models/news/topic-shares"), 422)
+    assert "are not on this machine" in problem(client.get("/api/models/news/topic-shares"), 422)
 
 
 def test_similar_documents_of_the_training_corpus(tmp_path):
@@ -206,9 +194,7 @@ def test_health_metrics_and_schema(client):
 
 
 def test_no_page_names_another_server(client):
-    from varitext.serve.application import FILES
-
-    for address in FILES:
+    for address in PAGE:
         response = client.get(address)
         assert response.status_code == 200
         addresses = re.findall(r"https?://[^\s\"'`]+", response.text)
@@ -332,7 +318,10 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 def test_batches_change_nothing(news):
-    jobs = [Transform(texts(n + 1, seed=n)) for n in range(5)] + [Explain("moon bread goal", 3, 5), Explain("?", 3, 5)]
+    jobs = [transform_job(texts(n + 1, seed=n)) for n in range(5)] + [
+        explain_job("moon bread goal", 3, 5),
+        explain_job("?", 3, 5),
+    ]
     together = run_batch(news, jobs)
     alone = [run_batch(news, [job])[0] for job in jobs]
     for one, other in zip(together[:6], alone[:6], strict=True):
@@ -400,7 +389,7 @@ def test_stop_with_answers_in_flight(folders):
 def test_the_command_refuses_in_one_line(folders):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert "cannot listen" in refused(folders, "serve", folders / "news", "--port", port)
+        assert "Cannot listen" in refused(folders, "serve", folders / "news", "--port", port)
     assert "--token" in refused(folders, "serve", folders / "news", "--port", 0, "--token", "short")
     assert "not a folder" in refused(folders, "serve", folders / "nothing", "--port", 0)
 

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 MIN_TOKEN_LENGTH = 16
-FINISH_SECONDS = 3.5  # for answers in flight when asked to stop; those that are not ready then are told so
-GRACE_SECONDS = 4  # to send them; with the rest the process ends within five
-KEEP_ALIVE_SECONDS = 75  # longer than clients keep a connection: whoever closes first must be the one who asks
+FINISH_SECONDS = 3.5  # for requests in progress when the server stops; the rest then get a 503
+GRACE_SECONDS = 4  # until their connections close; the process ends within five seconds
+KEEP_ALIVE_SECONDS = 75  # longer than clients keep a connection, so that the client closes it first
 
 
 def run_service(
     folders: Sequence[Path], host: str, port: int, token: str | None, threads: int | None, data_dir: Path | None
 ) -> None:
-    """Serve the models in the folders until asked to stop."""
+    """Serve the models in the folders until the process is told to stop."""
     try:
         import uvicorn
 
@@ -46,11 +46,11 @@ def run_service(
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "prometheus_client"):
             raise
-        raise InputError(f"serving needs {error.name}: pip install 'varitext[serve]'") from None
+        raise InputError(f"`varitext serve` needs {error.name}: pip install 'varitext[serve]'") from None
     from varitext.serve.models import load_models
 
     token = _token_for(host, token)
-    listening = _listen(host, port)  # before the models: a port that is taken should not cost a minute
+    listening = _listen(host, port)  # before the models are loaded, so that a taken port is reported at once
     with listening:
         models = load_models(folders, threads)
         application = create_application(models, token, host=host, data_dir=data_dir)
@@ -68,13 +68,13 @@ def run_service(
         )
         server = uvicorn.Server(config)
         _announce(models, listening, token)
-        with contextlib.suppress(KeyboardInterrupt):  # uvicorn hands on the signal that ended it; it was obeyed
+        with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal that stopped it again
             asyncio.run(_serve(server, application, listening))
     _leave()
 
 
 async def _serve(server: "uvicorn.Server", application: "FastAPI", listening: socket.socket) -> None:
-    """Serve until asked to stop; then answers in flight have a while to be finished."""
+    """Serve until told to stop; then requests in progress have some seconds to finish."""
     stopping = asyncio.create_task(_refuse_the_rest(server, application))
     try:
         await server.serve([listening])
@@ -90,9 +90,9 @@ async def _refuse_the_rest(server: "uvicorn.Server", application: "FastAPI") -> 
 
 
 def _leave() -> None:
-    """End the process without waiting for threads that compute what nobody waits for; nothing is ever written in them.
+    """End the process without waiting for threads whose results nobody needs; they never write anything.
 
-    Python's own way would end them in the middle of torch's code, which aborts the process.
+    A normal exit would end them in the middle of torch's code, which aborts the process.
     """
     sys.stderr.flush()
     os._exit(0)
@@ -108,11 +108,11 @@ def is_loopback(host: str) -> bool:
 
 
 def _token_for(host: str, token: str | None) -> str | None:
-    """The token that was given; a new one where others could reach the server and none was."""
+    """The given token, or a new one if other machines can reach the server."""
     if token is None:
         return None if is_loopback(host) else secrets.token_urlsafe(24)
     if len(token) < MIN_TOKEN_LENGTH or not (token.isascii() and token.isprintable()) or " " in token:
-        raise InputError(f"--token must have at least {MIN_TOKEN_LENGTH} letters, digits or signs, and no space")
+        raise InputError(f"--token needs at least {MIN_TOKEN_LENGTH} ASCII characters without spaces")
     return token
 
 
@@ -122,8 +122,8 @@ def _listen(host: str, port: int) -> socket.socket:
         listening = socket.create_server(address, family=family, backlog=1024)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot listen on {host} port {port}: {reason}; --port can name another") from None
-    # as asyncio does for sockets of its own: else every answer waits 40 ms until the client acknowledges its head
+        raise InputError(f"Cannot listen on {host} port {port}: {reason}. Choose another port with --port.") from None
+    # as asyncio does for its own sockets: otherwise every answer waits 40 ms for an acknowledgement
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -132,6 +132,6 @@ def _announce(models: Mapping[str, object], listening: socket.socket, token: str
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     count = "1 model" if len(models) == 1 else f"{len(models)} models"
-    print(f"{count} at http://{shown}:{port} (Ctrl-C stops)", file=sys.stderr, flush=True)
+    print(f"{count} at http://{shown}:{port} (press Ctrl-C to stop)", file=sys.stderr, flush=True)
     if token is not None:
         print(f"token: {token}", file=sys.stderr, flush=True)

@@ -1,8 +1,9 @@
-"""The application: routes, errors and guards together."""
+"""The application: routes, errors, guards and the page together."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from importlib.resources import files as package_files
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,29 +17,36 @@ import varitext
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
-from varitext.serve import schemas
-from varitext.serve.answers import answer_routes
-from varitext.serve.documents import dimensions_by_number, document_routes, topic_routes, topics_of
+from varitext.serve import answers, schemas
+from varitext.serve.documents import document_routes, topic_routes, topics_of
 from varitext.serve.guards import LOOPBACK, Guard, Limits, Metrics
 from varitext.serve.models import ServedModel, ServedModels
 from varitext.serve.queue import serving
-from varitext.serve.schemas import Problem
 
-ABOUT = """Models of text behind an API: topics and vectors with their uncertainty, and rankings with
-probabilities. Requests and answers are JSON; every error is an object with one line, `error`."""
+ABOUT = """Text models behind an API: topics and document vectors with their uncertainty, and answer rankings with
+probabilities. Requests and responses are JSON. Every error is an object with one line, `error`."""
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The body is not JSON."},
-    401: {"model": Problem, "description": "The token is missing or wrong."},
-    403: {"model": Problem, "description": "The request came from a page of another site."},
-    404: {"model": Problem, "description": "There is no such model, or it is of the other kind."},
-    408: {"model": Problem, "description": "The request did not arrive in time."},
-    413: {"model": Problem, "description": "The body is too large."},
-    421: {"model": Problem, "description": "The host name is not one of this server."},
-    422: {"model": Problem, "description": "The request is invalid, too large, or has no word that the model knows."},
-    500: {"model": Problem, "description": "Something went wrong; the server's log says what."},
-    503: {"model": Problem, "description": "The server is too busy or stopping; Retry-After says when to try again."},
-    504: {"model": Problem, "description": "The answer took too long."},
+    status: {"model": schemas.Problem, "description": description}
+    for status, description in {
+        400: "The body is not JSON.",
+        401: "The token is missing or wrong.",
+        403: "The request came from a page of another site.",
+        404: "There is no such model, or it is of the other kind.",
+        408: "The request did not arrive in time.",
+        413: "The body is too large.",
+        421: "The host name does not belong to this server.",
+        422: "The request is invalid, too large, or has no word that the model knows.",
+        500: "Internal error. See the server's log.",
+        503: "The server is busy or stopping. Retry-After has the seconds to wait.",
+        504: "The answer took too long.",
+    }.items()
 }
+GUARD_STATUSES = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
+PAGE = {"/": "page.html", "/api": "interface.html"}
+SCRIPTS = ("asking", "page", "documents", "topics", "map", "answers", "interface")
+PAGE |= {f"/static/{name}": name for name in ("page.css", "icon.svg", *(f"{script}.js" for script in SCRIPTS))}
+MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TOPICS_IN_EXAMPLE = 3
 
 
 def create_application(
@@ -48,7 +56,7 @@ def create_application(
     host: str = "127.0.0.1",
     data_dir: Path | None = None,
 ) -> FastAPI:
-    """The service for these models. Without a token only names of this machine's loopback are answered to."""
+    """The service for these models. Without a token, it answers only to names of this machine's loopback."""
     limits, metrics = limits or Limits(), Metrics()
     models = ServedModels(dict(loaded), limits, metrics)
 
@@ -67,27 +75,76 @@ def create_application(
         description=ABOUT,
         lifespan=lifespan,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # FastAPI's own pages load their scripts from elsewhere
+        docs_url=None,  # FastAPI's pages load scripts from other servers
         redoc_url=None,
         redirect_slashes=False,
     )
     application.state.models = models
-    application.include_router(service_routes(models, metrics, PROBLEMS))
-    application.include_router(topic_routes(models, PROBLEMS))
-    application.include_router(document_routes(models, PROBLEMS))
-    application.include_router(answer_routes(models, PROBLEMS))
+    application.include_router(service_routes(models, metrics))
+    for side in (topic_routes, document_routes, answers.answer_routes):
+        application.include_router(side(models, PROBLEMS))
     application.include_router(page_routes())
     application.add_exception_handler(RequestValidationError, _invalid)
     application.add_exception_handler(HTTPException, _http_problem)
     application.add_exception_handler(InputError, _input_problem)
     application.add_middleware(
-        Guard, token=token, open_paths=OPEN_PATHS, hosts=LOOPBACK | {host}, limits=limits, metrics=metrics
+        Guard, token=token, open_paths=frozenset(PAGE), hosts=LOOPBACK | {host}, limits=limits, metrics=metrics
     )
     return application
 
 
+def service_routes(models: ServedModels, metrics: Metrics) -> APIRouter:
+    routes = APIRouter(tags=["service"], responses={status: PROBLEMS[status] for status in GUARD_STATUSES})
+
+    @routes.get("/api/models")
+    async def list_models() -> schemas.Models:
+        """The served models."""
+        return schemas.Models(models=[served.info() for served in models], version=varitext.__version__)
+
+    @routes.get("/api/models/{model}/example", responses={status: PROBLEMS[status] for status in (404, 422)})
+    async def example(model: str) -> schemas.Example:
+        """An example to try the model with."""
+        return _example(models.named(model))
+
+    @routes.get("/health")
+    async def health() -> schemas.Health:
+        """Whether the service is running."""
+        return schemas.Health(status="ok", models=len(models), version=varitext.__version__)
+
+    @routes.get("/metrics", response_class=PlainTextResponse)
+    async def prometheus_metrics() -> str:
+        """Requests, times, batches and queues in the text format of Prometheus."""
+        return metrics.text()
+
+    return routes
+
+
+def _example(served: ServedModel) -> schemas.Example:
+    """A typical document of a coherent topic, or words of topics if the model was fitted on counts."""
+    if served.is_ranker:
+        return answers.EXAMPLE
+    topics = sorted(topics_of(served.model), key=lambda topic: -(topic.coherence or 0.0))
+    typical = (one.text for topic in topics for one in topic.typical if one.text)
+    words = chain.from_iterable(topic.words for topic in topics[:TOPICS_IN_EXAMPLE])
+    return schemas.Example(text=next(typical, None) or served.index.example or " ".join(words))
+
+
+def page_routes() -> APIRouter:
+    """The page: a few files that are read once, each at a fixed address. No path ever comes from a request."""
+    routes = APIRouter(include_in_schema=False)
+    folder = files("varitext.serve") / "static"
+    for address, name in PAGE.items():
+        content, kind = folder.joinpath(name).read_bytes(), MEDIA_TYPES[Path(name).suffix]
+        routes.add_route(address, partial(_file, content, kind))
+    return routes
+
+
+async def _file(content: bytes, kind: str, _: Request) -> Response:
+    return Response(content, media_type=kind)
+
+
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first thing wrong, in one line; what was sent is not sent back."""
+    """The first error in one line; what was sent is not sent back."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
@@ -98,8 +155,8 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 async def _http_problem(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    said = {404: "there is nothing at this address; /api says what there is", 405: "this address takes another method"}
-    return _problem(error.status_code, said.get(error.status_code, str(error.detail)), error.headers)
+    messages = {404: "nothing at this address: /api lists the routes", 405: "wrong method for this address"}
+    return _problem(error.status_code, messages.get(error.status_code, str(error.detail)), error.headers)
 
 
 async def _input_problem(_: Request, error: Exception) -> JSONResponse:
@@ -108,90 +165,3 @@ async def _input_problem(_: Request, error: Exception) -> JSONResponse:
 
 def _problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
-
-
-# Routes about the service
-
-TOPICS_IN_EXAMPLE = 3
-GUARD_STATUSES = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
-EXAMPLE_QUESTION = "Who discovered penicillin ?"
-EXAMPLE_CANDIDATES = [
-    "Penicillin is taken by mouth or given as an injection .",
-    "Penicillin was discovered in 1928 by the Scottish scientist Alexander Fleming .",
-    "It was the first of a group of antibiotics that are still widely used today .",
-    "The first patient was treated in 1941 in Oxford , England .",
-    "Fleming shared the Nobel Prize in Medicine with Howard Florey and Ernst Chain .",
-]
-
-
-def service_routes(models: ServedModels, metrics: Metrics, problems: dict[int | str, dict[str, Any]]) -> APIRouter:
-    routes = APIRouter(tags=["service"])
-    of_guards: dict[int | str, dict[str, Any]] = {status: problems[status] for status in GUARD_STATUSES}
-    of_models: dict[int | str, dict[str, Any]] = {status: problems[status] for status in (*GUARD_STATUSES, 404, 422)}
-
-    @routes.get("/api/models", responses=of_guards)
-    async def list_models() -> schemas.Models:
-        """The models that are served."""
-        return schemas.Models(models=[served.info() for served in models], version=varitext.__version__)
-
-    @routes.get("/api/models/{model}/example", responses=of_models)
-    async def example(model: str) -> schemas.Example:
-        """An example to try the model with."""
-        return _example(models.named(model))
-
-    @routes.get("/health", responses=of_guards)
-    async def health() -> schemas.Health:
-        """Whether the service is up."""
-        return schemas.Health(status="ok", models=len(models), version=varitext.__version__)
-
-    @routes.get("/metrics", response_class=PlainTextResponse, responses=of_guards)
-    async def prometheus_metrics() -> str:
-        """Requests, times, batches and queues, in Prometheus' text form."""
-        return metrics.text()
-
-    return routes
-
-
-def _example(served: ServedModel) -> schemas.Example:
-    """A document that is typical of a coherent topic, if the model was fitted on texts; else words of topics."""
-    if served.is_ranker:
-        return schemas.Example(question=EXAMPLE_QUESTION, candidates=EXAMPLE_CANDIDATES)
-    topics = sorted(topics_of(served.model), key=lambda topic: -(topic.coherence or 0.0))
-    kept = (one.text for topic in topics for one in topic.typical if one.text)
-    if text := next(kept, None) or served.index.example:
-        return schemas.Example(text=text)
-    words = [one.words for one in topics or dimensions_by_number(served.model).values()]
-    return schemas.Example(text=" ".join(chain.from_iterable(words[:TOPICS_IN_EXAMPLE])))
-
-
-# The page
-
-FILES = {
-    "/": ("page.html", "text/html; charset=utf-8"),
-    "/api": ("interface.html", "text/html; charset=utf-8"),
-    "/static/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/static/asking.js": ("asking.js", "text/javascript; charset=utf-8"),
-    "/static/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/static/documents.js": ("documents.js", "text/javascript; charset=utf-8"),
-    "/static/topics.js": ("topics.js", "text/javascript; charset=utf-8"),
-    "/static/map.js": ("map.js", "text/javascript; charset=utf-8"),
-    "/static/answers.js": ("answers.js", "text/javascript; charset=utf-8"),
-    "/static/interface.js": ("interface.js", "text/javascript; charset=utf-8"),
-    "/static/icon.svg": ("icon.svg", "image/svg+xml"),
-}
-OPEN_PATHS = frozenset(FILES)
-
-
-def page_routes() -> APIRouter:
-    routes = APIRouter(include_in_schema=False)
-    folder = package_files("varitext.serve") / "static"
-    for address, (name, kind) in FILES.items():
-        routes.add_api_route(address, _answering(folder.joinpath(name).read_bytes(), kind))
-    return routes
-
-
-def _answering(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
-    async def file() -> Response:
-        return Response(content, media_type=kind)
-
-    return file

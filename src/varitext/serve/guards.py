@@ -16,7 +16,7 @@ from varitext.runtime.memory import peak_so_far
 
 # Limits
 
-# Part of the documented API: the schema carries them.
+# of one request: part of the schema
 TEXT_CHARACTERS = 100_000
 TEXTS = 64
 QUESTION_CHARACTERS = 2_000
@@ -28,15 +28,15 @@ WORD_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class Limits:
-    """What the machine bears, whatever is asked."""
+    """Limits of the server."""
 
     body_bytes: int = 2_000_000
-    seconds: float = 30.0  # for one answer, waiting included
-    queue: int = 256  # requests that wait for one model
+    seconds: float = 30.0  # for one answer, including the wait
+    queue: int = 256  # requests waiting for one model
 
 
 class Refusal(Exception):
-    """An answer other than 200, in one line for people."""
+    """An answer other than 200, with a message of one line."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None):
         super().__init__(message)
@@ -52,10 +52,10 @@ BATCH_SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
 class Metrics:
-    """Counts since the start. Routes are named by their pattern, so that there are never more than the service has."""
+    """Counts since the start, in the text format of Prometheus. Routes are named by their pattern."""
 
     def __init__(self) -> None:
-        self._registry = own = CollectorRegistry()  # two applications in one process count apart
+        self._registry = own = CollectorRegistry()  # applications in one process count separately
         self._requests = Counter(
             "varitext_requests_total", "Requests answered, by route and status.", ["route", "status"], registry=own
         )
@@ -63,17 +63,12 @@ class Metrics:
             "varitext_request_seconds", "Time from request to answer.", ["route"], buckets=SECONDS, registry=own
         )
         self._batches = Histogram(
-            "varitext_batch_size",
-            "Requests that a model answered together.",
-            ["model"],
-            buckets=BATCH_SIZES,
-            registry=own,
+            "varitext_batch_size", "Requests per call of a model.", ["model"], buckets=BATCH_SIZES, registry=own
         )
-        self.in_flight = Gauge("varitext_requests_in_flight", "Requests begun and not answered yet.", registry=own)
-        self._queues = Gauge("varitext_queue_length", "Requests that wait for a model.", ["model"], registry=own)
-        Gauge("varitext_peak_memory_bytes", "Most memory so far.", registry=own).set_function(
-            lambda: peak_so_far() * 2**20
-        )
+        self.in_flight = Gauge("varitext_requests_in_flight", "Requests that are not answered yet.", registry=own)
+        self._queues = Gauge("varitext_queue_length", "Requests waiting for a model.", ["model"], registry=own)
+        memory = Gauge("varitext_peak_memory_bytes", "Peak memory so far.", registry=own)
+        memory.set_function(lambda: peak_so_far() * 2**20)
 
     def request(self, route: str, status: int, seconds: float) -> None:
         self._requests.labels(route, status).inc()
@@ -83,12 +78,12 @@ class Metrics:
         self._batches.labels(model).observe(size)
 
     def queue(self, model: str, length: Callable[[], int]) -> None:
-        """Ask there how many wait, whenever somebody looks."""
+        """Read the length of the queue whenever the metrics are requested."""
         self._queues.labels(model).set_function(length)
 
     def text(self) -> str:
         lines = generate_latest(self._registry).decode().splitlines(keepends=True)
-        return "".join(line for line in lines if "_created" not in line.split("{")[0])  # when each was first seen
+        return "".join(line for line in lines if "_created" not in line.split("{")[0])  # times of creation
 
 
 # Guard
@@ -109,13 +104,13 @@ HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-READ_ON = 8  # a body that is too large is read up to this many times the limit, so that the answer arrives
+READ_ON = 8  # a body that is too large is read up to this many times the limit, so that the client gets the answer
 
 logger = logging.getLogger("varitext.serve")
 
 
 class Guard:
-    """The outermost layer. `open_paths` are the page's own files: they hold no data, and ask for the token."""
+    """The outermost layer. `open_paths` need no token: the files of the page, which hold no data and ask for it."""
 
     def __init__(
         self,
@@ -157,9 +152,9 @@ class Guard:
         except Refusal as refusal:
             await _refuse(refusal, send_with_headers)
         except Exception:
-            logger.exception("an answer failed")
+            logger.exception("a request failed")
             if status is None:
-                await _refuse(Refusal(500, "something went wrong here; the server's log says what"), send_with_headers)
+                await _refuse(Refusal(500, "internal error: see the server's log"), send_with_headers)
         finally:
             self._metrics.in_flight.dec()
             route = getattr(scope.get("route"), "path", "other")
@@ -169,16 +164,16 @@ class Guard:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
         if self._token is None:
-            if _name_of(host) not in self._hosts:  # another name that leads here is how a foreign page would get in
-                raise Refusal(421, "this server does not go by that name: use the address that it printed")
+            if _name_of(host) not in self._hosts:  # a page of another site could use a name that leads here
+                raise Refusal(421, "wrong host name: use the address that the server printed")
         elif scope["path"] not in self._open_paths:
             _check_token(headers.get(b"authorization", ""), self._token)
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin).netloc != host:
-            raise Refusal(403, "pages from elsewhere may not use this server")
+            raise Refusal(403, "pages of other sites may not use this server")
 
     async def _read(self, receive: Receive) -> bytes:
-        """The whole body: it is small, or refused."""
+        """The whole body, unless it is too large."""
         parts, size, limit = [], 0, self._limits.body_bytes
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -186,7 +181,7 @@ class Guard:
                 while more and size <= READ_ON * limit:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refusal(499, "the client has gone")  # told to nobody, but counted
+                        raise Refusal(499, "the client has gone")  # not sent to anyone, but counted
                     part, more = message.get("body", b""), message.get("more_body", False)
                     size += len(part)
                     if size <= limit:
@@ -201,11 +196,11 @@ class Guard:
 def _check_token(authorization: str, token: str) -> None:
     scheme, _, given = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secrets.compare_digest(given.strip().encode(), token.encode()):
-        raise Refusal(401, "this server needs its token: Authorization: Bearer TOKEN")
+        raise Refusal(401, "token missing or wrong: send the header Authorization: Bearer TOKEN")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body as one message; then whatever comes, which is that the client has gone."""
+    """The body as one message, then whatever comes next: that the client has gone."""
     given = False
 
     async def receive_again() -> Message:
@@ -219,7 +214,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _name_of(host: str) -> str:
-    """The host without its port; the empty name for what is none."""
+    """The host without its port; empty if it is not valid."""
     try:
         return (urlsplit(f"//{host}").hostname or "") if host else ""
     except ValueError:

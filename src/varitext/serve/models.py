@@ -1,21 +1,24 @@
 """The served models, by name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
+from varitext.documents.topic_model import regions_of
 from varitext.loading import load_any
 from varitext.models.answers import model_name
 from varitext.serve.corpus import CorpusIndex, CorpusMap
 from varitext.serve.guards import Limits, Metrics, Refusal
-from varitext.serve.queue import BatchQueue
+from varitext.serve.queue import BatchQueue, SingleJob
 from varitext.serve.schemas import ModelInfo
 
 
 class ServedModel:
-    """A model, the queue before it, and the documents that it was fitted on if they are here."""
+    """A model, its queue, and its training documents if they are on this machine."""
 
     def __init__(
         self, name: str, model: DocumentModel | AnswerRanker, executor: Executor, limits: Limits, metrics: Metrics
@@ -29,27 +32,32 @@ class ServedModel:
         metrics.queue(name, self.queue.__len__)
 
     def info(self) -> ModelInfo:
+        fitted = self.model.fitted_
+        if isinstance(self.model, AnswerRanker):
+            name, dimensions = model_name(self.model.model), int(fitted.architecture.get("latent_dim", 0))
+        else:
+            name, dimensions = self.model.fitted_.model, self.model.latent_dim
+        corpus = (fitted.corpus or {}).get("name")
         return ModelInfo(
             id=self.name,
             kind="answers" if self.is_ranker else "documents",
-            model=model_name(self.model.model) if isinstance(self.model, AnswerRanker) else self.model.fitted_.model,
-            corpus=_last_part((self.model.fitted_.corpus or {}).get("name")),
-            words=len(self.model.fitted_.vocabulary),
-            latent_dim=_latent_dimensions(self.model),
+            model=name,
+            corpus=None if corpus is None else Path(corpus).name,  # without the folder in which the user keeps it
+            words=len(fitted.vocabulary),
+            latent_dim=dimensions,
             documents=self.index.state,
         )
 
-
-def _latent_dimensions(model: DocumentModel | AnswerRanker) -> int:
-    """0 for a ranker that has no latent."""
-    return int(model.fitted_.architecture.get("latent_dim", 0)) if isinstance(model, AnswerRanker) else model.latent_dim
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of the function of the model and the arguments, as a job that has the model to itself."""
+        return await self.queue.ask(SingleJob(partial(function, self.model, *arguments)))
 
 
 class ServedModels:
-    """What clients name is looked up here and nowhere else: a name is never part of a path."""
+    """Models by the names that clients use; a name is never part of a path."""
 
     def __init__(self, models: dict[str, DocumentModel | AnswerRanker], limits: Limits, metrics: Metrics):
-        # one thread: models draw from torch's one random generator, and two at once would spoil each other's draws
+        # one thread: models share torch's random generator, and two at once would change each other's draws
         thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
         self._models = {name: ServedModel(name, model, thread, limits, metrics) for name, model in models.items()}
 
@@ -60,33 +68,34 @@ class ServedModels:
         return len(self._models)
 
     def refuse_all(self) -> None:
-        """Nobody waits any longer: the server stops."""
+        """Answer every waiting request with a 503: the server is stopping."""
         for served in self:
             served.queue.refuse_all()
 
     def named(self, name: str) -> ServedModel:
         if name not in self._models:
-            raise Refusal(404, "there is no model of that name; /api/models lists those there are")
+            raise Refusal(404, "no model of that name: /api/models lists the models")
         return self._models[name]
 
     def of_documents(self, name: str) -> ServedModel:
         if (found := self.named(name)).is_ranker:
-            raise Refusal(404, "that model ranks answers: it has rank, and nothing for documents")
+            raise Refusal(404, "this model ranks answers: it has /rank, and no routes for documents")
         return found
 
     def of_answers(self, name: str) -> ServedModel:
         if not (found := self.named(name)).is_ranker:
-            raise Refusal(404, "that is a model of documents: it does not rank answers")
+            raise Refusal(404, "this is a document model: it does not rank answers")
         return found
 
 
 def load_models(folders: Sequence[Path], threads: int | None) -> dict[str, DocumentModel | AnswerRanker]:
-    """The models by the names of their folders; a name that comes again gets a number."""
+    """The models by the names of their folders; a repeated name gets a number."""
     models: dict[str, DocumentModel | AnswerRanker] = {}
     for folder in folders:
         model = load_any(folder, threads)
         if isinstance(model, DocumentModel):
-            model.set_params(processes=1)  # a request is small, and must not start processes
+            regions_of(model.fitted_)  # a model without topics, because its fit was interrupted, is refused here
+            model.set_params(processes=1)  # a request is small and must not start processes
         base = name = folder.resolve().name or "model"
         number = 1
         while name in models:
@@ -94,8 +103,3 @@ def load_models(folders: Sequence[Path], threads: int | None) -> dict[str, Docum
             name = f"{base}-{number}"
         models[name] = model
     return models
-
-
-def _last_part(corpus: str | None) -> str | None:
-    """Of a path only the name: where a user keeps files is nobody else's business."""
-    return None if corpus is None else Path(corpus).name

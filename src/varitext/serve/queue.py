@@ -3,36 +3,37 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import scipy.sparse
 
+from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel, Posterior
 from varitext.serve.guards import Limits, Metrics, Refusal
 
-COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others; while the model is busy they gather anyway
+COLLECT_SECONDS = 0.003  # how long the first of a batch waits for others
 MAX_TOGETHER = 64  # requests in one batch
 MAX_CHARACTERS = 200_000  # of text in one batch: bounds memory
-SERVED_BLOCK = 16  # documents per matrix product: a single text must not pay for 256, and all are treated alike
+SERVED_BLOCK = 16  # documents per matrix product, always: small enough for a single text
 RETRY_AFTER = 1  # seconds
 
 
-class BatchJob(Protocol):
-    """A request that needs the posterior of some documents; it can share a call of the model with others."""
+class BatchJob(NamedTuple):
+    """A request that needs the posterior of some texts; it can share a call of the model with others."""
 
-    @property
-    def characters(self) -> int: ...
+    texts: Sequence[str]
+    result: Callable[[DocumentModel, scipy.sparse.csr_matrix, Posterior], Any]
+    prepare: Callable[[DocumentModel, scipy.sparse.csr_matrix], scipy.sparse.csr_matrix] = lambda _, counts: counts
 
-    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix: ...
-
-    def result(self, model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> Any: ...
+    def counts(self, model: DocumentModel) -> scipy.sparse.csr_matrix:
+        return self.prepare(model, in_memory(model.count(self.texts)))
 
 
 class SingleJob(NamedTuple):
-    """A request that has the model to itself: its draws would depend on what else is in the call."""
+    """A request that has the model to itself, because its draws would depend on what else is in the call."""
 
     result: Callable[[], Any]
 
@@ -43,7 +44,7 @@ class _Waiting(NamedTuple):
 
 
 class BatchQueue:
-    """The queue of one model. `ask` from the event loop; `serve` runs there for as long as the application does."""
+    """The queue of one model. `ask` and `serve` run in the event loop; `serve` as long as the application does."""
 
     def __init__(self, name: str, model: Any, executor: Executor, limits: Limits, metrics: Metrics):
         self.name = name
@@ -53,7 +54,7 @@ class BatchQueue:
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
-        self._open: set[asyncio.Future[Any]] = set()  # answers that somebody waits for, also those at work
+        self._open: set[asyncio.Future[Any]] = set()  # answers that a client waits for, including those in progress
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -61,7 +62,9 @@ class BatchQueue:
     async def ask(self, job: BatchJob | SingleJob) -> Any:
         """The job's result, or a `Refusal` if too many wait or it takes too long."""
         if len(self) >= self._limits.queue:
-            raise Refusal(503, f"{len(self)} requests wait for this model already: try again shortly", RETRY_AFTER)
+            raise Refusal(
+                503, f"{len(self)} requests are already waiting for this model: try again shortly", RETRY_AFTER
+            )
         waiting = _Waiting(job, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._open.add(waiting.answer)
@@ -70,12 +73,12 @@ class BatchQueue:
             async with asyncio.timeout(self._limits.seconds):
                 return await waiting.answer
         except TimeoutError:
-            raise Refusal(504, f"no answer within {self._limits.seconds:g} s: ask for less at once") from None
+            raise Refusal(504, f"no answer within {self._limits.seconds:g} s: send fewer or shorter texts") from None
         finally:
             self._open.discard(waiting.answer)
 
     def refuse_all(self) -> None:
-        """Tell everybody who waits that there will be no answer."""
+        """Answer every waiting request with a 503."""
         for answer in self._open:
             _answer(answer, Refusal(503, "the server is stopping", RETRY_AFTER))
 
@@ -92,16 +95,16 @@ class BatchQueue:
                 self._arrived.clear()
 
     async def _outcomes(self, jobs: list[BatchJob | SingleJob]) -> list[Any]:
-        """Whatever goes wrong is told to those who asked, and the queue goes on."""
+        """An error goes to the clients of the batch, and the queue continues."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, run_batch, self._model, jobs)
         except Exception as error:
             return [error] * len(jobs)
 
     def _next_batch(self) -> list[_Waiting]:
-        """The first that waits, and if it can share, all that can too, as far as they fit; the others keep their order.
+        """The first request, and if it can share a call, all others that can and fit; the rest keep their order.
 
-        Those whose asker has gone, or was told that it took too long, are forgotten.
+        Requests whose client has gone or has timed out are dropped.
         """
         batch: list[_Waiting] = []
         others: deque[_Waiting] = deque()
@@ -109,8 +112,11 @@ class BatchQueue:
         for waiting in self._waiting:
             if waiting.answer.done():
                 continue
-            size = getattr(waiting.job, "characters", MAX_CHARACTERS)
-            shares = not isinstance(waiting.job, SingleJob) and characters + size <= MAX_CHARACTERS
+            if isinstance(waiting.job, SingleJob):
+                size, shares = MAX_CHARACTERS, False
+            else:
+                size = sum(map(len, waiting.job.texts))
+                shares = characters + size <= MAX_CHARACTERS
             if not batch or (shares and len(batch) < MAX_TOGETHER):
                 batch.append(waiting)
                 characters += size
@@ -121,10 +127,10 @@ class BatchQueue:
 
 
 def run_batch(model: Any, jobs: list[BatchJob | SingleJob]) -> list[Any]:
-    """The result of each job, or the exception that it ended in; one that fails does not touch the others."""
+    """The result of each job, or its exception; a job that fails does not affect the others."""
     if isinstance(jobs[0], SingleJob):
         return [_attempt(jobs[0].result)]
-    together = [job for job in jobs if not isinstance(job, SingleJob)]  # all of them: see `_next_batch`
+    together = [job for job in jobs if not isinstance(job, SingleJob)]  # all of them, see `_next_batch`
     counted = [_attempt(partial(job.counts, model)) for job in together]
     rows = [one for one in counted if not isinstance(one, Exception)]
     if not rows:
@@ -159,7 +165,7 @@ def _answer(future: asyncio.Future[Any], outcome: Any) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(queues: list[BatchQueue]) -> AsyncIterator[None]:
-    """All queues at work inside the block."""
+    """Run all queues inside the block."""
     tasks = [asyncio.create_task(queue.serve()) for queue in queues]
     try:
         yield
