@@ -23,7 +23,7 @@ def check_vector_file(path: Path) -> None:
             f"{path}: vectors are written as {', '.join(FORMATS)}, not {path.suffix or 'a file without ending'}"
         )
     if path.exists():
-        raise InputError(f"{path} already exists: name another file, or remove it first")
+        raise InputError(f"{path} exists already: name another file, or remove it first")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise InputError(f"{path}: Parquet needs pyarrow: pip install 'varitext[parquet]'")
     check_can_write(path)
