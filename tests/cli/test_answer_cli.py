@@ -484,7 +484,7 @@ def with_label(label: int) -> list[dict]:
         (rows(1, 0), "1 question(s) have right and wrong answers: fitting needs at least 2, or dev questions"),
         (
             [{"question": f"a{c}", "answer": f"{c}{'yz'[k]}", "label": k} for c in "defghijkl" for k in (0, 1)],
-            "no word stands twice or has a vector",
+            "no word occurs twice or has a vector",
         ),
     ],
 )

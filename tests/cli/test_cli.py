@@ -316,8 +316,8 @@ def cut_npz(folder: Path) -> Path:
         (empty_file, "has no documents"),
         (empty_folder, "has no .txt files"),
         (one_document, "at least 2 documents"),
-        (one_word, "vocabulary"),
-        (no_words, "word"),
+        (one_word, "or in more than 50 % of them"),
+        (no_words, "No usable words in 60 documents: all are stop words or in more than 50 % of them. Try min"),
         (latin_1, "latin.csv, line 2: byte 7 is not UTF-8"),
         (cut_short, "cut short"),
         (bad_line, "bad.jsonl, line 3: not valid JSON"),
@@ -943,7 +943,7 @@ def test_similar_documents(fitted, divided, tmp_path):
 
 
 def test_words_never_seen_are_refused_in_one_line(fitted, tmp_path):
-    assert "'zzz' is not among the" in refused(tmp_path, "similar", fitted, "--word", "zzz")
+    assert "'zzz' is not one of the" in refused(tmp_path, "similar", fitted, "--word", "zzz")
     assert "did you mean kan?" in refused(tmp_path, "similar", fitted, "--word", "kanx")
     assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "zzz, yyy!")
     assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "")

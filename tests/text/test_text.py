@@ -251,7 +251,7 @@ def test_a_damaged_vocabulary_file_is_named(tmp_path, content):
     ("call", "message"),
     [
         (lambda: count_texts([]), "no documents"),
-        (lambda: count_texts(["", "1 2 3"]), "no word of the 2 documents"),
+        (lambda: count_texts(["", "1 2 3"]), "No usable words in 2 documents: all are stop words"),
         (lambda: count_texts("one text"), "not a single string"),
         (lambda: count_texts(["fine", None]), "document 2 is not text"),
         (lambda: count_texts([b"bytes"]), "document 1 is not text"),

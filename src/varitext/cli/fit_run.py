@@ -179,9 +179,12 @@ def documents_learned(model: "DocumentModel") -> str:
 
 def topics_found(model: "DocumentModel") -> str:
     """The number of topics and the reason for it, and the result for each seed topic."""
-    assert model.fitted_.regions is not None
-    parts = [f"{len(model.fitted_.regions.groups)} topics: {model.fitted_.regions.choice.how}"]
-    for seed in model.fitted_.regions.seeds:
+    regions = model.fitted_.regions
+    assert regions is not None
+    separator = ": " if regions.choice.how.startswith("too few") else ", "
+    override = ". Use --topics N to override" if "automatically" in regions.choice.how else ""
+    parts = [f"{len(regions.groups)} topics{separator}{regions.choice.how}{override}"]
+    for seed in regions.seeds:
         unknown = f", unknown: {' '.join(seed['unknown_words'])}" if seed["unknown_words"] else ""
         shown = " ".join(seed["words_shown"]) or "none of its seed words among the first"
         parts.append(f"{seed['name']}: {shown}, cosine to its seed {seed['cosine_to_seed']:.2f}{unknown}")

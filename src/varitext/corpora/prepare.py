@@ -200,8 +200,6 @@ def _write_texts(
         return Written([], Vocabulary(()), {})
     statistics = ids.statistics()
     chosen = choose_words(statistics, sum(documents), rules)
-    if not len(chosen):
-        raise InputError(f"no word of the {sum(documents)} documents passes the rules for words and vocabulary")
     details = {
         "vocabulary": "learned",
         "vocabulary_rules": rules.as_dict(),

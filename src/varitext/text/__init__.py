@@ -123,8 +123,6 @@ def choose_vocabulary(
     tokens = np.bincount(seen.indices, seen.data, len(words))
     documents = np.bincount(seen.indices, minlength=len(words))
     chosen = choose_words(WordStatistics(words, documents, tokens), seen.shape[0], rules, of_ngrams)
-    if not len(chosen):
-        raise InputError(f"no word of the {seen.shape[0]} documents passes the rules for words and vocabulary")
     return Counted(_select_columns(counts, chosen), Vocabulary(tuple(words[place] for place in chosen)))
 
 

@@ -177,8 +177,8 @@ def choose_words(
     import numpy as np
 
     documents = statistics.documents
-    suitable = documents >= rules.fewest_documents(corpus_size)
-    suitable &= documents <= rules.most_documents(corpus_size)
+    fewest, most = rules.fewest_documents(corpus_size), rules.most_documents(corpus_size)
+    suitable = (documents >= fewest) & (documents <= most)
     if rules.skip_most_frequent:
         suitable[statistics.most_frequent(rules.skip_most_frequent, np.arange(len(documents)))] = False
     stop_words = rules.stop_word_set()
@@ -189,4 +189,12 @@ def choose_words(
         and is_line(word)
         and not (of_ngrams and not stop_words.isdisjoint(word.split(SPACE)))
     ]
+    if not candidates:
+        rare = f", in fewer than {fewest} documents" if fewest > 1 else ""
+        common = f" or in more than {100 * rules.maximum_document_share:.0f} % of them" if most < corpus_size else ""
+        raise InputError(
+            f"No usable words in {corpus_size} documents: all are stop words{rare}{common}. "
+            "Try minimum_documents=1, maximum_document_share=1 or stop_words='none' (--min-documents 1, --max-share 1, "
+            "--stop-words none)."
+        )
     return statistics.most_frequent(rules.size, np.array(candidates, dtype=np.int64))
