@@ -20,25 +20,16 @@ class Bernoullis(NamedTuple):
     Parameters
     ----------
     logits : Tensor of shape (B, K)
-        Log odds that a unit is 1.
 
     Examples
     --------
     >>> import torch
     >>> from varitext.latent import Bernoullis
-    >>> units = Bernoullis(torch.zeros(2, 3))
-    >>> units.sample(samples=5).shape
+    >>> Bernoullis(torch.zeros(2, 3)).sample(samples=5).shape
     torch.Size([5, 2, 3])
-    >>> units.probabilities[0]
-    tensor([0.5000, 0.5000, 0.5000])
     """
 
     logits: Tensor  # [B, K]
-
-    @classmethod
-    def uniform(cls, like: Tensor) -> "Bernoullis":
-        """Probabilities of 1/2, with the shape, device and type of `like`."""
-        return cls(torch.zeros_like(like))
 
     @property
     def probabilities(self) -> Tensor:
@@ -152,17 +143,11 @@ class Categoricals(NamedTuple):
     --------
     >>> import torch
     >>> from varitext.latent import Categoricals
-    >>> units = Categoricals(torch.zeros(2, 3, 4))
-    >>> units.sample(samples=5).sum(-1).unique()  # one-hot vectors
+    >>> Categoricals(torch.zeros(2, 3, 4)).sample(samples=5).sum(-1).unique()  # one-hot vectors
     tensor([1.])
     """
 
     logits: Tensor  # [B, K, C] or [B, C]
-
-    @classmethod
-    def uniform(cls, like: Tensor) -> "Categoricals":
-        """Equal probabilities, with the shape, device and type of `like`."""
-        return cls(torch.zeros_like(like))
 
     @property
     def log_probabilities(self) -> Tensor:

@@ -53,14 +53,6 @@ class Estimate(NamedTuple):
         Its value is the bound at the given KL weight; its gradient is the estimate of that bound's gradient.
     bound : Bound
         The bound with the KL at full weight, for reports.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from varitext.latent import Bound, Estimate
-    >>> bound = Bound(torch.tensor([-3.0]), torch.tensor([[0.5]]))
-    >>> Estimate(bound.weighted(0.1), bound).surrogate
-    tensor([-3.0500])
     """
 
     surrogate: Tensor  # [B]
@@ -131,13 +123,6 @@ class BaselineInput(NamedTuple):
         What the baseline network C(x) reads.
     scale : Tensor of shape (B,) or float, default=1.0
         How f grows with x: with document lengths here, the baseline is learned per word.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from varitext.latent import BaselineInput
-    >>> BaselineInput(scale=torch.tensor([10.0, 200.0])).features is None
-    True
     """
 
     features: Tensor | None = None  # [B, D]
@@ -219,17 +204,8 @@ class LocalLogOdds(NamedTuple):
 
     Parameters
     ----------
-    likelihood : Tensor of shape (S, B, K)
-        Of log p(y | h).
-    prior : Tensor of shape (S, B, K)
-        Of log p(h | x).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from varitext.latent import LocalLogOdds
-    >>> LocalLogOdds(likelihood=torch.zeros(1, 2, 3), prior=torch.zeros(1, 2, 3)).prior.shape
-    torch.Size([1, 2, 3])
+    likelihood, prior : Tensor of shape (S, B, K)
+        Of log p(y | h) and of log p(h | x).
     """
 
     likelihood: Tensor  # [S, B, K]

@@ -22,18 +22,14 @@ class DiagonalGaussian(NamedTuple):
 
     Parameters
     ----------
-    mean : Tensor of shape (B, K)
-        Means.
-    log_std : Tensor of shape (B, K)
-        Logarithms of the standard deviations.
+    mean, log_std : Tensor of shape (B, K)
+        Means, and logarithms of the standard deviations.
 
     Examples
     --------
     >>> import torch
     >>> from varitext.latent import DiagonalGaussian, kl
     >>> q = DiagonalGaussian(mean=torch.ones(2, 3), log_std=torch.zeros(2, 3))
-    >>> q.rsample(samples=5).shape
-    torch.Size([5, 2, 3])
     >>> kl(q, DiagonalGaussian.standard(q.mean)).sum(-1)
     tensor([1.5000, 1.5000])
     """
@@ -81,20 +77,14 @@ class FullGaussian(NamedTuple):
 
     Parameters
     ----------
-    mean : Tensor of shape (B, K)
-        Means.
-    stretch : Tensor of shape (B, K)
-        Positive factors of the latent dimensions.
+    mean, stretch : Tensor of shape (B, K)
     root : Tensor of shape (B, K, K)
-        Lower triangular matrices M.
 
     Examples
     --------
     >>> import torch
     >>> from varitext.latent import DiagonalGaussian, FullGaussian, kl
     >>> q = FullGaussian(torch.zeros(2, 3), torch.ones(2, 3), torch.eye(3).expand(2, 3, 3))
-    >>> q.rsample(samples=5).shape
-    torch.Size([5, 2, 3])
     >>> kl(q, DiagonalGaussian.standard(q.mean)).sum(-1)
     tensor([0., 0.])
     """
@@ -104,17 +94,12 @@ class FullGaussian(NamedTuple):
     root: Tensor  # [B, K, K]
 
     @property
-    def factor(self) -> Tensor:
-        """S M^T, [B, K, K]: the covariance is factor factor^T."""
-        return self.stretch[..., None] * self.root.mT
-
-    @property
     def std(self) -> Tensor:
         """Marginal standard deviation of each latent dimension, [B, K]."""
         return self.stretch * self.root.square().sum(1).sqrt()
 
     def rsample(self, samples: int = 1) -> Tensor:
-        """Draw h = mean + factor noise, [S, B, K]; gradients reach all three parameters."""
+        """Draw h = mean + S M^T noise, [S, B, K]; gradients reach all three parameters."""
         drawn = noise.normal(samples, self.mean).transpose(0, 1) @ self.root  # [B, S, K]
         return self.mean + self.stretch * drawn.transpose(0, 1)  # [S, B, K]
 
@@ -127,7 +112,7 @@ class FullGaussian(NamedTuple):
         return -0.5 * squares - log_volume
 
     def _diagonal(self) -> Tensor:
-        return self.stretch * self.root.diagonal(dim1=1, dim2=2)  # [B, K]   of the factor
+        return self.stretch * self.root.diagonal(dim1=1, dim2=2)  # [B, K]   of S M^T
 
 
 def full_gaussian_kl(q: FullGaussian, p: DiagonalGaussian) -> Tensor:

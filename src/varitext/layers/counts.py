@@ -7,7 +7,7 @@ others from their frequencies q:
     Z'(h) = sum_{w frequent} exp(h R_w + b_w)  +  (1/M) sum_m exp(h R_{w_m} + b_{w_m}) / q(w_m)
 
 E[Z'] = Z. The logarithm of Z' is too low by about Var(Z') / (2 Z^2), which falls with 1/M, so the likelihood that
-training maximises is slightly too high. Evaluation never uses it. docs/benchmark.md has the measured bias.
+training maximises is slightly too high. Evaluation never uses it. docs/results/benchmark.md has the measured bias.
 """
 
 import math

@@ -56,16 +56,8 @@ def _falling_order(factors: Tensor) -> Tensor:
     return torch.sort(factors, descending=True, stable=True).indices
 
 
-def log_rising(a: Tensor, n: Tensor) -> LogRising:
-    """log a^(n) for a of shape [..., e] and whole n, [e]."""
-    falling = Falling.of(n)
-    value, slope = log_rising_falling(a[..., falling.order], falling)
-    places = falling.places()
-    return LogRising(value[..., places], slope[..., places])
-
-
 def log_rising_falling(a: Tensor, falling: Falling) -> LogRising:
-    """The same for a that is already in falling order."""
+    """log a^(n) for a of shape [..., e] in falling order of n."""
     value, slope = torch.zeros_like(a), torch.zeros_like(a)
     for factor, above in enumerate(falling.above[:SUMMED]):
         if not above:

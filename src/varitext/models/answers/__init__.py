@@ -1,4 +1,4 @@
-"""The models of answers by name. To add one, write its file and name it here: docs/add-a-model.md."""
+"""The models of answers by name. To add one, write its file and name it here: docs/tutorials/build-a-model.md."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

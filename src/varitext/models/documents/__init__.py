@@ -1,4 +1,4 @@
-"""The registry of document models. To add one, write its file and list it here: docs/add-a-model.md."""
+"""The registry of document models. To add one, write its file and list it here: docs/tutorials/build-a-model.md."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

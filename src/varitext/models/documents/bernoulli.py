@@ -155,7 +155,7 @@ class BernoulliNetwork(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """Both presets fit the same model; docs/discrete.md measures the choices."""
+        """Both presets fit the same model; docs/explanation/discrete-latents.md measures the choices."""
         if preset == "paper":  # the estimator of Mnih and Gregor; learning rate and regularisation are ours
             return Recipe(
                 {"estimator": "nvil"}, training_schedule(documents, 1e-3), DocumentObjective(length_exponent=0.7)
