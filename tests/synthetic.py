@@ -1,7 +1,15 @@
-"""Documents drawn from a known model, so that tests know the answer."""
+"""Documents drawn from a known model, batches of them, and networks with random weights."""
+
+import dataclasses
+from typing import Any
 
 import numpy as np
 import scipy.sparse
+import torch
+
+from varitext.batches.counts import CountBatch
+from varitext.models.documents import model_class
+from varitext.runtime.randomness import seeded
 
 
 def topic_documents(
@@ -18,3 +26,19 @@ def topic_documents(
     lengths = generator.poisson(length, documents) + 1
     rows = [generator.multinomial(n, probabilities[topic]) for n, topic in zip(lengths, chosen, strict=True)]
     return scipy.sparse.csr_matrix(np.array(rows, np.float32))
+
+
+def batch_of(counts: Any, dtype: torch.dtype = torch.double) -> CountBatch:
+    """A batch of documents from a sparse or dense matrix of counts."""
+    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(counts, dtype=np.float32))
+    return dataclasses.replace(batch, counts=batch.counts.to(dtype), lengths=batch.lengths.to(dtype))
+
+
+def scattered_network(name: str, counts: scipy.sparse.csr_matrix, spread: float = 0.6, **settings: Any) -> Any:
+    """A document network of 3 latent dimensions in double precision, with every weight away from its initial value."""
+    with seeded(3):
+        model = model_class(name)(counts.shape[1], 3, **settings).double()
+        model.learn_frequencies(torch.from_numpy(np.asarray(counts.sum(0), np.float64).ravel()))
+        for parameter in model.parameters():
+            parameter.requires_grad_(False).add_(spread * torch.randn_like(parameter))
+    return model.eval()

@@ -1,21 +1,30 @@
 """The DCM likelihood: a distribution over sequences, urns by hand, its limits, its gradient, its edges."""
 
-import dataclasses
 import itertools
 import math
 
 import numpy as np
 import pytest
-import scipy.sparse
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic import batch_of
 
-from varitext.batches.counts import CountBatch
 from varitext.layers import dcm
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.layers.dcm import next_word_log_probabilities
-from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups, log_rising
+from varitext.layers.grouped_counts import (
+    SUMMED,
+    Entries,
+    Falling,
+    GroupedCounts,
+    LogRising,
+    WordGroups,
+    _log_rising_of_large,
+    _stirling,
+    _stirling_slope,
+    log_rising_falling,
+)
 
 GROUPS = torch.tensor([1, 0, 1, 0])  # group 2 is empty
 SCALES = torch.tensor([-0.7, 0.4, 0.1], dtype=torch.double)
@@ -27,13 +36,17 @@ def dcm_log_likelihood(logits: torch.Tensor, scales: torch.Tensor, counts: Group
 
 
 def counted(dense: np.ndarray, groups: torch.Tensor = GROUPS, number: int = 3, dtype=torch.double) -> GroupedCounts:
-    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.asarray(dense, np.float32)))
-    batch = dataclasses.replace(batch, counts=batch.counts.to(dtype), lengths=batch.lengths.to(dtype))
-    return GroupedCounts(batch, WordGroups.of(groups, number))
+    return GroupedCounts(batch_of(dense, dtype), WordGroups.of(groups, number))
 
 
 def logits_of(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+
+
+def log_rising(a: torch.Tensor, n: torch.Tensor) -> LogRising:
+    falling = Falling.of(n)
+    found, places = log_rising_falling(a[..., falling.order], falling), falling.places()
+    return LogRising(*(values[..., places] for values in found))
 
 
 def drawn_one_by_one(sequence: tuple[int, ...], masses: np.ndarray, scales: np.ndarray, groups: np.ndarray) -> float:
@@ -138,3 +151,27 @@ def test_the_next_word_is_as_likely_as_it_makes_the_document():
     after = dcm_log_likelihood(each, SCALES, counted(longer))
     before = dcm_log_likelihood(logits, SCALES, counted(so_far)).repeat_interleave(4, 1)
     torch.testing.assert_close(found, after - before)
+
+
+def test_what_stirlings_series_leaves_out_is_its_next_term():
+    """The series alternates and is enveloping: the remainder lies between one and both of the next two terms."""
+    a = torch.tensor([8.0, 9.5, 12.0, 20.0], dtype=torch.double)
+    series = torch.lgamma(a) - ((a - 0.5) * a.log() - a + 0.5 * math.log(2 * math.pi))
+    left, next_term, after = _stirling(1 / a) - series, a**-7 / 1680, a**-9 / 1188
+    assert (left < next_term + 1e-14).all() and (left > next_term - after - 1e-14).all()
+    slope = a.log() - 0.5 / a - torch.digamma(a)
+    left, next_term, after = _stirling_slope(1 / a) - slope, a**-8 / 240, a**-10 / 132
+    assert (left < next_term + 1e-15).all() and (left > next_term - after - 1e-15).all()
+
+
+def test_rising_factorials_on_either_side_of_where_the_series_begins():
+    n = torch.arange(SUMMED - 2.0, SUMMED + 4, dtype=torch.double)
+    for a in (0.3, 1.0, 7.0, 40.0):
+        found = log_rising(torch.full((len(n),), a, dtype=torch.double), n)
+        factors = [a + torch.arange(int(one), dtype=torch.double) for one in n]
+        torch.testing.assert_close(found.value, torch.stack([one.log().sum() for one in factors]), rtol=0, atol=1e-9)
+        torch.testing.assert_close(found.slope, torch.stack([(1 / one).sum() for one in factors]), rtol=0, atol=1e-9)
+    large, many = torch.tensor([9.0, 30.0, 300.0]).double(), torch.tensor([4.0, 1.0, 1000.0]).double()
+    found = _log_rising_of_large(large, many)
+    torch.testing.assert_close(found.value, torch.lgamma(large + many) - torch.lgamma(large), rtol=0, atol=1e-9)
+    torch.testing.assert_close(found.slope, torch.digamma(large + many) - torch.digamma(large), rtol=0, atol=1e-9)

@@ -94,6 +94,12 @@ class FullGaussian(NamedTuple):
     root: Tensor  # [B, K, K]
 
     @property
+    def covariance(self) -> Tensor:
+        """S M^T M S, [B, K, K]."""
+        factor = self.stretch[..., None] * self.root.mT
+        return factor @ factor.mT
+
+    @property
     def std(self) -> Tensor:
         """Marginal standard deviation of each latent dimension, [B, K]."""
         return self.stretch * self.root.square().sum(1).sqrt()

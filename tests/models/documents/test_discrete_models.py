@@ -1,6 +1,5 @@
 """SBN, fDARN and the two variants of NVDM: against enumeration where h is small, and as DocumentModel holds them."""
 
-import dataclasses
 import itertools
 import json
 
@@ -8,27 +7,34 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from synthetic import topic_documents
+from synthetic import batch_of, scattered_network, topic_documents
 from typer.testing import CliRunner
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.cli import app
-from varitext.latent import Bernoullis, choose_estimator, elbo, exact_evidence, importance_weighted_bound
+from varitext.cli.commands import app
+from varitext.latent import (
+    Bernoullis,
+    choose_estimator,
+    elbo,
+    exact_evidence,
+    importance_weighted_bound,
+)
 from varitext.latent.discrete import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
-from varitext.models.documents.bernoulli import FDARN, SBN
+from varitext.models.documents.bernoulli import FDARN, MAX_LOGIT, SBN, STEP
 from varitext.models.documents.nvdm_categorical import NVDMCategorical
 from varitext.models.documents.nvdm_gsm import GSM
 
 COUNTS = topic_documents(200)
 NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_gsm")
 SMALL = {"latent_dim": 4, "epochs": 6, "batch_size": 32, "learning_rate": 2e-2, "threads": 1}
+SOME = topic_documents(8, 12, 3, 9)
+WITH_EMPTY = scipy.sparse.vstack([SOME, SOME[:1] * 0]).tocsr()
 
 
 def small_batch(documents: int = 3) -> CountBatch:
-    batch = CountBatch.from_rows(topic_documents(documents)[:, ::7])
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
+    return batch_of(topic_documents(documents)[:, ::7])
 
 
 def tiny(kind: type, latent_dim: int = 4, **settings: object) -> torch.nn.Module:
@@ -229,3 +235,66 @@ def test_the_command_line_fits_them_by_name(tmp_path):
 def test_presets():
     for kind in (SBN, FDARN):
         assert kind.recipe("paper", 10_000, 100.0).architecture["estimator"] == "nvil"
+
+
+# Inference
+
+
+@pytest.mark.parametrize("name", ["sbn", "fdarn"])
+def test_a_step_of_refinement_goes_to_the_second_order_log_odds(name):
+    """log p(X | h_k = 1) - log p(X | h_k = 0), by Taylor's formula around the probabilities: f' + f'' (1/2 - h)."""
+    model, batch = scattered_network(name, SOME, refinement_steps=1, hidden_dim=6), batch_of(SOME)
+    encoding = model.encode(batch)
+    logits = model.head(encoding.hidden)
+    h = torch.sigmoid(logits).requires_grad_()
+    words = torch.log_softmax(model.decoder(h), -1)
+    value = (torch.from_numpy(SOME.toarray()) * words).sum()
+    (slope,) = torch.autograd.grad(value, h, create_graph=True)
+    second = torch.stack(
+        [torch.autograd.grad(slope[:, unit].sum(), h, retain_graph=True)[0][:, unit] for unit in range(3)], 1
+    )
+    odds = model.prior(encoding).local_log_odds(h.detach()) + slope.detach() + second * (0.5 - h.detach())
+    best = odds.clamp(-MAX_LOGIT, MAX_LOGIT)
+    torch.testing.assert_close(model.posterior(encoding).logits, (logits + STEP * (best - logits)))
+
+
+@pytest.mark.parametrize("name", ["sbn", "fdarn"])
+def test_refinement_never_becomes_surer_than_it_may(name):
+    model = scattered_network(name, SOME, refinement_steps=60, hidden_dim=6, spread=1.0)
+    logits = model.posterior(model.encode(batch_of(SOME * 1000))).logits
+    assert logits.abs().max().item() == pytest.approx(MAX_LOGIT, rel=1e-3) and logits.min() < 0 < logits.max()
+
+
+def test_the_baseline_reads_the_hidden_layer_and_the_mean_log_frequency():
+    model, batch = scattered_network("sbn", SOME, hidden_dim=6), batch_of(WITH_EMPTY)
+    found = model.baseline_input(model.encode(batch))
+    dense = torch.from_numpy(WITH_EMPTY.toarray()).double()
+    mean = (dense @ model.word_log_frequencies) / dense.sum(1).clamp(min=1)
+    torch.testing.assert_close(found[0][:, :-1], model.encoder(batch))
+    torch.testing.assert_close(found[0][:, -1], mean)
+    assert found[1].tolist() == [*dense.sum(1).tolist()[:-1], 1.0]
+
+
+def test_discrete_vectors_of_no_words_are_the_priors():
+    for name in ("sbn", "nvdm_categorical"):
+        model, batch = scattered_network(name, SOME, hidden_dim=6), batch_of(WITH_EMPTY)
+        prior = torch.sigmoid(model.prior_logits) if name == "sbn" else model.prior_logits.softmax(-1).flatten()
+        torch.testing.assert_close(model.document_vectors(batch).mean[-1], prior)
+
+
+def test_proportions_spread_as_their_slope_says():
+    model, batch = scattered_network("nvdm_gsm", SOME, 0.2), batch_of(SOME)
+    vectors, q = model.document_vectors(batch), model.posterior(model.encode(batch))
+    torch.testing.assert_close(vectors.mean, torch.softmax(model.to_topics(q.mean), -1))
+    for row in range(3):
+        slope = torch.autograd.functional.jacobian(lambda h: torch.softmax(model.to_topics(h), -1), q.mean[row])
+        torch.testing.assert_close(vectors.std[row], (slope.square() @ q.std[row].square()).sqrt())
+
+
+@pytest.mark.parametrize("name", ["nvdm_categorical", "sbn", "fdarn"])
+def test_probabilities_of_discrete_vectors_and_their_spread(name):
+    model, batch = scattered_network(name, SOME, 0.2), batch_of(SOME)
+    vectors = model.document_vectors(batch)
+    assert vectors.mean.shape == (8, model.vector_dim)
+    torch.testing.assert_close(vectors.mean, model.posterior(model.encode(batch)).probabilities.flatten(1))
+    torch.testing.assert_close(vectors.std, (vectors.mean * (1 - vectors.mean)).sqrt())

@@ -1,6 +1,5 @@
 """docNADE's mathematics: probabilities that sum to one, the estimate it learns from, trees, gradients."""
 
-import dataclasses
 import itertools
 import math
 
@@ -8,11 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from synthetic import topic_documents
+from synthetic import batch_of, topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.models.documents.docnade import DocNADE, WordTree, in_random_order
+from varitext.models.documents import docnade, model_class
+from varitext.models.documents.bounds import (
+    direction_information,
+)
+from varitext.models.documents.docnade import MAX_DEPTH, DocNADE, WordTree, in_random_order, stacked
+from varitext.runtime.randomness import seeded
 
 OUTPUTS = ("softmax", "balanced", "huffman")
 WORDS = 5  # a vocabulary small enough to write all documents down
@@ -26,11 +30,6 @@ def network(output: str = "softmax", words: int = WORDS, **settings) -> DocNADE:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.8)
     return model.eval()
-
-
-def batch_of(*documents: list[float]) -> CountBatch:
-    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(np.array(documents, np.float32)))
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
 
 
 def in_order(model: DocNADE, sequences: list[tuple[int, ...]]) -> torch.Tensor:
@@ -68,7 +67,7 @@ def test_prefix_sums_are_the_formula_word_by_word(monkeypatch):
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_what_it_learns_from_is_the_mean_over_all_orders(output):
     """The objective's mean over many draws, against all orders of three small documents."""
-    model, batch = network(output, draws=1000), batch_of([2, 1, 0, 0, 1], [0, 0, 1, 0, 0], [1, 0, 0, 2, 0])
+    model, batch = network(output, draws=1000), batch_of([[2, 1, 0, 0, 1], [0, 0, 1, 0, 0], [1, 0, 0, 2, 0]])
     expected = []
     for document in ([0, 0, 1, 4], [2], [0, 3, 3]):
         expected.append(in_order(model, list(itertools.permutations(document))).mean().item())
@@ -82,7 +81,7 @@ def test_what_it_learns_from_is_the_mean_over_all_orders(output):
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_gradients_are_those_of_finite_differences(output):
     model = network(output).requires_grad_(True)
-    batch = batch_of([2, 1, 0, 0, 1], [0, 0, 1, 3, 0])
+    batch = batch_of([[2, 1, 0, 0, 1], [0, 0, 1, 3, 0]])
 
     def value(*_: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(1)
@@ -124,7 +123,7 @@ def test_a_very_uneven_vocabulary_still_has_a_tree():
 
 
 def test_random_orders_are_orders_of_the_same_words():
-    batch = batch_of([2, 1, 0, 0, 1], [0, 0, 1, 3, 0])
+    batch = batch_of([[2, 1, 0, 0, 1], [0, 0, 1, 3, 0]])
     torch.manual_seed(0)
     seen = set()
     for _ in range(200):
@@ -178,3 +177,117 @@ def test_what_it_cannot_do_is_said():
         DocNADE(10, 2, activation="relu")
     with pytest.raises(InputError, match="docnade needs whole counts"):
         DocumentModel("docnade", 2, fractional_counts=True).fit(topic_documents(20))
+
+
+# Orders
+
+
+def test_words_stay_in_their_document_however_many_there_are():
+    rows = scipy.sparse.identity(4096, np.float32, "csr") * 60
+    with seeded(0):
+        words, documents, size = in_random_order(CountBatch.from_rows(rows.tocsr()))
+    assert size == 4096 and torch.equal(words, documents)
+
+
+def test_versions_of_a_batch_are_stacked():
+    batch = batch_of([[2, 0, 1], [0, 0, 0], [0, 3, 0]])
+    parts = torch.tensor([[1.0, 0.0, 3.0], [2.0, 1.0, 1.0]]).double()
+    found = stacked(batch, parts)
+    expected = CountBatch.from_rows(
+        scipy.sparse.csr_matrix(np.array([[2, 0, 1], [0, 0, 0], [0, 3, 0]] * 2, np.float32))
+    )
+    for name in ("words", "documents", "starts"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    assert found.counts.tolist() == [1, 0, 3, 2, 1, 1] and found.lengths.tolist() == [1, 0, 3, 3, 0, 1]
+    assert len(found) == 6 and found.vocabulary_size == 3
+
+
+def test_an_order_for_every_five_samples():
+    model, counts = model_class("docnade")(12, 3), topic_documents(4, 12, 3, 6)
+    assert [model.evaluate(counts, samples, 0).drawn for samples in (1, 9, 10, 25)] == [1, 1, 2, 5]
+
+
+def test_information_of_docnade_is_at_the_mean_length():
+    with seeded(0):
+        model = model_class("docnade")(12, 3)
+    vectors = model.document_vectors(CountBatch.from_rows(topic_documents(4, 12, 3, 6)))
+    found = model.kl_per_dimension(vectors, torch.tensor([2.0, 4.0]))
+    expected = direction_information(vectors.mean, model.output.weight, model.word_log_frequencies, 3.0)
+    torch.testing.assert_close(found, expected)
+
+
+# The tree softmax
+
+
+def log_probabilities(tree, hidden):
+    """Of every word for each row of hidden, one document a word."""
+    size = len(tree.paths)
+    one_each = CountBatch.from_rows(scipy.sparse.csr_matrix(np.eye(size, dtype=np.float32)))
+    return torch.stack([tree.log_likelihood(row.expand(size, -1), one_each) for row in hidden])
+
+
+@pytest.mark.parametrize("shape", ["balanced", "huffman"])
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 13])
+def test_leaves_have_the_frequencies_at_zero_and_sum_to_one_anywhere(shape, size):
+    with seeded(size):
+        tree, frequencies = WordTree(size, 3, shape), torch.rand(size) + 0.01
+        hidden = torch.cat([torch.zeros(1, 3), 9 * torch.randn(4, 3)])
+    tree.initialize_from_frequencies(frequencies)
+    found = log_probabilities(tree, hidden).exp()
+    torch.testing.assert_close(found[0], frequencies / frequencies.sum())
+    torch.testing.assert_close(found.sum(1), torch.ones(5))
+    depths = (tree.turns != 0).sum(1)
+    assert set(tree.turns.unique().tolist()) <= {-1, 0, 1} and tree.paths.max() == size - 2
+    if shape == "balanced":
+        assert depths.max() - depths.min() <= 1 and tree.paths.shape[1] == depths.max() == math.ceil(math.log2(size))
+
+
+def test_huffman_paths_are_as_short_as_can_be():
+    tree = WordTree(5, 2, "huffman")
+    tree.initialize_from_frequencies(torch.tensor([1.0, 8.0, 2.0, 4.0, 1.0]))
+    assert (tree.turns != 0).sum(1).tolist() == [4, 1, 3, 2, 4]
+
+
+def test_a_huffman_tree_is_never_too_deep():
+    """Powers of two give a chain, as long as there are words."""
+    tree = WordTree(MAX_DEPTH + 20, 1, "huffman")
+    tree.initialize_from_frequencies(2.0 ** -torch.arange(MAX_DEPTH + 20.0))
+    depths = (tree.turns != 0).sum(1)
+    assert depths[0] == depths.min() and depths.max() <= MAX_DEPTH
+    chain = WordTree(MAX_DEPTH + 1, 1, "huffman")  # just as deep as is allowed: no need to change the frequencies
+    chain.initialize_from_frequencies(2.0 ** -torch.arange(MAX_DEPTH + 1.0))
+    assert (chain.turns != 0).sum(1).tolist() == [*range(1, MAX_DEPTH + 1), MAX_DEPTH]
+
+
+def test_likelihood_is_a_sum_over_counts_whatever_the_blocks(monkeypatch):
+    with seeded(0):
+        tree, hidden = WordTree(6, 3), torch.randn(2, 3)
+        torch.nn.init.normal_(tree.bias)
+    counts = np.array([[2, 0, 1, 0, 0, 3], [0, 1, 1, 1, 0, 0]], np.float32)
+    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(counts))
+    expected = (torch.from_numpy(counts) * log_probabilities(tree, hidden)).sum(1)
+    torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
+    monkeypatch.setattr(docnade, "MAX_BLOCK", 2)
+    torch.testing.assert_close(tree.log_likelihood(hidden, batch), expected)
+
+
+def test_word_gradients_are_those_where_both_turns_are_as_likely():
+    with seeded(0):
+        tree = WordTree(6, 3)
+    hidden = torch.zeros(3, requires_grad=True)
+    for word, expected in enumerate(tree.word_gradients()):
+        (found,) = torch.autograd.grad(log_probabilities(tree, hidden[None])[0, word], hidden)
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_tree_of_another_shape_is_refused():
+    with pytest.raises(InputError, match="oak"):
+        WordTree(4, 2, "oak")
+
+
+def test_a_balanced_tree_is_a_heap_read_from_the_root():
+    tree = WordTree(5, 2)
+    codes = [code[turns != 0].tolist() for code, turns in zip(tree.paths, tree.turns, strict=True)]
+    assert codes == [[0, 1], [0, 2], [0, 2], [0, 1, 3], [0, 1, 3]]
+    turns = [row[row != 0].tolist() for row in tree.turns]
+    assert turns == [[1, -1], [-1, 1], [-1, -1], [1, 1, 1], [1, 1, -1]]

@@ -8,11 +8,22 @@ import pytest
 import scipy.sparse
 import torch
 from scipy.special import gammaln, psi
-from synthetic import topic_documents
+from synthetic import batch_of, topic_documents
+from torch.distributions import Dirichlet
 
 from varitext import DocumentModel, InputError
-from varitext.models.documents import lda
-from varitext.models.documents.lda import TopicPrior, infer_topics, lda_bounds, lda_document_bounds
+from varitext.batches.counts import CountBatch
+from varitext.models.documents import lda, model_class
+from varitext.models.documents.lda import (
+    TopicPrior,
+    _expected_log,
+    _sampler,
+    infer_topics,
+    lda_bounds,
+    lda_document_bounds,
+)
+from varitext.runtime.randomness import seeded
+from varitext.training.settings import TrainingSettings
 
 GENERATOR = np.random.default_rng(0)
 TOPICS = GENERATOR.dirichlet(np.full(20, 0.3), 3)  # [K, V]
@@ -136,3 +147,53 @@ def test_what_it_cannot_do_is_said(fitted):
         DocumentModel("lda", 2, fractional_counts=True).fit(topic_documents(20))
     with pytest.raises(InputError, match="learns from all documents at once"):
         DocumentModel.partial_fit(fitted, topic_documents(20))
+
+
+# Inference
+
+
+def small_lda(words: int = 9, topics: int = 3):
+    model = model_class("lda")(words, topics)
+    with seeded(0):
+        model.word_topics.copy_(Dirichlet(torch.ones(words).double()).sample((topics,)).T)
+        model.alpha.copy_(torch.tensor([0.2, 0.5, 0.9]).double())
+    return model
+
+
+def test_topic_shares_are_those_of_the_dirichlet():
+    model, counts = small_lda(), topic_documents(6, 9, 3, 12)
+    batch = CountBatch.from_rows(counts)
+    gamma = infer_topics(model._topic_prior(), counts)
+    vectors = model.document_vectors(batch)
+    torch.testing.assert_close(vectors.mean.double(), Dirichlet(gamma).mean, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(vectors.std.double(), Dirichlet(gamma).variance.sqrt(), atol=1e-6, rtol=1e-5)
+    weights = _expected_log(gamma).exp()  # gamma is where the updates stand still
+    mixed = weights @ model.word_topics.T
+    again = model.alpha + weights * ((torch.from_numpy(counts.toarray()).double() / mixed) @ model.word_topics)
+    torch.testing.assert_close(again, gamma, atol=1e-3, rtol=0)
+    with seeded(1):
+        draws = Dirichlet(gamma).sample((20_000,))  # E_q[log theta]
+    torch.testing.assert_close(_expected_log(gamma), draws.log().mean(0), atol=0.1, rtol=0)
+
+
+def test_hidden_words_come_from_the_mean_shares():
+    model, counts = small_lda(), topic_documents(3, 9, 3, 12)
+    hidden = np.zeros((3, 9), np.float32)
+    hidden[0, 2], hidden[0, 5], hidden[2, 8] = 2, 1, 4
+    found = model.completion_log_likelihood(CountBatch.from_rows(counts), batch_of(hidden), 1)
+    shares = model.document_vectors(CountBatch.from_rows(counts)).mean.double()
+    expected = (torch.from_numpy(hidden).double() * (shares @ model.word_topics.T).log()).sum(1)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(("epochs", "shares"), [(3, [1 / 3, 2 / 3, 1.0]), (20, [part / 10 for part in range(1, 11)])])
+def test_gibbs_rounds_add_up_to_all_passes(epochs, shares):
+    pytest.importorskip("tomotopy")
+    model = model_class("lda")(12, 2)
+    found = list(model.fit_without_gradients(topic_documents(10, 12, 3, 6), TrainingSettings(epochs=epochs)))
+    assert found == pytest.approx(shares)
+    torch.testing.assert_close(model.word_topics.sum(0), torch.ones(2).double(), rtol=0, atol=1e-12)
+    fitted = _sampler(topic_documents(10, 12, 3, 6), 2, model.first_alpha, model.eta, TrainingSettings().seed)
+    for part in np.diff([0, *(round(epochs * share) for share in shares)]):
+        fitted.train(int(part), workers=1)
+    assert model.alpha.tolist() == pytest.approx(list(fitted.alpha))  # the same run: alpha is its own

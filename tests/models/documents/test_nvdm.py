@@ -1,24 +1,23 @@
 """NVDM's own mathematics: the step from h = 0, refinement, readable axes, word dropout, presets."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import topic_documents
+from synthetic import batch_of, scattered_network, topic_documents
 
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch, drop_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.models.documents import log_linear
-from varitext.models.documents.base import DocumentObjective, varimax
+from varitext.models.documents.base import DocumentObjective
 from varitext.models.documents.log_linear import laplace_posterior
 from varitext.models.documents.nvdm import NVDM
 
 COUNTS = topic_documents(documents=40, words=20)
+SOME = topic_documents(8, 12, 3, 9)
 
 
 def network(**settings) -> NVDM:
@@ -27,11 +26,6 @@ def network(**settings) -> NVDM:
     torch.nn.init.normal_(model.decoder.weight, std=0.7)
     model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
     return model
-
-
-def batch_of(counts: scipy.sparse.csr_matrix) -> CountBatch:
-    batch = CountBatch.from_rows(counts)
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
 
 
 def log_joint(model: NVDM, h: torch.Tensor, batch: CountBatch) -> torch.Tensor:
@@ -131,7 +125,7 @@ def test_the_laplace_posterior_has_the_whole_curvature(monkeypatch):
     for row in range(5):
         one = batch_of(COUNTS[row : row + 1])
         hessian = torch.autograd.functional.hessian(lambda at, one=one: log_joint(model, at[None], one).sum(), h[row])
-        torch.testing.assert_close(found.factor[row] @ found.factor[row].T, -hessian.inverse(), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(found.covariance[row], -hessian.inverse(), rtol=1e-4, atol=1e-6)
 
 
 def test_evaluation_with_the_whole_covariance_is_tighter_and_no_better_than_importance_weighting():
@@ -155,17 +149,6 @@ def test_turning_to_readable_axes_changes_no_probability():
     samples = q.rsample(100_000) @ model.axes
     torch.testing.assert_close(seen.mean, samples.mean(0), atol=0.03, rtol=0)
     torch.testing.assert_close(seen.std, samples.std(0), atol=0.03, rtol=0)
-
-
-def test_readable_axes_undo_a_rotation_of_sparse_coordinates():
-    generator = np.random.default_rng(0)
-    sparse = generator.exponential(size=(500, 4)) * (generator.random((500, 4)) < 0.15)
-    rotation, _ = np.linalg.qr(generator.normal(size=(4, 4)))
-    axes = varimax(sparse @ rotation)
-    np.testing.assert_allclose(axes @ axes.T, np.eye(4), atol=1e-10)
-    recovered = np.abs(rotation @ axes)  # a permutation, up to what chance correlates
-    assert (recovered.max(0) > 0.97).all() and (recovered.max(1) > 0.97).all()
-    assert ((sparse @ rotation @ axes) ** 3).sum(0).min() > 0  # the positive end is the one that documents lean on
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 1.0))
@@ -207,3 +190,92 @@ def test_the_preset_of_the_paper_is_its_objective():
     assert (recipe.training.updates, recipe.training.samples) == ("alternating", 1)
     same = NVDM.recipe("paper-network", 10_000, 100.0)
     assert same.architecture == recipe.architecture and same.objective != recipe.objective
+
+
+# Inference
+
+
+def test_refinement_can_be_left_out_for_a_while():
+    model, batch = scattered_network("nvdm", SOME, inference="statistics", refinement_steps=3), batch_of(SOME)
+    refined = model.posterior(model.encode(batch)).mean
+    with pytest.raises(KeyError), model.refining(False):
+        assert model.refinement_steps == 0
+        plain = model.posterior(model.encode(batch)).mean
+        raise KeyError
+    assert model.refinement_steps == 3 and not torch.allclose(plain, refined)
+    with model.refining(True):
+        torch.testing.assert_close(model.posterior(model.encode(batch)).mean, refined)
+
+
+@pytest.mark.parametrize("inference", ["words", "statistics"])
+def test_the_inference_network_corrects_its_start(inference):
+    model, batch = scattered_network("nvdm", SOME, inference=inference, hidden_dim=6), batch_of(SOME)
+    encoding = model.encode(batch)
+    for head, value in ((model.head.mean, 0.3), (model.head.log_std, -0.2)):
+        torch.nn.init.zeros_(head.weight)
+        torch.nn.init.constant_(head.bias, value)
+    q = model.posterior(encoding)
+    start = model.newton_step(batch) if inference == "statistics" else DiagonalGaussian.standard(q.mean)
+    torch.testing.assert_close(q.mean, start.mean + 0.3)
+    torch.testing.assert_close(q.log_std, start.log_std - 0.2)
+    if inference == "statistics":
+        read = torch.cat([start.mean, torch.log1p(batch.lengths)[:, None] - 4], 1)
+        torch.testing.assert_close(encoding.hidden, model.encoder(read))
+
+
+def test_value_slope_and_curvature_of_the_joint_are_those_of_autograd():
+    model, batch = scattered_network("nvdm", SOME), batch_of(SOME)
+    h = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)).double()
+
+    def joint(h, row=slice(None)):
+        words = torch.log_softmax(model.decoder(h), -1)
+        return (torch.from_numpy(SOME.toarray())[row].double() * words).sum(-1) - 0.5 * h.square().sum(-1)
+
+    here = log_linear._LogJointOf(model.decoder, batch)
+    statistics = joint(h) - here.first(h).joint.value[:, 0]  # what does not depend on h: b X
+    for at in (h, 0.3 * h):
+        found, moved = here.at(at), at.clone().requires_grad_()
+        precision = log_linear.precision_at(model.decoder, at, batch)
+        (gradient,) = torch.autograd.grad(joint(moved).sum(), moved)
+        torch.testing.assert_close(found.value[:, 0] + statistics, joint(at))
+        torch.testing.assert_close(found.gradient, gradient)
+        for row in range(3):
+            hessian = torch.autograd.functional.hessian(lambda h, row=row: joint(h, row), at[row])
+            torch.testing.assert_close(precision[row], -hessian.diagonal())
+
+
+def test_a_gain_too_small_for_rounding_is_told_by_the_slope():
+    """In double precision both ways agree, near the top and far from it."""
+    model, batch = scattered_network("nvdm", SOME), batch_of(SOME)
+    log_joint = log_linear._LogJointOf(model.decoder, batch)
+    here = log_joint.first(torch.zeros(8, 3).double()).joint
+    for step in (1e-7, 1e-2):
+        there = log_joint.at(step * here.gradient)
+        gain = there.value - here.value
+        assert ((gain.abs() > log_linear.ROUNDING * batch.lengths[:, None]) == (step > 1e-3)).all()
+        torch.testing.assert_close(log_joint.gain(here, there), gain, rtol=1e-5, atol=1e-13)
+
+
+def test_a_few_steps_of_gradient_ascent_gain_most_of_what_there_is():
+    model, batch = scattered_network("nvdm", SOME), batch_of(SOME)
+    start = torch.zeros(8, 3).double()
+    first, few, top = (log_linear.gradient_ascent(model.decoder, start, batch, steps).value for steps in (0, 10, 300))
+    assert ((few - first) > 0.9 * (top - first)).all() and (top >= few).all()
+
+
+def test_the_first_step_is_short_enough_where_all_dimensions_say_the_same():
+    """Each dimension by itself asks for the whole way: five of them together would go five times too far."""
+    decoder = torch.nn.Linear(5, 12).double().requires_grad_(False)
+    decoder.weight.copy_(decoder.weight[:, :1].expand(-1, 5) * 8)
+    batch = batch_of(SOME * 20)
+    first, second = (log_linear.gradient_ascent(decoder, torch.zeros(8, 5).double(), batch, steps) for steps in (0, 1))
+    assert (second.value > first.value).all()
+
+
+def test_the_newton_step_is_the_gradient_where_words_hardly_depend_on_h():
+    decoder = torch.nn.Linear(3, 12).double().requires_grad_(False)
+    decoder.weight.mul_(1e-3)
+    batch, h = batch_of(SOME), torch.zeros(8, 3, dtype=torch.double, requires_grad=True)
+    words = torch.log_softmax(decoder(h), -1)
+    (gradient,) = torch.autograd.grad((torch.from_numpy(SOME.toarray()) * words).sum(), h)
+    torch.testing.assert_close(log_linear.newton_step(decoder, batch).mean, gradient, rtol=1e-3, atol=0)

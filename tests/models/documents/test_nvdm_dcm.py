@@ -1,22 +1,27 @@
 """NVDM with a DCM likelihood: gradient and Newton steps by hand, refinement, the bound, groups, bursts."""
 
 import copy
-import dataclasses
+import math
 
 import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from synthetic import topic_documents
+from synthetic import batch_of, scattered_network, topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.evaluation.perplexity import hide_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
-from varitext.models.documents.dcm_decoder import group_words
-from varitext.models.documents.nvdm_dcm import NVDMDCM
+from varitext.latent.gaussian import MEAN_RANGE
+from varitext.layers.dcm import dcm_log_likelihood
+from varitext.models.documents.dcm_decoder import FIRST_TOTAL, LogJoint, group_words
+from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
+from varitext.runtime.randomness import seeded
 
 COUNTS = topic_documents(documents=40, words=20)
+SOME = topic_documents(8, 12, 3, 9)
+WITH_EMPTY = scipy.sparse.vstack([SOME, SOME[:1] * 0]).tocsr()
 
 
 def network(latent_dim: int = 3, spread: float = 0.7) -> NVDMDCM:
@@ -26,11 +31,6 @@ def network(latent_dim: int = 3, spread: float = 0.7) -> NVDMDCM:
     torch.nn.init.normal_(model.decoder.group_log_scales, std=0.5)
     model.learn_frequencies(torch.from_numpy(np.asarray(COUNTS.sum(0)).ravel()))
     return model
-
-
-def batch_of(counts: scipy.sparse.csr_matrix) -> CountBatch:
-    batch = CountBatch.from_rows(counts)
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
 
 
 def log_joint(model: NVDMDCM, h: torch.Tensor, batch: CountBatch) -> torch.Tensor:
@@ -244,3 +244,164 @@ def test_prediction_makes_as_many_steps_as_it_is_given():
         posterior = model.posterior(model.encode(batch_of(COUNTS)))
         found.append(log_joint(model, posterior.mean.detach(), batch_of(COUNTS)).mean().item())
     assert found[0] < found[1] < found[2]
+
+
+# Inference
+
+
+def dcm(**settings) -> NVDMDCM:
+    return scattered_network("nvdm_dcm", SOME, spread=0.3, groups=4, hidden_dim=6, **settings)
+
+
+def rotation(seed: int = 0) -> torch.Tensor:
+    return torch.linalg.qr(torch.randn(3, 3, generator=torch.Generator().manual_seed(seed)).double())[0]
+
+
+def test_masses_follow_the_length_within_a_range():
+    """log a_w = h R_w + b_w + l_w log N about that of fifty words; nothing is known of lengths beyond e^8 words."""
+    decoder = dcm().decoder
+    rows = np.zeros((3, 12), np.float32)
+    rows[0, 0], rows[1, 1], rows[2, 2] = 1, 400, 5_000_000
+    batch = batch_of(scipy.sparse.csr_matrix(rows))
+    h = torch.randn(2, 3, 3, generator=torch.Generator().manual_seed(0)).double()
+    lengths = torch.tensor([math.log(2) - 4, math.log(401) - 4, 4.0]).double()
+    expected = h @ decoder.linear.weight.T + decoder.linear.bias + lengths[:, None] * decoder.length_weights
+    found = decoder.logits(h, decoder.count(batch))
+    torch.testing.assert_close(found, expected.flatten(0, 1).T)
+
+
+def test_the_urn_begins_with_the_frequencies():
+    model = NVDMDCM(12, 3, groups=4)
+    model.learn_frequencies(torch.arange(12.0))
+    torch.testing.assert_close(model.decoder.linear.bias.exp().sum(), torch.tensor(FIRST_TOTAL))
+    torch.testing.assert_close(model.decoder.linear.bias.softmax(0), torch.arange(1.0, 13) / 78)
+    assert not model.decoder.length_weights.any() and not model.step_gates.any()
+    assert (model.decoder.group_log_scales == -0.5).all() and model.decoder.group_of_word.max() == 3
+
+
+def test_moments_and_curvature_by_sums_over_words():
+    decoder, batch = dcm().decoder, batch_of(SOME)
+    decoder.group_of_word.copy_(torch.tensor([0, 0, 1, 1, 1, 3, 3, 3, 3, 0, 1, 3]))  # group 2 is empty
+    counts = decoder.count(batch)
+    moments, vectors, masses = decoder.moments(counts.layout), decoder.linear.weight, decoder.linear.bias.exp()
+    shares = masses * decoder.group_log_scales.exp()[decoder.group_of_word]
+    shares = shares / shares.sum()
+    means, within = torch.zeros(4, 3).double(), torch.zeros(3, 3).double()
+    for group in (0, 1, 3):
+        inside = decoder.group_of_word == group
+        means[group] = masses[inside] @ vectors[inside] / masses[inside].sum()
+        for word in inside.nonzero()[:, 0]:
+            within += shares[word] * torch.outer(vectors[word] - means[group], vectors[word] - means[group])
+    torch.testing.assert_close(moments.means, means)
+    weights = decoder.log_joint(torch.randn(8, 3).double(), counts).group_weights
+    root = decoder.covariance_root(weights, moments)
+    for row, found in zip(weights, torch.linalg.inv(root.mT @ root), strict=True):
+        spread = torch.cov(means.T, correction=0, aweights=row)
+        torch.testing.assert_close(found, torch.eye(3).double() + row.sum() * (spread + within), rtol=1e-4, atol=1e-4)
+
+
+def test_group_weights_are_what_the_words_are_worth():
+    """E = B (digamma(B + N) - digamma(B)) in all, shared as the first urn's masses are."""
+    decoder, batch = dcm().decoder, batch_of(SOME)
+    h = torch.randn(8, 3, generator=torch.Generator().manual_seed(1)).double()
+    counts = decoder.count(batch)
+    masses = decoder.logits(h[None], counts).exp().T * decoder.group_log_scales.exp()[decoder.group_of_word]
+    groups = torch.nn.functional.one_hot(decoder.group_of_word, 4).double()
+    outer = masses @ groups
+    total = outer.sum(1, keepdim=True)
+    worth = torch.digamma(total + batch.lengths[:, None]) - torch.digamma(total)
+    torch.testing.assert_close(decoder.log_joint(h, counts).group_weights, outer * worth)
+
+
+def test_a_higher_value_is_taken_and_what_is_no_number_never():
+    def at(number, values, slope=1.0):
+        rows = torch.full((3, 2), float(number))
+        return LogJoint(rows, torch.tensor(values), slope * rows, rows)
+
+    found = at(1, [2.0, 0.5, math.nan]).where_higher(at(0, [1.0, 1.0, 1.0]))
+    assert found.h[:, 0].tolist() == found.gradient[:, 1].tolist() == found.group_weights[:, 0].tolist() == [1, 0, 0]
+    assert found.value.tolist() == [2, 1, 1]
+    nearly = [1 + 1e-6, 1 - 1e-6, 1.0]  # what rounding hides: the slope along the step decides, whatever the last bits
+    assert at(1, nearly).where_higher(at(0, [1.0, 1.0, 1.0])).h[:, 0].tolist() == [1, 1, 1]
+    assert at(1, nearly, slope=-1.0).where_higher(at(0, [1.0, 1.0, 1.0])).h[:, 0].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_dcm_posterior_is_a_stretched_laplace_approximation(training):
+    model, batch = dcm(refinement_steps=0), batch_of(SOME)
+    model.train(training)
+    torch.nn.init.zeros_(model.head.log_std.weight)
+    model.head.log_std.bias.copy_(torch.tensor([-0.4, 0.0, 9.0]))
+    encoding = model.encode(batch)
+    q, decoder = model.posterior(encoding), model.decoder
+    guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
+    here = decoder.log_joint(guess, encoding.counts)
+    root = decoder.covariance_root(here.group_weights, encoding.moments)
+    newton = (root.mT @ root @ here.gradient[..., None])[..., 0].clamp(-MAX_STEP, MAX_STEP)
+    mean = guess + torch.sigmoid(model.step_gates) * newton
+    if not training:  # kept only where the joint goes up, with the curvature there
+        there = decoder.log_joint(mean, encoding.counts)
+        mean = torch.where((there.value > here.value)[:, None], mean, guess)
+        root = decoder.covariance_root(decoder.log_joint(mean, encoding.counts).group_weights, encoding.moments)
+    torch.testing.assert_close(q.mean, mean)
+    stretch = torch.tensor([-0.4, 0.0, STRETCH_RANGE[1]]).double().exp()
+    expected = stretch[:, None] * (root.mT @ root) * stretch
+    torch.testing.assert_close(q.covariance, expected)
+
+
+def test_dcm_means_alone_are_those_with_their_spread():
+    model, batch = dcm(refinement_steps=2), batch_of(WITH_EMPTY)
+    model.axes = rotation()
+    torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
+
+
+def test_the_dcm_network_reads_both_sizes_of_a_document():
+    """Its length, and how many different words it has, about zero at fifty."""
+    model, batch, read = dcm(), batch_of(SOME), []
+    model.encoder.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
+    encoding = model.encode(batch)
+    different = torch.from_numpy(np.diff(SOME.indptr)).double()
+    torch.testing.assert_close(read[0][:, :3], encoding.start)
+    torch.testing.assert_close(read[0][:, 3], torch.log1p(batch.lengths) - 4)
+    torch.testing.assert_close(read[0][:, 3 + 1], torch.log1p(different) - 4)
+
+
+def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():
+    """By the ratio of two likelihoods at the same draws of h: with the hidden word, and without."""
+    model, observed = dcm(), batch_of(SOME[:2])
+    hidden = np.zeros((2, 12), np.float32)
+    hidden[0, 3], hidden[0, 7], hidden[1, 7] = 2, 1, 1
+    with seeded(5):
+        found = model.completion_log_likelihood(observed, batch_of(scipy.sparse.csr_matrix(hidden)), 3)
+    encoding = model.encode(observed)
+    with seeded(5):
+        h = model.posterior(encoding).rsample(3)
+    before, expected = model.log_likelihood(h, encoding), torch.zeros(2).double()
+    weights, inputs = model.decoder.weights(), model.decoder.inputs(h, encoding.counts)
+    for document, word in np.argwhere(hidden):
+        longer = SOME[:2].toarray()
+        longer[document, word] += 1
+        counts = model.decoder.count(batch_of(scipy.sparse.csr_matrix(longer)))
+        # with the masses of the observed document: its length is what the model knows
+        after = dcm_log_likelihood(weights, inputs, model.decoder.group_log_scales, counts)
+        ratio = (after - before)[:, document]
+        expected[document] += hidden[document, word] * (ratio.logsumexp(0) - math.log(3))
+    torch.testing.assert_close(found, expected)
+
+
+# Groups of words
+
+
+def test_groups_are_no_more_than_words_can_fill():
+    counts = topic_documents(200, 60, 4)
+    assert [len(np.unique(group_words(counts, groups))) for groups in (1, 4, 300)] == [1, 4, 12]  # five words each
+
+
+def test_groups_look_at_whether_a_word_is_there_and_not_at_chance():
+    dense = topic_documents(80, 60, 4, 12).toarray()
+    dense[:, 17] = 0  # in no document
+    groups = []
+    for seed, times in ((0, 1), (1, 1), (2, 7)):
+        np.random.seed(seed)
+        groups.append(group_words(scipy.sparse.csr_matrix(dense * times), 4))
+    assert np.array_equal(groups[0], groups[1]) and np.array_equal(groups[0], groups[2])

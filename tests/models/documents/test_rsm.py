@@ -1,6 +1,5 @@
 """The replicated softmax against enumeration: probabilities, annealed partition function, contrastive divergence."""
 
-import dataclasses
 import itertools
 import math
 
@@ -8,14 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from synthetic import topic_documents
+from synthetic import batch_of, topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
+from varitext.models.documents import model_class
 from varitext.models.documents.rsm import (
     RSM,
     LogPartition,
     ReplicatedSoftmax,
+    _estimates,
     anneal,
     draw_counts,
     draw_states,
@@ -23,6 +24,7 @@ from varitext.models.documents.rsm import (
     highest_peaks,
     peak_energies,
 )
+from varitext.runtime.randomness import seeded
 
 WORDS, HIDDEN = 4, 3
 
@@ -33,11 +35,6 @@ def network(words: int = WORDS, hidden: int = HIDDEN, **settings) -> RSM:
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     return model
-
-
-def batch_of(documents: np.ndarray) -> CountBatch:
-    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(documents.astype(np.float32)))
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
 
 
 def every_sequence(length: int) -> np.ndarray:
@@ -309,3 +306,117 @@ def test_it_learns_and_is_evaluated():
 def test_what_it_cannot_do_is_said():
     with pytest.raises(InputError, match="rsm needs whole counts"):
         DocumentModel("rsm", 2, fractional_counts=True).fit(topic_documents(20))
+
+
+# Draws
+
+
+def boltzmann(words: int = 6, hidden: int = 4, spread: float = 0.7) -> ReplicatedSoftmax:
+    with seeded(0):
+        return ReplicatedSoftmax(
+            *(spread * torch.randn(*shape).double() for shape in ((words, hidden), (words,), (hidden,)))
+        )
+
+
+def test_a_rare_word_is_as_rare_in_the_last_of_many_rows():
+    """Rows lie one after another on one line, where single precision would have five digits less at its end."""
+    rows = 2**18
+    scores = torch.tensor([[0.99, 0.01]]).log().expand(rows, 2)
+    with seeded(0):
+        drawn = draw_words(scores, torch.arange(rows)).double()
+    assert abs(drawn.mean() - 0.01) < 4 * math.sqrt(0.01 * 0.99 / rows)
+    assert abs(drawn[rows // 2 :].mean() - 0.01) < 4 * math.sqrt(0.01 * 0.99 / (rows // 2))
+
+
+@pytest.mark.parametrize(("edge", "word"), [(0.0, 1), (1 - 2.0**-53, 2)])
+def test_the_edges_of_a_random_number_draw_words_that_can_be(monkeypatch, edge, word):
+    """The first word is impossible; in row 3 a number just below one is rounded to the next row."""
+    scores = torch.tensor([[-math.inf, 0.0, 0.0]]).expand(4, 3)
+    monkeypatch.setattr(torch, "rand", lambda size, dtype, device: torch.full((size,), edge, dtype=dtype))
+    assert draw_words(scores, torch.arange(4)).tolist() == [word] * 4
+
+
+def test_an_impossible_last_word_is_not_drawn_where_probabilities_are_rounded(monkeypatch):
+    """In single precision they add up to a little less than one."""
+    monkeypatch.setattr(
+        torch, "rand", lambda size, dtype, device: torch.full((size,), 1 - 2.0**-53, dtype=torch.double)
+    )
+    with seeded(0):
+        scores = torch.randn(40, 1000)
+    scores[:, -1] = -math.inf
+    assert all(draw_words(row[None], torch.zeros(1, dtype=torch.long)).item() < 999 for row in scores)
+
+
+def test_no_two_draws_of_counts_are_the_same():
+    with seeded(0):
+        drawn = {tuple(draw_counts(torch.zeros(1, 50), 10_000)[0].tolist()) for _ in range(60)}
+    assert len(drawn) == 60
+
+
+def test_words_are_summed_whether_named_or_counted():
+    """a + W_w over the words drawn: with one word that is certain there is nothing left to chance."""
+    model = boltzmann()
+    scores = torch.full((2, 6), -1e4).double()
+    scores[0, 2], scores[1, 5] = 0, 0
+    for length in (1, 6, 7, 40):  # up to V they are named, beyond they are counted
+        expected = length * (model.word_weights[[2, 5]] + model.hidden_bias)
+        torch.testing.assert_close(model.summed_words(scores, length), expected)
+    assert model.summed_words(scores, 0).tolist() == [[0.0] * 4] * 2
+
+
+# Annealing
+
+
+def test_standard_errors_are_those_of_the_mean_weight():
+    weights = np.random.default_rng(0).gamma(2.0, 1.0, (3, 50)) + 0.1
+    found = _estimates(np.arange(3), torch.from_numpy(np.log(weights) + 700))  # far beyond what exp() can hold
+    np.testing.assert_allclose(found.values, np.log(weights.mean(1)) + 700)
+    np.testing.assert_allclose(
+        found.standard_errors, weights.std(1, ddof=1) / weights.mean(1) / math.sqrt(50), rtol=1e-6
+    )
+
+
+def test_lengths_up_to_the_longest_are_known_and_no_others():
+    known = LogPartition(np.array([0, 2, 6]), np.array([1.0, 2.0, 8.0]), np.array([0.0, 0.2, 0.4]))
+    np.testing.assert_allclose(known.at(np.array([0, 1, 6.0])), [1, 1.5, 8])
+    np.testing.assert_allclose(known.standard_error_at(np.array([1, 4, 6.0])), [0.1, 0.3, 0.4])
+    assert known.at(np.array([])).shape == known.standard_error_at(np.array([])).shape == (0,)
+    for ask in (known.at, known.standard_error_at):
+        with pytest.raises(ValueError, match=r"up to 6 words, not for 6\.5"):
+            ask(np.array([0.0, 6.5, 1.0]))
+
+
+def test_from_everywhere_the_highest_peak_is_found_and_no_unit_can_raise_a_peak():
+    model = boltzmann(words=5, hidden=6, spread=1.5)
+    every = torch.tensor(list(itertools.product((0.0, 1.0), repeat=6))).double()
+    energies = model.energy_per_word(every)
+    found = peak_energies(model, every, sweeps=6)
+    local = [
+        energy.item()
+        for h, energy in zip(every, energies, strict=True)
+        if all(model.energy_per_word((h + one)[None] % 2).item() <= energy for one in torch.eye(6).double())
+    ]
+    np.testing.assert_allclose(np.sort(found.numpy()), np.sort(local))
+    torch.testing.assert_close(found.max(), energies.max())
+
+
+def test_more_samples_anneal_more_slowly(monkeypatch):
+    model, asked = model_class("rsm")(12, 3), []
+    found = model.log_partition(80, 50, 1)
+    monkeypatch.setattr(model, "log_partition", lambda *sizes: (asked.append(sizes[1:]), found)[1])
+    for samples in (1, 9, 20):
+        model.evaluate(topic_documents(5, 12, 3, 6), samples, 0)
+    assert asked == [(50, 1), (90, 1), (200, 4)]  # chains and bridges
+
+
+def test_a_boltzmann_machine_completes_by_the_ratio_of_probabilities():
+    """p(w | X) = p(X, w) / sum_v p(X, v): Z is the same in both, and log_unnormalised has the rest."""
+    with seeded(0):
+        model = model_class("rsm")(5, 3).double()
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.7)
+    observed, hidden = np.array([[2, 0, 1, 0, 0], [0, 0, 0, 1, 0]]), np.array([[0, 2, 0, 0, 1], [1, 0, 0, 0, 0]])
+    found = model.completion_log_likelihood(batch_of(observed), batch_of(hidden), 1)
+    with torch.no_grad():
+        longer = torch.stack([model.log_unnormalised(batch_of(row + np.eye(5))) for row in observed])  # [B, V]
+    torch.testing.assert_close(found, (torch.from_numpy(hidden) * longer.log_softmax(1)).sum(1))

@@ -1,11 +1,9 @@
 """SWV: the most probable h, the gradient it learns by, and the bound it is evaluated by."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
-from synthetic import topic_documents
+from synthetic import batch_of, topic_documents
 
 from varitext import DocumentModel
 from varitext.batches.counts import CountBatch
@@ -22,11 +20,6 @@ def network(latent_dim: int = 3, **settings) -> SWV:
     return model.eval()
 
 
-def batch_of(counts=COUNTS) -> CountBatch:
-    batch = CountBatch.from_rows(counts)
-    return dataclasses.replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
-
-
 def log_joint(model: SWV, h: torch.Tensor, counts: np.ndarray) -> torch.Tensor:
     """log p(X | h) - |h|^2 / 2, as the paper writes it."""
     log_words = torch.log_softmax(h @ model.decoder.weight.T + model.decoder.bias, -1)
@@ -35,7 +28,7 @@ def log_joint(model: SWV, h: torch.Tensor, counts: np.ndarray) -> torch.Tensor:
 
 def test_it_finds_the_most_probable_h_and_the_curvature_there():
     model = network(steps=150)
-    found = model.encode(batch_of()).posterior
+    found = model.encode(batch_of(COUNTS)).posterior
     top = found.mean.clone().requires_grad_()
     (slope,) = torch.autograd.grad(log_joint(model, top, COUNTS.toarray()).sum(), top)
     assert slope.abs().max() < 1e-3  # concave: where the slope vanishes is the top
@@ -51,9 +44,9 @@ def test_the_gradient_is_that_of_the_best_value_of_all():
     """h is found anew when R moves: finite differences of max_h log p(X, h) - nu |R|^2, against the gradient with h
     held."""
     model = network(frobenius=0.01, steps=400).requires_grad_(True)
-    value = model.objective(batch_of(), 1, 1.0).surrogate.sum()
+    value = model.objective(batch_of(COUNTS), 1, 1.0).surrogate.sum()
     value.backward()
-    at_top = model.encode(batch_of()).posterior.mean
+    at_top = model.encode(batch_of(COUNTS)).posterior.mean
     by_hand = log_joint(model, at_top, COUNTS.toarray()) - 0.01 * model.decoder.weight.square().sum()
     torch.testing.assert_close(value, by_hand.sum())
     for parameter, place in (
@@ -65,7 +58,7 @@ def test_the_gradient_is_that_of_the_best_value_of_all():
         for step in (1e-4, -1e-4):
             with torch.no_grad():
                 parameter[place] += step
-                moved.append(model.objective(batch_of(), 1, 1.0).surrogate.sum().item())
+                moved.append(model.objective(batch_of(COUNTS), 1, 1.0).surrogate.sum().item())
                 parameter[place] -= step
         assert parameter.grad[place].item() == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-3, abs=1e-3)
 

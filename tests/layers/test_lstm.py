@@ -13,6 +13,7 @@ from varitext.layers import lstm as sentence_lstm
 from varitext.layers.lstm import SentenceLSTM, chunk_bounds, read
 from varitext.layers.words import WordEmbedding
 from varitext.runtime.devices import running_on, workers
+from varitext.runtime.randomness import seeded
 
 EMBEDDING = WordEmbedding(18, 8, fixed_words=6).double()
 
@@ -128,3 +129,15 @@ def test_every_sentence_is_in_one_chunk(lengths):
     assert [place for start, end in bounds for place in range(start, end)] == list(range(len(lengths)))
     for start, end in bounds:
         assert sum(lengths[start] - length for length in lengths[start:end]) <= sentence_lstm.CALL
+        if end < len(lengths):  # one more sentence would wait too long
+            assert sum(lengths[start] - length for length in lengths[start : end + 1]) > sentence_lstm.CALL
+
+
+def test_a_forget_bias_is_that_of_the_forget_gates_alone():
+    made = []
+    for forget_bias in (0.0, 1.5):
+        with seeded(0):
+            made.append(SentenceLSTM(3, 4, layers=2, forget_bias=forget_bias).lstm)
+    for name, weight in made[0].named_parameters():
+        added = torch.zeros(16).index_fill(0, torch.arange(4, 8), 1.5 if "bias_ih" in name else 0.0)
+        torch.testing.assert_close(made[1].get_parameter(name), weight + added if weight.dim() == 1 else weight)
