@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.cli.commands import app
+from varitext.cli import app
 from varitext.latent import (
     Bernoullis,
     choose_estimator,

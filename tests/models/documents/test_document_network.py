@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch, CountBatches
-from varitext.cli.printing import print_record
+from varitext.cli.evaluate import print_record
 from varitext.latent import Bound, Estimate, draw, elbo
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.models.documents import DOCUMENT_MODELS, DocumentEntry, check_preset, model_class
