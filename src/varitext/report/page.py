@@ -66,7 +66,7 @@ def _printable(value: object) -> object:
 
 
 def for_script(json_text: str) -> str:
-    """JSON inside a <script> element: without these three characters no tag or comment can begin or end in it."""
+    """JSON inside a `<script>` element: without these three characters no tag or comment can begin or end in it."""
     return json_text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
