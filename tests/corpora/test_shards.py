@@ -325,7 +325,7 @@ def test_foreign_values_are_refused_even_with_the_right_hashes(folder):
 
 def test_a_folder_of_something_else(tmp_path):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(InputError, match="not that of a shard folder"):
+    with pytest.raises(InputError, match="does not belong to a shard folder"):
         ShardFolder.open(tmp_path)
     shutil.rmtree(tmp_path)
     with pytest.raises(InputError, match="not a shard folder"):

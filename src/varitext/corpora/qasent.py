@@ -13,15 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
-from varitext.corpora.sources import (
-    KnownFile,
-    LocalFile,
-    find,
-    folders,
-    read_bytes,
-    read_checked,
-    source_file,
-)
+from varitext.corpora.sources import LocalFile, SourceFile, find, not_found, read_bytes, read_checked, source_file
 from varitext.errors import InputError
 
 NAME = "qasent"
@@ -31,12 +23,12 @@ DESCRIPTION = (
 )
 PROTOCOL = "clean"
 FILES = {
-    "train-all": KnownFile(
+    "train-all": SourceFile(
         "qasent/train-all.jsonl", "ac543a89741c3f273180e5e5213c8d01fa148a5b9e640f98f3a5f4f22b902823"
     ),
-    "train": KnownFile("qasent/train.jsonl", "89ac7267ff6803a793e46b225b7bb666987733b282408b5679c2301c59450916"),
-    "dev": KnownFile("qasent/dev.jsonl", "a9951266423cf01d4367e2e8bb6efe8298e97fb8a3e599d2d4fff8ec6dabfb5d"),
-    "test": KnownFile("qasent/test.jsonl", "f9ba4c4b7f4808b7b7036e705ae3f6f0a06e33fc1d73453e6f82da934f7f1169"),
+    "train": SourceFile("qasent/train.jsonl", "89ac7267ff6803a793e46b225b7bb666987733b282408b5679c2301c59450916"),
+    "dev": SourceFile("qasent/dev.jsonl", "a9951266423cf01d4367e2e8bb6efe8298e97fb8a3e599d2d4fff8ec6dabfb5d"),
+    "test": SourceFile("qasent/test.jsonl", "f9ba4c4b7f4808b7b7036e705ae3f6f0a06e33fc1d73453e6f82da934f7f1169"),
 }
 PARTS = tuple(FILES)
 OFFICIAL_FOLDERS = ("qasent", "jacana-qa-naacl2013-data-results")
@@ -91,11 +83,8 @@ def _find(part: str, data_dir: Path | None) -> LocalFile | None:
 
 
 def _not_here(what: str, data_dir: Path | None) -> InputError:
-    looked = ", ".join(str(folder) for folder in folders(data_dir))
-    return InputError(
-        f"{what} is not here: looked in {looked}. "
-        f"Unpack {ADDRESS} there, or put its {', '.join(f'{part}.xml' for part in PARTS)} into a folder qasent"
-    )
+    files = ", ".join(f"{part}.xml" for part in PARTS)
+    return not_found(what, f"Unpack {ADDRESS} there, or put its {files} into a folder qasent.", data_dir)
 
 
 def _say_other_counts(loaded: QuestionAnswers, file: LocalFile) -> None:

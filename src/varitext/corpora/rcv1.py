@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from varitext.corpora.documents import Documents
-from varitext.corpora.sources import LocalFile, SourceFile, find, folders, open_content
+from varitext.corpora.sources import LocalFile, SourceFile, find, not_found, open_content
 from varitext.errors import InputError
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 
@@ -39,11 +39,8 @@ def locate(data_dir: Path | None) -> list[LocalFile]:
 def fetch(data_dir: Path | None) -> list[LocalFile]:
     if found := locate(data_dir):
         return found
-    looked = ", ".join(str(folder) for folder in folders(data_dir))
-    raise InputError(
-        f"{NAME} is not here: looked in {looked}. Download lyrl2004_tokens_train.dat.gz and "
-        f"lyrl2004_tokens_test_pt0.dat.gz to pt3 from {ADDRESS} into a folder rcv1 in one of these"
-    )
+    wanted = "lyrl2004_tokens_train.dat.gz and lyrl2004_tokens_test_pt0.dat.gz to pt3"
+    raise not_found(NAME, f"Download {wanted} from {ADDRESS} into a folder rcv1 in one of these.", data_dir)
 
 
 def load(part: str, data_dir: Path | None = None) -> Documents:

@@ -149,11 +149,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
 
 
 def finish_folder(
-    folder: Path,
-    shards: list[ShardRecord],
-    vocabulary: Vocabulary,
-    sources: list[SourceFile],
-    details: dict[str, Any],
+    folder: Path, shards: list[ShardRecord], vocabulary: Vocabulary, sources: list[SourceFile], details: dict[str, Any]
 ) -> None:
     """Write what makes a folder of shards a shard folder; `details` say how the counts were made."""
     vocabulary.save(folder / "vocabulary.txt")

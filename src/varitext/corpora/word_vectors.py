@@ -12,24 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varitext.corpora.sources import KnownFile, find, open_content, read_bytes, read_checked
+from varitext.corpora.sources import SourceFile, find, open_content, read_bytes, read_checked
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
-GLOVE_SUBSET = KnownFile(
+GLOVE_SUBSET = SourceFile(
     "embeddings/glove-6b-100d-subset.npz", "588f78a770a05498192e013d969b321f2cb07d8722c5f99a6587fa2041fc102f"
 )
-# Corpora in the manner of the Penn Treebank write some signs in letters.
-SIGNS = {
-    "``": '"',
-    "''": '"',
-    "-lrb-": "(",
-    "-rrb-": ")",
-    "-lsb-": "[",
-    "-rsb-": "]",
-    "-lcb-": "{",
-    "-rcb-": "}",
-}
+# Corpora in the style of the Penn Treebank spell some signs in letters.
+BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
+SIGNS = {"``": '"', "''": '"', **BRACKETS}
 
 
 @dataclass(frozen=True, eq=False)

@@ -186,11 +186,7 @@ def ascii_letters(text: str, rules: TokenRules) -> bytes:
 HAN = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 KANA = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 THAI = "\u0e00-\u0e7f"
-RUNS = {
-    "chinese": re.compile(f"[{HAN}]+"),
-    "japanese": re.compile(f"[{HAN}{KANA}]+"),
-    "thai": re.compile(f"[{THAI}]+"),
-}
+RUNS = {"chinese": re.compile(f"[{HAN}]+"), "japanese": re.compile(f"[{HAN}{KANA}]+"), "thai": re.compile(f"[{THAI}]+")}
 _KANA = re.compile(f"[{KANA}]")
 INSTALL = "pip install 'varitext[segment]'"
 SAMPLE_DOCUMENTS, SAMPLE_CHARACTERS = 200, 1000  # from which the script is detected
