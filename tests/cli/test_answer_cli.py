@@ -375,7 +375,7 @@ def test_report_and_figures(placed, tmp_path):
         ("report model --out report.html --text-column body", "holds a ranker of answers"),
         ("transform model asked --out vectors.npy", "holds a ranker of answers"),
         ("evaluate model --text-column answer", "--text-column does not apply: model holds a ranker of answers"),
-        ("evaluate model --protocol most", "no protocol is called 'most'; there are answerable, both"),
+        ("evaluate model --protocol most", "unknown protocol 'most'. Protocols: answerable, both"),
         ("evaluate model asked/nowhere", "neither a file or folder nor a known corpus"),
         ("rank model --question who --candidates nowhere.txt", "cannot read nowhere.txt: No such file"),
         ("rank model --question who --candidates asked/test.jsonl", "no column 'text'. Columns: question,"),
@@ -510,7 +510,7 @@ def test_vectors_of_the_wrong_width_are_refused_in_one_line(divided, tmp_path):
     said = refused(tmp_path, *typed, tmp_path / "narrow.vec", "--embedding-dim", 50)
     assert "the word vectors have 3 dimensions: embedding_dim must not be above, but is 50" in said
     (tmp_path / "uneven.vec").write_text("king 1 2 3\nlake 1 2\n")
-    assert "uneven.vec, line 2: a word and 3 numbers are expected" in refused(tmp_path, *typed, tmp_path / "uneven.vec")
+    assert "uneven.vec, line 2: expected a word and 3 numbers" in refused(tmp_path, *typed, tmp_path / "uneven.vec")
 
 
 def test_a_pair_with_both_labels_is_said_and_kept(fitted, tmp_path):
@@ -518,7 +518,7 @@ def test_a_pair_with_both_labels_is_said_and_kept(fitted, tmp_path):
     corpus = write(tmp_path / "pairs.jsonl", [*pairs, pairs[0] | {"label": 1 - pairs[0]["label"]}])
     outcome = varitext("evaluate", fitted, corpus, "--json")
     assert outcome.code == 0 and json.loads(outcome.out)["n_pairs"] == 9
-    assert outcome.err.startswith("note: ") and "line 9: this pair stands above with the other label" in outcome.err
+    assert outcome.err.startswith("note: ") and "line 9: this pair occurs above with the other label" in outcome.err
 
 
 def test_questions_of_which_none_counts_are_refused_in_one_line(fitted, tmp_path):

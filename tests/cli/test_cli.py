@@ -319,7 +319,7 @@ def cut_npz(folder: Path) -> Path:
         (one_word, "or in more than 50 % of them"),
         (no_words, "No usable words in 60 documents: all are stop words or in more than 50 % of them. Try min"),
         (latin_1, "latin.csv, line 2: byte 7 is not UTF-8"),
-        (cut_short, "cut short"),
+        (cut_short, "truncated"),
         (bad_line, "bad.jsonl, line 3: not valid JSON"),
         (other_column, "no column 'text'. Columns: body, label."),
         (unknown_kind, "unknown kind of file"),
@@ -330,7 +330,7 @@ def cut_npz(folder: Path) -> Path:
         (bad_npz(0.5), "a fractional count"),
         (bad_npz(np.nan), "not finite"),
         (bad_npz(np.inf), "not finite"),
-        (cut_npz, "cut short"),
+        (cut_npz, "truncated"),
     ],
     ids=lambda value: getattr(value, "__name__", None) if callable(value) else "",
 )
@@ -854,7 +854,7 @@ def test_topics_by_column_and_over_time(own_model, table, tmp_path):
     )
     assert {line.split(",")[0] for line in out.read_text().splitlines()[1:]} == {"2020", "2021", "2022"}
     for wrong, said in (
-        (("--over-time", "kind"), "column 'kind' has no date that can be read"),
+        (("--over-time", "kind"), "column 'kind' has no readable date"),
         (("--by", "colour"), "has no column 'colour' beside its text. Columns: id, kind, when, topic"),
         (("--over-time", "when", "--bins", "decade"), "bins must be one of"),
         (("--over-time", "when", "--by", "kind"), "either --by or --over-time"),
@@ -917,7 +917,7 @@ def test_nonsense_for_dates_and_unknown_seed_words_are_one_line(tmp_path):
     table.write_text("text,when\n" + "".join(f"{text},soon\n" for text in UNSEEN))
     seeds.write_text('{"odd": ["zyzzyva"]}')
     out = ("--latent-dim", 2, "--out", tmp_path / "model")
-    assert "no date that can be read" in refused(tmp_path, "fit", table, "--date-column", "when", *out)
+    assert "no readable date" in refused(tmp_path, "fit", table, "--date-column", "when", *out)
     assert "none of the seed words of 'odd'" in refused(tmp_path, "fit", table, "--seed-topics", seeds, *out)
 
 

@@ -323,8 +323,8 @@ def test_qasent_xml_is_the_same_as_the_data_folder(data_dir, tmp_path):
     ("text", "said"),
     [
         ("", "has no <QApairs"),
-        ("<positive>\nyes\n", "line 1: <positive> stands outside"),
-        ("<QApairs id='1'>\n<negative>\nyes\n", "line 2: <negative> stands outside"),
+        ("<positive>\nyes\n", "line 1: <positive> outside"),
+        ("<QApairs id='1'>\n<negative>\nyes\n", "line 2: <negative> outside"),
         ("<QApairs id='1'>\n<question>\n</question>\n", "line 3: question 1 has no words"),
         ("<QApairs id='1'>\n<question>\n\n</question>\n", "line 3: question 1 has no words"),
     ],
@@ -420,7 +420,11 @@ def test_a_folder_of_parts(tmp_path):
         ("a.jsonl", jsonl(row(label=0.5)), "the label is '0.5'"),
         ("a.jsonl", jsonl(row(label=None)), "the label is 'None'"),
         ("a.jsonl", jsonl(row(position=-1)), "the position is '-1'"),
-        ("a.jsonl", jsonl(row(question_id=1), row("Why?", question_id=1)), "line 2: question id '1' has another"),
+        (
+            "a.jsonl",
+            jsonl(row(question_id=1), row("Why?", question_id=1)),
+            "line 2: question id '1' belongs to a different",
+        ),
         ("a.jsonl", jsonl({"question": "Who?", "label": 1}), "line 1: no field 'answer'. Fields: question, label."),
         ("a.jsonl", "[1]", "line 1: expected a JSON object"),
         ("a.jsonl", "{", "line 1: not valid JSON"),

@@ -295,11 +295,11 @@ DAMAGE = [
     (lambda folder: flip(folder / "00001.words.npy"), "00001.words.npy is damaged"),
     (lambda folder: flip(folder / "vocabulary.txt"), "vocabulary.txt is damaged"),
     (lambda folder: (folder / "00002.counts.npy").unlink(), "00002.counts.npy is missing"),
-    (lambda folder: (folder / "00002.counts.npy").write_bytes(b""), "00002.counts.npy is cut short"),
+    (lambda folder: (folder / "00002.counts.npy").write_bytes(b""), "00002.counts.npy is truncated"),
     (lambda folder: (folder / "vocabulary.txt").unlink(), "vocabulary.txt is missing"),
     (change("format_version", 99), "format version 99, but this varitext reads version 1"),
     (change("shards", [{"documents": -1}]), "does not describe shards"),
-    (change("documents", 7), "not 7 in all"),
+    (change("documents", 7), "300 documents, not 7"),
     (change("shards", None), "does not describe shards"),
 ]
 
@@ -314,7 +314,7 @@ def test_foreign_values_are_refused_even_with_the_right_hashes(folder):
     """Out of range, a column would crash compiled code."""
     path, config = folder / "00000.words.npy", json.loads((folder / "config.json").read_text())
     entries = config["shards"][0]["entries"]
-    strange = {"does not hold": np.full(entries, 200, np.uint8), "cannot be read": np.full(entries, {}, object)}
+    strange = {"does not match": np.full(entries, 200, np.uint8), "cannot be read": np.full(entries, {}, object)}
     for message, words in strange.items():
         np.save(path, words, allow_pickle=True)
         config["shards"][0]["sha256"]["words"] = sha256_of(path)

@@ -127,7 +127,7 @@ def test_dates_that_cannot_be_read(tmp_path):
     (tmp_path / "t.csv").write_text(table(",", [ROWS[0], ROWS[1] | {"when": "soon"}, ROWS[2]]))
     with pytest.warns(UserWarning, match=r"1 date in 'when' cannot be read \(row 2 has 'soon'\)"):
         assert corpora.load_documents(tmp_path / "t.csv", **NAMED).dates[1] is None
-    with pytest.raises(InputError, match=r"'id' has no date that can be read, such as 2026-01-31; row 1 has 'a1'"):
+    with pytest.raises(InputError, match=r"'id' has no readable date, such as 2026-01-31; row 1 has 'a1'"):
         corpora.load_documents(tmp_path / "t.csv", text_column="body", date_column="id")
     (tmp_path / "t.csv").write_text("text,day\none,31.12.2025\ntwo,01.02.2026\n")
     assert corpora.load_documents(tmp_path / "t.csv", date_column="day").dates[1] == datetime(2026, 2, 1)

@@ -89,21 +89,21 @@ def test_a_word_of_glove_may_have_spaces(tmp_path):
     [
         (b"", "is empty"),
         (b"\n", "is empty"),
-        (b"hello\n", "line 1: a word and 1 numbers are expected, not 0"),
+        (b"hello\n", "line 1: expected a word and 1 numbers, not 0"),
         (b"the quick fox\n", "line 1: 'quick' is not a number"),
-        (b"the 1 2\nof 1\n", "line 2: a word and 2 numbers are expected, not 1"),
-        (b"the 1 2\nof 1 2 3\n", "line 2: a word and 2 numbers are expected, not 3"),
+        (b"the 1 2\nof 1\n", "line 2: expected a word and 2 numbers, not 1"),
+        (b"the 1 2\nof 1 2 3\n", "line 2: expected a word and 2 numbers, not 3"),
         (b"the 1 2\nof 1 x\n", "line 2: 'x' is not a number"),
-        (b"the 1 2\nof 1 nan\n", "the vector of 'of' has a number that is not finite"),
+        (b"the 1 2\nof 1 nan\n", "the vector of 'of' is not finite"),
         (b"the 1 2\n\xff 1 2\n", "line 2: the word is not UTF-8"),
-        (b"3 2\nthe 1 2\nof 1 2\n", "2 words, where its first line says 3"),
-        (b"1 2\nthe 1 2 3\n", "line 2: a word and 2 numbers are expected, not 3"),
-        (b"1 0\nthe\n", "line 1: word vectors have between 1 and"),
-        (b"2 2\n", "0 words, where its first line says 2"),
-        (as_text()[:-30], "line 7: a word and 12 numbers are expected"),
-        (as_binary()[:-30], "word 7: the file is cut short"),
-        (as_binary()[:100], "word 2: the file is cut short"),
-        (as_binary() + as_binary(), "goes on after the 7 words"),
+        (b"3 2\nthe 1 2\nof 1 2\n", "2 words, but the first line announces 3"),
+        (b"1 2\nthe 1 2 3\n", "line 2: expected a word and 2 numbers, not 3"),
+        (b"1 0\nthe\n", "line 1: 0 dimensions; expected between 1 and"),
+        (b"2 2\n", "0 words, but the first line announces 2"),
+        (as_text()[:-30], "line 7: expected a word and 12 numbers"),
+        (as_binary()[:-30], "word 7: the file is truncated"),
+        (as_binary()[:100], "word 2: the file is truncated"),
+        (as_binary() + as_binary(), "continues after the 7 words"),
         (b"1 12\n\xff " + struct.pack("<12f", *range(12)), "word 1: the word is not UTF-8"),
     ],
 )
@@ -115,17 +115,19 @@ def test_files_that_are_refused(content, said, tmp_path):
 def test_other_files_that_are_refused(tmp_path):
     refused(lambda: load_word_vectors(tmp_path / "none.txt"), "none.txt")
     (tmp_path / "v.gz").write_bytes(gzip.compress(as_text(), mtime=0)[:-20])
-    refused(lambda: load_word_vectors(tmp_path / "v.gz"), "cut short or damaged")
+    refused(lambda: load_word_vectors(tmp_path / "v.gz"), "truncated or damaged")
     whole = as_npz(tmp_path / "v.npz", np.array(WORDS))
     (tmp_path / "cut.npz").write_bytes(whole[:200])
     np.savez(tmp_path / "objects.npz", words=np.array(["a", None], object), vectors=VECTORS[:2])
     np.savez(tmp_path / "other.npz", counts=VECTORS)
     for name in ("cut", "objects", "other"):
-        refused(lambda name=name: load_word_vectors(tmp_path / f"{name}.npz"), f"{name}.npz is not a file of word")
+        refused(
+            lambda name=name: load_word_vectors(tmp_path / f"{name}.npz"), f"{name}.npz is not a readable file of word"
+        )
     as_npz(tmp_path / "wrong.npz", np.array(WORDS[:3]))
-    refused(lambda: load_word_vectors(tmp_path / "wrong.npz"), "wrong.npz: 3 words have vectors of shape (7, 12)")
+    refused(lambda: load_word_vectors(tmp_path / "wrong.npz"), "wrong.npz: 3 words, but vectors of shape (7, 12)")
     (tmp_path / "v.txt").write_bytes(as_text())
-    refused(lambda: load_word_vectors(tmp_path / "v.txt", only=["unheard"]), "none of the words asked for")
+    refused(lambda: load_word_vectors(tmp_path / "v.txt", only=["unheard"]), "none for these words")
 
 
 @given(st.binary(max_size=200))

@@ -322,7 +322,7 @@ def test_counts_that_are_no_counts_are_refused(value, message, make):
         (["only one document here"], "."),
         (scipy.sparse.csr_matrix((5, 60)), "none of the 5 documents"),
         (np.ones((20, 1)), "1 feature"),
-        ("one string", "put the text into a list"),
+        ("one string", "Put the text into a list"),
         (["", "   ", "\x00"], "."),
     ],
 )

@@ -167,7 +167,7 @@ def test_the_record_is_json_without_the_values_per_question():
         ({"scores": [[1, 2]]}, r"shape \[1, 2\]"),
         ({"labels": [0, 2]}, "row 1 has 2"),
         ({"labels": [0, 0]}, "none of 1 questions counts under the protocol 'answerable'"),
-        ({"protocol": "243"}, "no protocol is called '243'; there are answerable"),
+        ({"protocol": "243"}, "unknown protocol '243'. Protocols: answerable"),
         ({"question_ids": np.array([1, "a"], dtype=object)}, "several types"),
         ({"scores": [], "labels": [], "question_ids": []}, "at least one number"),
     ],

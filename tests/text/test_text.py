@@ -183,7 +183,7 @@ def test_two_processes_give_what_one_gives(vocabulary, monkeypatch):
 
 
 def test_an_error_elsewhere_arrives_here():
-    with pytest.raises(InputError, match="document 3 is not text but int"):
+    with pytest.raises(InputError, match="document 3 must be text, not int"):
         count_texts(["aa", "bb", 3], processes=2)
 
 
@@ -253,10 +253,10 @@ def test_a_damaged_vocabulary_file_is_named(tmp_path, content):
         (lambda: count_texts([]), "no documents"),
         (lambda: count_texts(["", "1 2 3"]), "No usable words in 2 documents: all are stop words"),
         (lambda: count_texts("one text"), "not a single string"),
-        (lambda: count_texts(["fine", None]), "document 2 is not text"),
-        (lambda: count_texts([b"bytes"]), "document 1 is not text"),
-        (lambda: count_tokens(["a string"]), "document 1 is not a list"),
-        (lambda: count_tokens([["fine"], ["fine", 3]]), "document 2 is not a list"),
+        (lambda: count_texts(["fine", None]), "document 2 must be text"),
+        (lambda: count_texts([b"bytes"]), "document 1 must be text"),
+        (lambda: count_tokens(["a string"]), "document 1 must be a list"),
+        (lambda: count_tokens([["fine"], ["fine", 3]]), "document 2 must be a list"),
         (lambda: count_texts(["fine"], processes=0), "processes"),
         (lambda: tokenise(None), "must be a string"),
     ],

@@ -1,7 +1,4 @@
-"""Batches: sparse counts all the way in, and word sequences with their padding masks.
-
-Nothing here is ever V wide: a batch of documents holds its non-zero counts, document by document.
-"""
+"""Batches of documents as sparse counts: a batch holds non-zero counts, document by document, and is never V wide."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +22,7 @@ class CountBatch:
     starts: Tensor  # [B] first entry of each document
     lengths: Tensor  # [B] words in each document, counted with repetition
     vocabulary_size: int
-    share: Share | None = None  # which part of a larger batch, if processes share one
+    share: Share | None = None  # the part of a larger batch that this process has
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -53,10 +50,7 @@ class CountBatch:
 
 
 class CountBatches:
-    """Documents as batches: shuffled for training, in order for evaluation.
-
-    `counts` may lie in shards on disk: a batch copies its own rows and nothing else.
-    """
+    """Documents as batches: shuffled for training, in order for evaluation. `counts` may be in shards on disk."""
 
     def __init__(self, counts: Counts, device: torch.device | str = "cpu"):
         self.counts = counts
@@ -68,10 +62,10 @@ class CountBatches:
     def shuffled(
         self, batch_size: int, seed: Sequence[int], word_dropout: float = 0.0, world: World = ALONE
     ) -> Iterator[CountBatch]:
-        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches.
+        """One pass in an order that depends only on `seed`, so that a resumed run sees the same batches.
 
-        Each process of a `world` takes its share of every batch, and reads no other rows unless words are dropped:
-        which ones depends on all rows.
+        Each process of a `world` takes its share of every batch. It reads other rows only for word dropout, which
+        depends on all rows.
         """
         generator = np.random.default_rng(seed)
         for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
@@ -87,10 +81,10 @@ class CountBatches:
             yield CountBatch.from_rows(self.counts[start : start + batch_size], self.device)
 
     def in_equal_blocks(self, block_size: int) -> Iterator[tuple[CountBatch, int]]:
-        """In order, the last block filled up with empty documents; with each block, how many documents are real.
+        """In order, the last block padded with empty documents; with each block, the number of real documents.
 
-        Matrix products of one fixed shape treat every row alike, so a document's result does not depend, to the
-        bit, on which other documents happen to be in the call.
+        Matrix products of one fixed shape treat every row alike, so a document's result is bit-for-bit independent
+        of the other documents in the call.
         """
         for start in range(0, len(self), block_size):
             rows = self.counts[start : start + block_size]
@@ -101,7 +95,7 @@ class CountBatches:
 
 
 def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
-    """The numbers of all arrays, one after the other, `size` at a time."""
+    """The concatenated arrays, `size` numbers at a time."""
     rest = np.zeros(0, np.int64)
     for array in arrays:
         rest = np.concatenate([rest, array])
@@ -113,10 +107,10 @@ def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
 
 
 def drop_words(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
-    """Word dropout: leave out each word with a probability that is drawn per document between 0 and `most`.
+    """Word dropout: drop each word with a probability that is drawn per document between 0 and `most`.
 
-    What is left is again a document, only shorter, and a new one at every pass: neither network can learn the
-    training documents by heart. A document that would lose all its words keeps them.
+    Every pass sees other, shorter versions of the documents, so the networks cannot memorise them. A document that
+    would lose all its words keeps them.
     """
     documents = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     kept_share = 1 - most * generator.random(rows.shape[0])

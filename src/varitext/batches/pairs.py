@@ -1,7 +1,7 @@
 """Batches of questions with their candidate answers, as padded sequences of word numbers.
 
-A batch holds whole questions with all their candidates, so that each question is read once however many answers it
-has. Word numbers: 0 is padding, 1 any word that the vocabulary does not have, and the vocabulary starts at 2.
+A batch holds whole questions with all their candidates, so that each question is encoded once. Word numbers: 0 is
+padding, 1 any unknown word, and the vocabulary starts at 2.
 """
 
 import re
@@ -26,14 +26,14 @@ FIRST_WORD = 2
 
 
 class PairWordFeatures(NamedTuple):
-    """What a network reads of every word beside its number, for one candidate of a question."""
+    """Features of every word besides its number, for one candidate of a question."""
 
     question: np.ndarray  # [Tq, F]
     answer: np.ndarray  # [Ta, F]
 
 
 class PairInputs(NamedTuple):
-    """What a network reads of every pair beside the words' numbers, in the order of the corpus; None for nothing."""
+    """Inputs of every pair besides word numbers, in the order of the corpus; None if a network has no such input."""
 
     columns: np.ndarray | None = None  # [pairs, F]
     words: list[PairWordFeatures] | None = None  # of each pair
@@ -50,8 +50,8 @@ class PairBatch:
     answers: TokenBatch  # [P, T]
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
-    weights: Tensor  # [P] how many candidates each stands for: above 1 where only some of a question's are here
-    features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that ask for them
+    weights: Tensor  # [P] number of candidates each represents: above 1 if only some were drawn
+    features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that use them
     question_words: Tensor | None = None  # [n, F] features of the words of each pair's question, one after another
     answer_words: Tensor | None = None  # [m, F] and of its answer
     question_states: Tensor | None = None  # [n, H] states of the questions' words, one after another
@@ -93,11 +93,11 @@ class PairBatches:
         most_wrong: int | None = None,
         inputs: PairInputs | None = None,
     ):
-        """A pass of `shuffled` takes at most `most_wrong` wrong answers of each question, drawn anew every time."""
+        """A pass of `shuffled` uses at most `most_wrong` wrong answers of each question, drawn again every time."""
         if batch_size < 1:
-            raise InputError(f"batch_size must be above zero, not {batch_size}")
+            raise InputError(f"batch_size must be at least 1, not {batch_size}")
         if not question_answers.questions:
-            raise InputError(f"{question_answers.name} ({question_answers.part}): there are no questions")
+            raise InputError(f"{question_answers.name} ({question_answers.part}): no questions")
         questions = question_answers.questions
         self.device = device
         self.questions = [word_numbers(question.words, vocabulary) for question in questions]
@@ -115,23 +115,23 @@ class PairBatches:
         self.number_of_batches = min(len(questions), max(1, round(pairs / batch_size)))
 
     def __len__(self) -> int:
-        """The number of batches in a pass: the same in every pass, as training counts on it."""
+        """The number of batches in a pass, which is the same in every pass."""
         return self.number_of_batches
 
     def shuffled(self, seed: Sequence[int]) -> Iterator[PairBatch]:
-        """One pass in an order that depends on `seed` alone, so that a resumed run sees the same batches."""
+        """One pass in an order that depends only on `seed`, so that a resumed run sees the same batches."""
         generator = np.random.default_rng(seed)
         order = generator.permutation(len(self.questions))
         for part in np.split(order, _cuts(self.sizes_in_training[order], self.number_of_batches)):
             yield self.batch(np.sort(part), None if self.most_wrong is None else generator)
 
     def in_order(self) -> Iterator[PairBatch]:
-        """The pairs in the order of the corpus: results, one after another, belong to its `labels` and `groups`."""
+        """The pairs in the order of the corpus, its `labels` and its `groups`."""
         for part in np.split(np.arange(len(self.questions)), _cuts(self.sizes, self.number_of_batches)):
             yield self.batch(part)
 
     def batch(self, chosen: Sequence[int] | np.ndarray, fewer: np.random.Generator | None = None) -> PairBatch:
-        """The questions at these places, with all their candidates, or `fewer` of the wrong ones."""
+        """The questions at these indices, with all their candidates, or with `fewer` of the wrong ones."""
         kept = [self._kept(place, fewer) for place in chosen]
         pairs = list(zip(chosen, kept, strict=True))
         numbers = np.concatenate([self.first_pair[place] + rows for place, rows in pairs])
@@ -178,7 +178,7 @@ class PairBatches:
         return {name: torch.from_numpy(values.astype(np.float32)) for name, values in found.items()}
 
     def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
-        """Wrong answers that were drawn stand for those that were not: the loss stays that of all pairs on average."""
+        """Weights of wrong answers for those that were not drawn, so that the expected loss is that of all pairs."""
         labels = self.labels[place]
         drawn = labels[rows] == 0
         each = (labels == 0).sum() / max(1, drawn.sum())
@@ -186,22 +186,19 @@ class PairBatches:
 
 
 def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
-    """Each word's number, by its `reading_form`; all words that the vocabulary does not have share one."""
+    """The number of each word's `reading_form`; all unknown words share one."""
     index, missing = vocabulary.index, UNKNOWN - FIRST_WORD
     return np.array([index.get(reading_form(word), missing) for word in words], np.int64) + FIRST_WORD  # [T]
 
 
 @lru_cache(200_000)
 def reading_form(word: str) -> str:
-    """A word as models of sentences read it: in lower case, with 0 for every digit.
-
-    So that 1969 is a year (0000) and 3.14 a fraction (0.00), also those that no training sentence has.
-    """
+    """A word as models of sentences read it: in lower case, with 0 for every digit, so that all years are 0000."""
     return _DIGIT.sub("0", word.lower())
 
 
 def padded(sentences: Sequence[np.ndarray]) -> TokenBatch:
-    """All sentences side by side, each filled up with padding; at least one place wide."""
+    """All sentences, padded to the longest one, and to at least one word."""
     lengths = np.array([len(sentence) for sentence in sentences])
     mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # [B, T]
     tokens = np.full(mask.shape, PADDING, np.int64)
@@ -211,10 +208,10 @@ def padded(sentences: Sequence[np.ndarray]) -> TokenBatch:
 
 
 def _cuts(sizes: np.ndarray, parts: int) -> np.ndarray:
-    """Where to cut questions of these sizes into parts with about as many pairs each, none of them empty."""
+    """Where to divide questions of these sizes into parts with about the same number of pairs, none of them empty."""
     ends = np.cumsum(sizes)
     number = np.arange(1, parts)
     cuts: np.ndarray = np.searchsorted(ends, ends[-1] * number / parts, side="left") + 1
-    cuts = np.maximum.accumulate(cuts - number) + number  # strictly rising, were it for one huge question ...
-    cuts = np.minimum(cuts, len(sizes) - parts + number)  # ... and enough left for the parts to come
+    cuts = np.maximum.accumulate(cuts - number) + number  # strictly increasing, even with one huge question ...
+    cuts = np.minimum(cuts, len(sizes) - parts + number)  # ... and with enough questions left for the other parts
     return cuts

@@ -38,7 +38,7 @@ class TokenBatch:
 
 
 class PairPieces(NamedTuple):
-    """Of one pair."""
+    """The word pieces of one pair."""
 
     tokens: np.ndarray  # [T]
     segments: np.ndarray  # [T] 0 for the question, 1 for the candidate
@@ -64,7 +64,7 @@ class PieceBatch:
         return self.mask.sum(1)  # [B]
 
     def rows(self, chosen: Tensor) -> "PieceBatch":
-        """Some of them, no wider than they need."""
+        """The `chosen` rows, trimmed to the longest of them."""
         width = int(self.lengths[chosen].max())
         return PieceBatch(*(values[chosen, :width] for values in (self.tokens, self.segments, self.mask)))
 

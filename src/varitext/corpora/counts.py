@@ -18,9 +18,9 @@ MAX_COUNT = 1 << 24  # from here on float32 skips whole numbers
 
 
 def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool = False) -> sparse.csr_matrix:
-    """`matrix` as float32 CSR with sorted columns and no stored zeros, or an `InputError` that says what is wrong.
+    """`matrix` as float32 CSR with sorted columns and no stored zeros, or an `InputError`.
 
-    Takes any sparse matrix or two-dimensional array, never makes a sparse one dense, and never changes its argument.
+    Takes any sparse matrix or two-dimensional array, and neither changes it nor makes a sparse one dense.
     """
     counts = _as_csr(matrix, where)
     values = counts.data
@@ -45,7 +45,7 @@ def _as_csr(matrix: Any, where: str) -> sparse.csr_matrix:
         raise InputError(f"{where} must be numbers, not {matrix.dtype}")
     if is_sparse and matrix.format in ("csr", "csc"):
         try:
-            matrix.check_format(full_check=True)  # ids out of range would crash compiled code, not raise
+            matrix.check_format(full_check=True)  # out-of-range ids would crash compiled code
         except ValueError as error:
             raise InputError(f"{where} are not a valid sparse matrix: {error}") from None
     return sparse.csr_matrix(matrix)
@@ -70,7 +70,7 @@ class LabelledCounts(NamedTuple):
 
 
 def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 1) -> LabelledCounts:
-    """Lines `label id:count id:count ...`; ids run from 1 to `words`, or to the largest there is."""
+    """Lines `label id:count id:count ...`; ids go from 1 to `words`, or to the largest id."""
     labels, entries, places = [], [], []
     for number, line in enumerate(content.splitlines(), start=first_line):
         label, rest = (*line.split(maxsplit=1), b"", b"")[:2]
@@ -90,10 +90,10 @@ def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 
 
 
 def _what_is_wrong(line: bytes) -> str:
-    """The first entry of a .feat line that is no `id:count`."""
+    """The first entry of a .feat line that is not `id:count`."""
     first, *others = line.decode("utf-8", "replace").split()
     if ":" in first:
-        return f"a line starts with a label, not with {first[:40]!r}"
+        return f"a line must start with a label, not with {first[:40]!r}"
     wrong = next(entry for entry in others if not _ENTRY.fullmatch(entry))
     return f"{wrong[:40]!r} is not word id:count, two whole numbers from 0 to 999,999,999"
 
@@ -108,16 +108,16 @@ def _check_ids(columns: np.ndarray, lines: np.ndarray, where: str, words: int | 
 
 
 def read_npz(path: Path) -> sparse.csr_matrix:
-    """Sparse counts; a file that holds Python objects is refused, since reading those would run code."""
+    """Sparse counts; a file that holds Python objects is refused, because reading those would run code."""
     try:
         content = io.BytesIO(path.read_bytes())
         if not zipfile.is_zipfile(content) or "format.npy" not in zipfile.ZipFile(content).namelist():
-            raise InputError(f"{path} is cut short, or not a sparse matrix that scipy.sparse.save_npz wrote")
+            raise InputError(f"{path} is truncated, or was not written by scipy.sparse.save_npz")
         return check_counts(sparse.load_npz(content), str(path))
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError) as error:
-        raise InputError(f"{path} is not a sparse matrix that can be read ({_one_line(error)})") from None
+        raise InputError(f"{path} is not a readable sparse matrix ({_one_line(error)})") from None
 
 
 def _one_line(error: Exception) -> str:
@@ -131,7 +131,7 @@ def vocabulary_beside(path: Path, words: int | None) -> Vocabulary | None:
         if (path.parent / name).is_file():
             return _of_length(Vocabulary.load(path.parent / name), path.parent / name, words)
     listing = path.parent / "vocab.new"
-    if listing.is_file():  # "word count" a line
+    if listing.is_file():  # "word count" on each line
         lines = [line.split() for line in read_text(listing).splitlines()]
         return _of_length(Vocabulary(tuple(line[0] if line else "" for line in lines)), listing, words)
     return None
@@ -139,11 +139,11 @@ def vocabulary_beside(path: Path, words: int | None) -> Vocabulary | None:
 
 def _of_length(vocabulary: Vocabulary, path: Path, words: int | None) -> Vocabulary:
     if words is not None and len(vocabulary) != words:
-        raise InputError(f"{path} has {len(vocabulary)} words for {words} columns of counts")
+        raise InputError(f"{path} has {len(vocabulary)} words, but the counts have {words} columns")
     return vocabulary
 
 
 def numbered_words(words: int) -> Vocabulary:
     if words > MAX_VOCABULARY:
-        raise InputError(f"{words:,} columns of counts are more than {MAX_VOCABULARY:,}")
+        raise InputError(f"the counts have {words:,} columns, more than {MAX_VOCABULARY:,}")
     return Vocabulary(tuple(f"word{number}" for number in range(1, words + 1)))

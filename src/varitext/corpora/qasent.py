@@ -1,8 +1,7 @@
 """`qasent`: the questions of TREC's question answering tracks, with sentences of newswire (Wang and others 2007).
 
-Text is tokenised in the corpus itself. A question without candidates is no question here: 1 of train, 1 of dev and 5 of
-test, which published counts include. The right candidates of a question stand first in all files, so their order is no
-position in a document: `position` is None.
+The corpus is tokenised. Questions without candidates are left out (1 of train, 1 of dev, 5 of test); published counts
+include them. All files list right candidates first, so the order is not a position in a document: `position` is None.
 """
 
 import json
@@ -59,15 +58,15 @@ def load(part: str, data_dir: Path | None = None) -> QuestionAnswers:
         content = read_checked(file, FILES[part].sha256)
         questions = group_pairs(_read_jsonl(content.decode("utf-8"), str(file.path)))
         return QuestionAnswers(NAME, part, (source_file(file.name, content),), questions)
-    content = read_bytes(file.path)  # nobody publishes checksums of these files: results name the ones found
+    content = read_bytes(file.path)  # no checksums of these files are published: results record those found
     questions = group_pairs(parse_xml(_decode(content), str(file.path)))
     loaded = QuestionAnswers(NAME, part, (source_file(f"qasent/{part}.xml", content),), questions)
-    _say_other_counts(loaded, file)
+    _warn_of_other_counts(loaded, file)
     return loaded
 
 
 def locate(data_dir: Path | None) -> list[LocalFile]:
-    """The files that are there: people often have the XML files without train-all."""
+    """The files that are there; the XML files often come without train-all."""
     return [file for part in PARTS if (file := _find(part, data_dir))]
 
 
@@ -87,7 +86,7 @@ def _not_here(what: str, data_dir: Path | None) -> InputError:
     return not_found(what, f"Unpack {ADDRESS} there, or put its {files} into a folder qasent.", data_dir)
 
 
-def _say_other_counts(loaded: QuestionAnswers, file: LocalFile) -> None:
+def _warn_of_other_counts(loaded: QuestionAnswers, file: LocalFile) -> None:
     expected = PUBLISHED[loaded.part]
     if (loaded.n_questions, loaded.n_pairs) != (expected.questions_with_candidates, expected.pairs):
         warnings.warn(
@@ -107,11 +106,11 @@ def _read_jsonl(text: str, where: str) -> Iterator[Pair]:
 
 
 def parse_xml(text: str, where: str) -> Iterator[Pair]:
-    """The pairs of a file of Yao and others (2013), which looks like XML but escapes nothing: `&` and `<` are words.
+    """The pairs of a file of Yao and others (2013), which resembles XML but does not escape `&` and `<`.
 
     Elements are QApairs, question, positive and negative, each tag on its own line. The first line of a sentence has
-    its words, between tabs; further lines annotate them. Some long sentences of train-all.xml have lost their text:
-    they are left out, and counted in the ids of the others.
+    its words, separated by tabs; further lines annotate them. Some long sentences of train-all.xml have no text: they
+    are left out, but counted in the ids of the others.
     """
     question: tuple[str, ...] = ()
     question_id, sentences, tag = "", 0, ""
@@ -128,14 +127,14 @@ def parse_xml(text: str, where: str) -> Iterator[Pair]:
             yield Pair(question_id, " ".join(question), question, candidate, f"{where}, line {number}")
         tag = line.strip() if line.strip() in ("<question>", *_LABELS) else ""
         if (tag and not question_id) or (tag in _LABELS and not question):
-            raise InputError(f"{where}, line {number}: {tag} stands outside a question's QApairs")
+            raise InputError(f"{where}, line {number}: {tag} outside a question's QApairs")
         sentences += tag in _LABELS
     if not question_id:
         raise InputError(f"{where} has no <QApairs id='...'>")
 
 
 def _decode(content: bytes) -> str:
-    """UTF-8, or as newswire was in those days: the files have a dozen letters beyond ASCII, and no declaration."""
+    """UTF-8 or Latin-1: the files have a dozen non-ASCII letters, and no declaration."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

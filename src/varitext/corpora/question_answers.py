@@ -44,7 +44,7 @@ PROTOCOLS = {
         needs_right=False,
         needs_wrong=False,
     ),
-    # The early QASent script took 72 test questions, of which no system could get 4 right; so does the paper, it seems
+    # the early QASent script counted 72 test questions, 4 of which no system could get right; the paper seems to use it
     "paper-qasent": Protocol(
         "as `both`, times 68/72: 4 of 72 questions always count as wrong",
         needs_right=True,
@@ -57,7 +57,7 @@ PROTOCOLS |= {"clean": PROTOCOLS["both"], "raw": PROTOCOLS["all"]}  # as they ar
 
 def protocol_named(name: str) -> Protocol:
     if name not in PROTOCOLS:
-        raise InputError(f"no protocol is called {name!r}; there are {', '.join(PROTOCOLS)}")
+        raise InputError(f"unknown protocol {name!r}. Protocols: {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
 
 
@@ -151,12 +151,12 @@ class QuestionAnswers:
                 raise InputError(f"{self.name}: question {question.id} has no candidates")
 
     def __array__(self, *_: object, **__: object) -> np.ndarray:
-        """Whoever takes the record for a matrix of counts, such as `DocumentModel`, hears what it is."""
+        """Refuse to be used as a matrix of counts, for example by `DocumentModel`."""
         raise InputError(f"{self.name} is a corpus of questions and answers, not of documents")
 
     @property
     def sha256(self) -> str:
-        """One fingerprint of all files this part was read from: `corpus_sha256` in results."""
+        """One hash of all files that this part was read from: `corpus_sha256` in results."""
         return combined_sha256(self.files)
 
     @property
@@ -173,13 +173,13 @@ class QuestionAnswers:
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """Of all candidates, question after question."""
+        """The labels of all candidates, question by question."""
         every = itertools.chain.from_iterable(question.candidates for question in self.questions)
         return np.array([candidate.label for candidate in every], np.int8)  # [pairs]
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """Which question each candidate belongs to, by its place in `questions`."""
+        """The index in `questions` of each candidate's question."""
         sizes = [len(question.candidates) for question in self.questions]
         return np.repeat(np.arange(len(sizes)), sizes)  # [pairs]
 
@@ -209,12 +209,12 @@ def check_both_labels(question_answers: QuestionAnswers) -> None:
 
 
 def group_pairs(pairs: Iterable[Pair]) -> tuple[Question, ...]:
-    """Questions in order of first appearance, each with its candidates; a contradiction is kept, with a warning."""
+    """Questions in order of first appearance with their candidates; contradictory labels are kept, with a warning."""
     groups: dict[str, list[Pair]] = {}
     for pair in pairs:
         group = groups.setdefault(pair.question_id, [])
         if group and group[0].question != pair.question:
-            raise InputError(f"{pair.where}: question id {pair.question_id!r} has another question above")
+            raise InputError(f"{pair.where}: question id {pair.question_id!r} belongs to a different question above")
         group.append(pair)
     _warn_of_contradictions(groups.values())
     return tuple(
@@ -224,7 +224,7 @@ def group_pairs(pairs: Iterable[Pair]) -> tuple[Question, ...]:
 
 
 def _warn_of_contradictions(groups: Iterable[Sequence[Pair]]) -> None:
-    """The same answer to the same question, once right and once wrong, is a mistake that only the user can mend."""
+    """Warn of an answer that is labelled both right and wrong for the same question."""
     contradictions = []
     for group in groups:
         labels: dict[str, int] = {}
@@ -235,16 +235,16 @@ def _warn_of_contradictions(groups: Iterable[Sequence[Pair]]) -> None:
         first = contradictions[0]
         others = f", and {len(contradictions) - 1} more such" if len(contradictions) > 1 else ""
         warnings.warn(
-            f"{first.where}: this pair stands above with the other label{others}; both are kept", stacklevel=3
+            f"{first.where}: this pair occurs above with the other label{others}; both are kept", stacklevel=3
         )
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The words of text that is tokenised already; equal words are one object, as a corpus has few and repeats them."""
+    """The words of tokenised text; equal words share one object, to save memory."""
     return tuple(map(sys.intern, text.split()))
 
 
-_STEPS = tuple(  # what a text must have one of for the step to do anything, and the step
+_STEPS = tuple(  # characters, one of which the text must have for a step to apply, and the step
     (needed.split(), re.compile(pattern), replacement)
     for needed, pattern, replacement in (
         ("“ ”", r"[“”]", '"'),
@@ -254,21 +254,21 @@ _STEPS = tuple(  # what a text must have one of for the step to do anything, and
         ("... …", r"\.{3,}|…", " ... "),
         ("--", r"-{2,}", " -- "),
         ("; @ # $ % & ! ? , :", r"([;@#$%&!?]|[,:](?!\d))", r" \1 "),
-        # the full stop at the end; those inside belong to abbreviations
+        # the final full stop; others belong to abbreviations
         (".", r"(?<=[^\s.])\.(?=[\s\])}']*$)", " . "),
         ("( ) [ ] { }", r"([()\[\]{}])", r" \1 "),
         ("'", r"(?i)(?<=\w)(n't|'(?:s|m|d|re|ve|ll))(?!\w)", r" \1"),
-        ("'", r"(?<=[^\s'])'(?=\s|$)", " '"),  # the owner's apostrophe: the dogs ' tails
+        ("'", r"(?<=[^\s'])'(?=\s|$)", " '"),  # possessive: the dogs ' tails
     )
 )
 
 
 def sentence_words(text: str) -> tuple[str, ...]:
-    """The words of text as a user types it, cut as the corpora's own: close to the rules of the Penn Treebank.
+    """The words of a sentence, split like those of the corpora, close to the rules of the Penn Treebank.
 
-    Punctuation is a word of its own, quotes are `` and '', and don't is do n't. Numbers, words with hyphens and
-    abbreviations stay whole. Text that is cut already stays as it is, but for rare cases. Of WikiQA's sentences 97 in
-    100 come out as in the corpus's own tokenised files; the others differ mostly in one full stop (No. for No and .).
+    Punctuation marks are words, quotes are `` and '', and don't is do n't. Numbers, words with hyphens and
+    abbreviations stay whole. Tokenised text stays the same, with rare exceptions. 97 % of WikiQA's sentences are split
+    as in the corpus's own tokenised files; the others differ mostly in one full stop (No. for No and .).
     """
     for needed, pattern, replacement in _STEPS:
         if any(map(text.__contains__, needed)):
@@ -276,23 +276,24 @@ def sentence_words(text: str) -> tuple[str, ...]:
     return split_words(text)
 
 
-MAX_SENTENCE_LENGTH = 250  # words; what comes after is not read. The longest of WikiQA and QASent has 236
+MAX_SENTENCE_LENGTH = 250  # words; the rest is not read. The longest sentence of WikiQA and QASent has 236
 
 
 class CanonicalOrder(NamedTuple):
-    """A corpus in the order of its words, which no file decides, with overlong sentences cut."""
+    """A corpus sorted by its words, so that the order of a file does not matter, with overlong sentences cut."""
 
     question_answers: QuestionAnswers
-    place: np.ndarray  # [P] where each pair stands in the corpus as it was given
+    place: np.ndarray  # [P] index of each pair in the corpus as it was given
 
     def restore_order(self, values: np.ndarray) -> np.ndarray:
-        """Values of the arranged pairs, [..., P], in the order of the corpus as it was given."""
+        """Values of the sorted pairs, [..., P], in the order of the corpus as it was given."""
         back = np.empty_like(values)
         back[..., self.place] = values
         return back
 
 
 def canonical_order(question_answers: QuestionAnswers) -> CanonicalOrder:
+    """Sort questions and candidates by their words, and cut sentences to the length that models read."""
     given, pair = [], 0
     for question in question_answers.questions:
         short = [one._replace(words=one.words[:MAX_SENTENCE_LENGTH]) for one in question.candidates]

@@ -1,8 +1,8 @@
 """`rcv1`: Reuters RCV1-v2 from the official token files, 10,000 words, 794,414 training and 10,000 test documents.
 
-The token files hold stemmed words without stop words, as Lewis and others (2004) prepared them. The paper tests on a
-random choice of documents that it does not name; ours is the choice of numpy's generator with seed 2016, and the words
-are the most frequent of the other documents. Nobody publishes checksums of these files: results name the ones found.
+The token files hold stemmed words without stop words (Lewis and others 2004). The paper tests on a random sample that
+it does not specify; ours is drawn with numpy's generator and seed 2016, and the words are the most frequent ones of the
+other documents. No checksums of these files are published: results record those found.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ def load(part: str, data_dir: Path | None = None) -> Documents:
 
 
 def choose_test(documents: int) -> np.ndarray:
-    """Which documents are for testing: the same 10,000 every time, or as large a share if not all files are there."""
+    """Which documents are for testing: always the same 10,000, or the same share if files are missing."""
     if documents != DOCUMENTS:
         warnings.warn(f"{NAME} has {documents:,} documents here, not {DOCUMENTS:,}", stacklevel=2)
     chosen = max(1, round(documents * TEST_DOCUMENTS / DOCUMENTS))
@@ -65,7 +65,7 @@ def choose_test(documents: int) -> np.ndarray:
 
 
 def read_tokens(file: LocalFile, sources: list[SourceFile]) -> Iterator[list[str]]:
-    """Documents `.I number`, `.W`, lines of tokens, an empty line; the file's record goes to `sources` at its end."""
+    """Documents `.I number`, `.W`, lines of tokens, an empty line; the file is added to `sources` at its end."""
     digest = hashlib.sha256()
     tokens: list[str] | None = None
     with open_content(file.path) as lines:
@@ -77,7 +77,7 @@ def read_tokens(file: LocalFile, sources: list[SourceFile]) -> Iterator[list[str
                     yield tokens
                 tokens = []
             elif words and tokens is None:
-                raise InputError(f"{file.path}, line {number}: a document starts with .I and its number")
+                raise InputError(f"{file.path}, line {number}: expected .I and the number of a document")
             elif tokens is not None and words != [".W"]:
                 tokens.extend(words)
     if tokens is None:

@@ -1,6 +1,6 @@
-"""Documents that stand in both parts of a corpus: word for word the same counts.
+"""Documents that occur in both parts of a corpus, with the same counts.
 
-A held-out document that was trained on is not held out. Short texts repeat a lot (three of four newsgroup titles), so
+A held-out document that was trained on is not held out. Short texts repeat often (three of four newsgroup titles), so
 every fit and every evaluation counts them.
 """
 
@@ -9,12 +9,12 @@ import scipy.sparse
 
 from varitext.corpora.sharded_counts import Counts, blocks_of
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd, its bits well mixed: that of splitmix64
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64
 SHIFTS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 
 
 def count_repeats(counts: Counts, among: Counts) -> int:
-    """How many documents of `counts` are in `among` too."""
+    """The number of documents of `counts` that are also in `among`."""
     known = row_hashes(among)
     return sum(int(np.isin(row_hashes(block), known).sum()) for block in blocks_of(counts))
 
@@ -25,9 +25,9 @@ def without_repeats(counts: scipy.sparse.csr_matrix, among: Counts) -> scipy.spa
 
 
 def row_hashes(counts: Counts) -> np.ndarray:
-    """64 bits for each document, [D]: the sum over its words of a hash of (word, count), whatever their order.
+    """64 bits per document, [D]: the sum over its words of a hash of (word, count), in any order.
 
-    Eight bytes a document; two of a million different ones share a number with a chance of 3 in 10^8.
+    The chance that two of a million different documents share a hash is 3 in 10^8.
     """
     return np.concatenate([_hashes_of_block(block) for block in blocks_of(counts)])
 
@@ -40,7 +40,7 @@ def _hashes_of_block(block: scipy.sparse.csr_matrix) -> np.ndarray:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Splitmix64: every bit of the input moves about half of the bits."""
+    """Splitmix64: every bit of the input changes about half of the bits."""
     values = values * MULTIPLIER
     for shift, multiplier in SHIFTS:
         values = (values ^ (values >> shift)) * multiplier

@@ -1,8 +1,8 @@
-"""Counts that lie in shards on disk, used like a matrix: asked for rows, they give those rows and hold little else.
+"""Counts in shards on disk, used like a matrix: rows are read when they are indexed.
 
-Everything that goes through a corpus goes through it in windows: as many shards as fit into a fixed number of documents
-and entries. What is in memory is a window, so it does not grow with the corpus. A corpus that fits into one window is
-treated exactly as one in memory: the same order of documents, the same results, to the bit.
+A pass over a corpus goes in windows: as many shards as fit into a fixed number of documents and entries. Memory holds
+one window, so it does not grow with the corpus. A corpus that fits into one window gives bit-for-bit the same results
+as one in memory.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ from varitext.text import Vocabulary
 WINDOW_DOCUMENTS = 1 << 17
 WINDOW_ENTRIES = 1 << 23
 MAX_OPEN = 64  # shards mapped at once; each holds three open files
-PERMUTED = 1 << 20  # rows that may be put in order all at once: 8 MB
+PERMUTED = 1 << 20  # rows that are permuted at once: 8 MB
 
 
 class OpenShard(NamedTuple):
     arrays: ShardArrays
-    rows: np.ndarray | None  # the documents that count, if not all do
+    rows: np.ndarray | None  # the documents to use (default: all)
 
 
 class Rows(NamedTuple):
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ShardedCounts:
-    """A matrix [documents, V] over a shard folder; `without_empty`, `without` and `over` give other views of it."""
+    """A matrix [documents, V] over a shard folder; `without_empty`, `without` and `over` return other views of it."""
 
     folder: ShardFolder
     vocabulary: Vocabulary  # the columns
@@ -64,7 +64,7 @@ class ShardedCounts:
         """The same documents over another vocabulary; words that it does not have are left out."""
         return replace(self, vocabulary=vocabulary)
 
-    # What a matrix says
+    # A matrix
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -74,7 +74,7 @@ class ShardedCounts:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | np.ndarray) -> csr_matrix:
-        """These rows, in memory; ascending."""
+        """These rows, which must be ascending, in memory."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
         rows = self._before_leaving_out(rows)
@@ -87,7 +87,7 @@ class ShardedCounts:
 
     @cached_property
     def sha256(self) -> str:
-        """Tells this view from any other: the folder's own hash, the columns, and which rows are left out."""
+        """A hash of this view: the folder's hash, the columns, and the rows that are left out."""
         left_out = b"" if self.left_out is None else self.left_out.tobytes()
         columns = "\n".join(self.vocabulary.words)
         said = f"{self.folder.sha256} {self.skip_empty} {columns} ".encode() + left_out
@@ -109,7 +109,7 @@ class ShardedCounts:
         if self.is_one_window:
             yield generator.permutation(len(self))
             return
-        generator = generator.spawn(1)[0]  # so that the order does not depend on what else is drawn meanwhile
+        generator = generator.spawn(1)[0]  # so that the order does not depend on other draws
         for shards in self._windows(generator.permutation(len(self.folder.shards)).tolist()):
             rows = np.concatenate([np.arange(self._start(number), self._ends[number]) for number in shards])
             yield generator.permutation(rows)
@@ -134,13 +134,13 @@ class ShardedCounts:
 
     @cached_property
     def _all_ends(self) -> np.ndarray:
-        """Where each shard's rows end, before any is left out."""
+        """Where each shard's rows end, before rows are left out."""
         shards = self.folder.shards
         if not self.skip_empty:
             sizes = [shard.documents for shard in shards]
         elif self._columns is None:
             sizes = [shard.documents - shard.empty_documents for shard in shards]
-        else:  # only a look shows which documents have a word of the other vocabulary
+        else:  # only reading shows which documents have a word of the other vocabulary
             sizes = [int((np.diff(self._open(number).arrays.starts) > 0).sum()) for number in range(len(shards))]
         return np.cumsum(sizes, dtype=np.int64)
 
@@ -158,7 +158,7 @@ class ShardedCounts:
 
     @cached_property
     def _columns(self) -> np.ndarray | None:
-        """The column of each word of the folder, -1 for none; None if they are the same."""
+        """The column of each word of the folder, -1 for none; None if the vocabularies are the same."""
         own = self.folder.vocabulary.words
         if own == self.vocabulary.words:
             return None
@@ -169,7 +169,7 @@ class ShardedCounts:
         return OrderedDict()
 
     def _open(self, number: int) -> OpenShard:
-        """A shard, mapped; those used longest ago are let go, and with them their pages."""
+        """A memory-mapped shard; those used longest ago are closed, which frees their pages."""
         if number in self._opened:
             self._opened.move_to_end(number)
             return self._opened[number]
@@ -200,7 +200,7 @@ Counts = csr_matrix | ShardedCounts
 
 
 def blocks_of(counts: Counts) -> Iterator[csr_matrix]:
-    """All documents in order, as matrices in memory: one if the counts are there already."""
+    """All documents in order, as matrices in memory; just one if the counts are in memory."""
     return counts.blocks() if isinstance(counts, ShardedCounts) else iter([counts])
 
 
@@ -212,7 +212,7 @@ def shuffled_rows(counts: Counts, generator: np.random.Generator) -> Iterator[np
 
 
 def some_rows(generator: np.random.Generator, size: int, wanted: int) -> np.ndarray:
-    """`wanted` of `size` rows, ascending; the memory that it takes does not grow with `size`."""
+    """`wanted` of `size` rows, ascending, in memory that does not grow with `size`."""
     if size <= PERMUTED:
         return np.sort(generator.permutation(size)[:wanted])
     return np.sort(generator.choice(size, min(wanted, size), replace=False))
@@ -233,7 +233,7 @@ def _translated(arrays: ShardArrays, columns: np.ndarray) -> ShardArrays:
 
 
 def _stack(pieces: list[Rows], width: int) -> csr_matrix:
-    """One below the other."""
+    """Stack rows vertically."""
     if not pieces:
         pieces = [Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
     lengths, words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))

@@ -46,7 +46,7 @@ class ShardArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """What `config.json` says about one shard."""
+    """The entry of one shard in `config.json`."""
 
     documents: int
     empty_documents: int
@@ -57,7 +57,7 @@ class ShardRecord:
 
 @dataclass(frozen=True)
 class ShardFolder:
-    """A shard folder whose `config.json` and file sizes have been checked; a shard itself when it is first opened."""
+    """A shard folder with checked `config.json` and file sizes; a shard is checked when it is first opened."""
 
     path: Path
     shards: tuple[ShardRecord, ...]
@@ -86,7 +86,7 @@ class ShardFolder:
         return set()
 
     def map_shard(self, number: int) -> ShardArrays:
-        """The arrays of a shard, mapped into memory; hashes and values are checked the first time."""
+        """The memory-mapped arrays of a shard; hashes and values are checked the first time."""
         if number not in self._checked:
             for array in ARRAYS:
                 check_sha256(array_path(self.path, number, array), self.shards[number].sha256[array], "shard folder")
@@ -103,7 +103,7 @@ class ShardFolder:
         return shard
 
     def _check_values(self, number: int, shard: ShardArrays) -> None:
-        """A wrong place would crash compiled code, or read another document, and not raise."""
+        """Check the values: a wrong index would crash compiled code or read another document."""
         record, (starts, words, counts) = self.shards[number], shard
         whole = all(array.ndim == 1 and array.dtype.kind in "ui" for array in shard)
         whole = whole and len(starts) == record.documents + 1 and len(words) == len(counts) == record.entries
@@ -112,11 +112,11 @@ class ShardFolder:
             whole = bool(words.min() >= 0 and words.max() < len(self.vocabulary))
             whole = whole and bool(counts.min() >= 1 and counts.max() <= MAX_COUNT)
         if not whole:
-            raise InputError(f"shard {number} of {self.path} does not hold what its config.json says")
+            raise InputError(f"shard {number} of {self.path} does not match its config.json")
 
 
 def is_shard_folder(path: Path) -> bool:
-    """Whether a folder holds shards, damaged or not; a model folder has a config.json too."""
+    """Whether a folder holds shards, damaged or not. Model folders have a config.json, too."""
     config = path / "config.json"
     return path.is_dir() and config.is_file() and _says_shards(config)
 
@@ -126,7 +126,7 @@ def array_path(folder: Path, number: int, array: str) -> Path:
 
 
 def write_shard(folder: Path, number: int, shard: ShardArrays, vocabulary_size: int) -> ShardRecord:
-    """Write one shard in the smallest whole numbers that hold it."""
+    """Write one shard with the smallest integer types that hold it."""
     words = shard.words.astype(np.min_scalar_type(max(vocabulary_size - 1, 0)))
     counts = shard.counts.astype(np.min_scalar_type(int(shard.counts.max(initial=1))))
     arrays = ShardArrays(shard.starts.astype(np.int64), words, counts)
@@ -142,7 +142,7 @@ def write_shard(folder: Path, number: int, shard: ShardArrays, vocabulary_size: 
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
-    """Like np.save, which does not notice when the last few kilobytes do not fit on the disk."""
+    """Like np.save, which does not notice a full disk in the last few kilobytes."""
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
         stream.write(array.data)
@@ -151,7 +151,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
 def finish_folder(
     folder: Path, shards: list[ShardRecord], vocabulary: Vocabulary, sources: list[SourceFile], details: dict[str, Any]
 ) -> None:
-    """Write what makes a folder of shards a shard folder; `details` say how the counts were made."""
+    """Write vocabulary.txt and config.json; `details` record how the counts were made."""
     vocabulary.save(folder / "vocabulary.txt")
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
     totals = {
@@ -173,14 +173,14 @@ def finish_folder(
 
 
 def _says_shards(config: Path) -> bool:
-    """Looks at the first lines only: whatever else is wrong has a line of its own later."""
+    """Look at the first lines only; other errors are reported later."""
     with config.open("rb") as stream:
         return f'"{FORMAT}"'.encode() in stream.read(200)
 
 
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir() or not (path / "config.json").is_file():
-        raise InputError(f"{path} is not a shard folder, as `varitext prepare --out` writes it: it has no config.json")
+        raise InputError(f"{path} is not a shard folder: it has no config.json. `varitext prepare --out` writes one.")
     return read_config(path, FORMAT, FORMAT_VERSION, "shard folder")
 
 
@@ -191,22 +191,22 @@ def _check_record(shard: ShardRecord) -> None:
 
 
 def _check_totals(config: dict[str, Any], shards: tuple[ShardRecord, ...]) -> None:
-    """A shard that config.json no longer lists would be missed by nothing else."""
+    """Notice a shard that config.json does not list."""
     for name in ("documents", "empty_documents", "words", "entries"):
         total = sum(getattr(shard, name) for shard in shards)
         if config.get(name, total) != total:
-            raise ValueError(f"the shards have {total} {name}, and not {config[name]} in all")
+            raise ValueError(f"the shards have {total} {name}, not {config[name]}")
 
 
 def _check_sizes(path: Path, number: int, shard: ShardRecord) -> None:
-    """A file that is missing or cut short is told before an hour of work, without reading any."""
+    """Refuse missing or truncated files before an hour of work, without reading them."""
     lengths = (shard.documents + 1, shard.entries, shard.entries)
     for array, length in zip(ARRAYS, lengths, strict=True):
         file = array_path(path, number, array)
         if not file.is_file():
             raise InputError(f"{file} is missing: the shard folder is incomplete")
         if file.stat().st_size < length:
-            raise InputError(f"{file} is cut short: make the shards again")
+            raise InputError(f"{file} is truncated. Prepare the shards again.")
 
 
 DRAFTS = "drafts"
@@ -214,7 +214,7 @@ DRAFTS = "drafts"
 
 @dataclass(frozen=True)
 class ShardSizes:
-    """Where a shard ends, and how many words are told apart on the way; tests make them small."""
+    """The largest number of documents and entries in a shard, and of distinct words while counting."""
 
     documents: int = SHARD_DOCUMENTS
     entries: int = SHARD_ENTRIES
@@ -231,13 +231,13 @@ def chunk_of(counts: csr_matrix) -> ChunkCounts:
 def write_shards(
     folder: Path, chunks: Iterable[ChunkCounts], vocabulary_size: int, sizes: ShardSizes = DEFAULT_SIZES
 ) -> list[ShardRecord]:
-    """Shards of counts whose word ids are columns already."""
+    """Write shards of counts whose word ids are columns already."""
     shards = enumerate(in_shards(chunks, sizes))
     return [write_shard(folder, number, shard, vocabulary_size) for number, shard in shards]
 
 
 def in_shards(chunks: Iterable[ChunkCounts], sizes: ShardSizes) -> Iterator[ShardArrays]:
-    """The documents cut into shards; where, depends on the documents and not on how they were chunked."""
+    """The documents divided into shards, independently of how they were chunked."""
     lengths, words, counts = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint32)
     for chunk in chunks:
         lengths = np.concatenate([lengths, chunk.distinct_words])
@@ -245,7 +245,7 @@ def in_shards(chunks: Iterable[ChunkCounts], sizes: ShardSizes) -> Iterator[Shar
         counts = np.concatenate([counts, chunk.counts.astype(np.uint32)])
         while len(lengths) > sizes.documents or len(words) > sizes.entries:
             size = min(sizes.documents, int(np.searchsorted(np.cumsum(lengths), sizes.entries, side="right")))
-            size = max(1, size)  # a document that fills a shard by itself
+            size = max(1, size)  # one document may fill a shard
             if size == len(lengths):
                 break
             entries = int(lengths[:size].sum())
@@ -263,7 +263,7 @@ def _shard(lengths: np.ndarray, words: np.ndarray, counts: np.ndarray) -> ShardA
 
 
 def write_drafts(folder: Path, chunks: Iterable[ChunkCounts], sizes: ShardSizes) -> list[int]:
-    """Shards of counts whose word ids are not yet columns; how many documents each has."""
+    """Write shards of counts whose word ids are not columns yet; returns the number of documents of each."""
     drafts = folder / DRAFTS
     drafts.mkdir()
     documents = []
@@ -275,7 +275,7 @@ def write_drafts(folder: Path, chunks: Iterable[ChunkCounts], sizes: ShardSizes)
 
 
 def finish_drafts(folder: Path, drafts: int, chosen: np.ndarray) -> list[ShardRecord]:
-    """The shards in which `chosen[column]` has become the column; their drafts are gone."""
+    """Turn drafts into shards in which word id `chosen[column]` is the column, and remove the drafts."""
     shards = [_finish_draft(folder, number, chosen) for number in range(drafts)]
     (folder / DRAFTS).rmdir()
     return shards

@@ -88,7 +88,7 @@ def open_content(path: Path) -> Iterator[io.BufferedIOBase]:
         with path.open("rb") as stored:
             yield gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is cut short or damaged ({error})") from None
+        raise InputError(f"{path} is truncated or damaged ({error})") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 

@@ -31,12 +31,12 @@ class WordVectors:
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.words):
-            raise InputError(f"{len(self.words)} words have vectors of shape {self.vectors.shape}")
+            raise InputError(f"{len(self.words)} words, but vectors of shape {self.vectors.shape}")
         if not self.vectors.size:
             raise InputError("there are no word vectors")
         if not np.isfinite(self.vectors).all():
             place = int(np.argmin(np.isfinite(self.vectors).all(1)))
-            raise InputError(f"the vector of {self.words[place]!r} has a number that is not finite")
+            raise InputError(f"the vector of {self.words[place]!r} is not finite")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -47,7 +47,7 @@ class WordVectors:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Each word's row; of a word that stands twice the first, as files have the most frequent first."""
+        """The row of each word; the first one of a word that occurs twice."""
         return {word: row for row, word in reversed(list(enumerate(self.words)))}
 
 
@@ -55,7 +55,7 @@ class StartingVectors(NamedTuple):
     """A vector for every word of a vocabulary."""
 
     matrix: np.ndarray  # [V, dim], float32
-    is_known: np.ndarray  # [V], bool: whether the word has a vector of its own, or a random start
+    is_known: np.ndarray  # [V], bool: whether the word has a vector, or is initialized at random
 
     @property
     def n_known(self) -> int:
@@ -63,11 +63,10 @@ class StartingVectors(NamedTuple):
 
 
 def vectors_for(vocabulary: Vocabulary | Sequence[str], word_vectors: WordVectors, seed: int = 0) -> StartingVectors:
-    """A row for every word: its vector, or that of its lower case, or that of the sign it stands for (-lrb- is one).
+    """A row for every word: its vector, or that of its lower-case form, or of the sign it spells (-lrb-).
 
-    A word without any starts at random, uniformly between plus and minus the square root of 3 times the standard
-    deviation of all numbers in `word_vectors`: as large as known words are, so that neither drowns the other. The start
-    depends on the seed and the word's place only.
+    A word without a vector is initialized uniformly between plus and minus the square root of 3 times the standard
+    deviation of `word_vectors`, to match the scale of known words. It depends only on the seed and the word's index.
     """
     words = vocabulary.words if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
     rows = np.array([_row_of(word, word_vectors.index) for word in words], np.int64)
@@ -83,12 +82,12 @@ def _row_of(word: str, index: dict[str, int]) -> int:
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """How a vector file may spell a word."""
+    """The forms in which a vector file may have a word."""
     return word, word.lower(), SIGNS.get(word.lower(), word)
 
 
 def known_word_vectors(data_dir: Path | str | None = None) -> WordVectors | None:
-    """The GloVe vectors of the data folder, VARITEXT_DATA or the cache, if they are there."""
+    """The GloVe vectors of the data folder, VARITEXT_DATA or the cache; None if they are not there."""
     file = find(GLOVE_SUBSET.name, data_dir)
     if file is None:
         return None
@@ -96,10 +95,10 @@ def known_word_vectors(data_dir: Path | str | None = None) -> WordVectors | None
 
 
 def load_word_vectors(path: Path | str, only: Collection[str] | None = None, first: int = 0) -> WordVectors:
-    """Vectors from GloVe or word2vec text, word2vec binary, .gz of these, or .npz as in `data/embeddings`.
+    """Vectors from a GloVe or word2vec text file, a word2vec binary file (both also .gz), or a .npz file.
 
-    With `only`, those of the words given, however the file spells them, and the `first` few of the file, which in
-    most files are the most frequent: files of a million words then need no memory.
+    With `only`, just those of the words given and of the `first` words of the file, usually the most frequent, so
+    that a file of a million words needs little memory.
     """
     path, where = Path(path), str(path)
     wanted = Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
@@ -114,7 +113,7 @@ def load_word_vectors(path: Path | str, only: Collection[str] | None = None, fir
 
 def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> WordVectors:
     if not len(words):
-        raise InputError(f"{where} has no vectors, or none of the words asked for")
+        raise InputError(f"{where} has no vectors, or none for these words")
     try:
         return WordVectors(tuple(words), vectors.astype(np.float32))
     except InputError as error:
@@ -122,11 +121,11 @@ def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> Word
 
 
 MAX_DIM = 10_000
-MAX_WORD_LENGTH = 10_000  # bytes; to give up on a file that is none of these
+MAX_WORD_LENGTH = 10_000  # bytes; longer ones show that it is another kind of file
 
 
 class Wanted(NamedTuple):
-    """Which of a file's words to read: all, or those named and the first few."""
+    """Which words of a file to read: all, or those named and the first few."""
 
     words: set[str] | None  # None for all
     first: int
@@ -141,7 +140,7 @@ class Entry(NamedTuple):
 
 
 def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[Entry]:
-    """Text or binary: both of word2vec's start with a line "words dim", GloVe's with the first word and its vector."""
+    """Of a text or binary file: word2vec starts with a line "words dim", GloVe with the first word and its vector."""
     first = stream.readline()
     fields = first.split()
     if not fields and not stream.read(1):
@@ -152,13 +151,13 @@ def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[E
         return
     words, dim = map(int, fields)
     if not 1 <= dim <= MAX_DIM:
-        raise InputError(f"{where}, line 1: word vectors have between 1 and {MAX_DIM:,} dimensions, not {dim}")
+        raise InputError(f"{where}, line 1: {dim} dimensions; expected between 1 and {MAX_DIM:,}")
     read = _read_binary if _is_binary(stream, dim) else _read_text
     yield from read(stream, where, wanted, dim, words)
 
 
 def _is_binary(stream: io.BufferedIOBase, dim: int) -> bool:
-    """Whether what follows the first word is no line of text: numbers as bytes are hardly ever all printable."""
+    """Whether the first word is followed by bytes that are not all printable, as binary numbers hardly ever are."""
     place = stream.tell()
     start = stream.read(MAX_WORD_LENGTH + 4 * dim)
     stream.seek(place)
@@ -174,17 +173,17 @@ def _read_text(lines: Iterable[bytes], where: str, wanted: Wanted, dim: int, exp
             continue
         word, *numbers = line.rsplit(b" ", dim)  # some words of GloVe have spaces in them
         if len(numbers) != dim or _ends_in_number(word):
-            raise InputError(f"{place}: a word and {dim} numbers are expected, not {line.count(b' ')} numbers")
+            raise InputError(f"{place}: expected a word and {dim} numbers, not {line.count(b' ')} numbers")
         found += 1
         decoded = _decoded(word, place)
         if wanted.has(decoded, found):
             yield Entry(decoded, _numbers(numbers, place))
     if expected is not None and found != expected:
-        raise InputError(f"{where}: {found:,} words, where its first line says {expected:,}; is the file cut short?")
+        raise InputError(f"{where}: {found:,} words, but the first line announces {expected:,}. Is the file truncated?")
 
 
 def _ends_in_number(word: bytes) -> bool:
-    """Whether a line has more numbers than expected: the first of them then looks like the end of the word."""
+    """Whether a line has too many numbers, so that the first one looks like the end of the word."""
     return b" " in word and _is_number(word.rpartition(b" ")[2])
 
 
@@ -208,21 +207,21 @@ def _decoded(word: bytes, place: str) -> str:
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{place}: the word is not UTF-8 text; convert the file first") from None
+        raise InputError(f"{place}: the word is not UTF-8 text. Convert the file first.") from None
 
 
 def _read_binary(stream: io.BufferedIOBase, where: str, wanted: Wanted, dim: int, expected: int) -> Iterator[Entry]:
-    """A word, a space, its numbers as little-endian float32; some writers put a line end before the next word."""
+    """A word, a space, its numbers as little-endian float32; some writers add a line end before the next word."""
     for number in range(1, expected + 1):
         place = f"{where}, word {number:,}"
         word, numbers = _binary_word(stream, place), stream.read(4 * dim)
         if len(numbers) < 4 * dim:
-            raise InputError(f"{place}: the file is cut short, its first line says {expected:,} words")
+            raise InputError(f"{place}: the file is truncated; its first line announces {expected:,} words")
         decoded = _decoded(word, place)
         if wanted.has(decoded, number):
             yield Entry(decoded, np.frombuffer(numbers, "<f4"))
     if stream.read(2).strip():
-        raise InputError(f"{where} goes on after the {expected:,} words that its first line says")
+        raise InputError(f"{where} continues after the {expected:,} words that its first line announces")
 
 
 def _binary_word(stream: io.BufferedIOBase, place: str) -> bytes:
@@ -230,12 +229,12 @@ def _binary_word(stream: io.BufferedIOBase, place: str) -> bytes:
     while (letter := stream.read(1)) not in (b" ", b""):
         letters += letter
         if len(letters) > MAX_WORD_LENGTH:
-            raise InputError(f"{place}: no word of at most {MAX_WORD_LENGTH:,} bytes; this is no word2vec file")
+            raise InputError(f"{place}: no word of at most {MAX_WORD_LENGTH:,} bytes. This is not a word2vec file.")
     return bytes(letters).lstrip(b"\n")
 
 
 def read_npz(content: bytes, where: str) -> tuple[list[str], np.ndarray]:
-    """`vectors`, and `words` as one UTF-8 string with a word a line, or as an array of strings; no Python objects."""
+    """`vectors`, and `words` as one UTF-8 string with a word per line or as an array of strings; no Python objects."""
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             words, vectors = arrays["words"], np.asarray(arrays["vectors"])
@@ -255,5 +254,5 @@ def read_npz(content: bytes, where: str) -> tuple[list[str], np.ndarray]:
         zlib.error,
     ) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{where} is not a file of word vectors that can be read ({reason})") from None
+        raise InputError(f"{where} is not a readable file of word vectors ({reason})") from None
     return [str(word) for word in words], vectors

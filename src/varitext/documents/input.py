@@ -11,9 +11,8 @@ import scipy.sparse
 from varitext.corpora.counts import check_counts, numbered_words
 from varitext.corpora.document_input import (
     DocumentInput,
-    count_known_words,
+    count_words,
     kind_of,
-    learn_from_words,
     translate_counts,
     unwrap,
 )
@@ -95,11 +94,8 @@ def _count_words(
     words: Sequence[str] | None,
 ) -> Counted | None:
     """Counts of texts or token lists; None if X is counts already."""
-    if words is None:
-        return learn_from_words(X, token_rules, vocabulary_rules, settings.processes, settings.tokeniser)
-    vocabulary = Vocabulary(tuple(map(str, words)))
-    counts = count_known_words(X, vocabulary, token_rules, settings.processes, settings.tokeniser)
-    return None if counts is None else Counted(counts, vocabulary)
+    vocabulary = None if words is None else Vocabulary(tuple(map(str, words)))
+    return count_words(X, token_rules, vocabulary, vocabulary_rules, settings.processes, settings.tokeniser)
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:
@@ -135,9 +131,9 @@ def count_documents(
     X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, settings: DocumentSettings, validate: Validate
 ) -> Counts:
     """Counts over a vocabulary; words that it does not have are left out."""
-    counted = count_known_words(X, vocabulary, token_rules, settings.processes, settings.tokeniser)
+    counted = count_words(X, token_rules, vocabulary, processes=settings.processes, tokeniser=settings.tokeniser)
     if counted is not None:
-        return counted
+        return counted.counts
     content, named = unwrap(X)
     if isinstance(content, ShardedCounts):
         return content.over(vocabulary)
@@ -156,7 +152,7 @@ def widened_vocabulary(
     settings: DocumentSettings,
 ) -> Vocabulary:
     """The words of a model, followed by those that new documents add by its rules."""
-    counted = learn_from_words(X, token_rules, vocabulary_rules, settings.processes, settings.tokeniser)
+    counted = count_words(X, token_rules, None, vocabulary_rules, settings.processes, settings.tokeniser)
     content, named = unwrap(X)
     if counted is not None:
         named = counted.vocabulary

@@ -17,9 +17,9 @@ from varitext.errors import InputError
 from varitext.text.tokens import TokenRules, ascii_letters, is_plain, join_phrases, simplify, tokenise, tokenise_simple
 from varitext.text.vocabulary import WordStatistics
 
-CHUNK_SIZE = 1 << 20  # characters: numpy's overhead vanishes, and the work stays near the processor
-TRANSFER_SIZE = 1 << 22  # for another process: fewer words and messages pass between the two
-DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk too
+CHUNK_SIZE = 1 << 20  # characters: large enough to hide numpy's overhead, small enough for the processor's cache
+TRANSFER_SIZE = 1 << 22  # for another process, to exchange fewer messages
+DOCUMENT_OVERHEAD = 64  # so that empty documents fill a chunk, too
 PACKED_LETTERS = 8
 _SPACE = ord(" ")
 _FIRST_LETTERS = np.array([(1 << 8 * letters) - 1 for letters in range(PACKED_LETTERS + 1)], dtype="<u8")
@@ -33,7 +33,7 @@ class WordIds(Protocol):
 
 
 class Occurrences(NamedTuple):
-    """One entry for every token: the document it stands in, and the id of the word."""
+    """For every token: its document and the id of its word."""
 
     documents: np.ndarray
     word_ids: np.ndarray
@@ -41,19 +41,19 @@ class Occurrences(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """`counts[i]` times the word `word_ids[i]`, one document after the other."""
+    """`counts[i]` occurrences of the word `word_ids[i]`, document by document."""
 
     distinct_words: np.ndarray  # entries of each document  [B]
     word_ids: np.ndarray  # sorted within each document
     counts: np.ndarray
-    words: list[str] | None = None  # what the ids mean, when they are the chunk's own
+    words: list[str] | None = None  # the words of the ids, if the ids are the chunk's own
 
 
-FindWords = Callable[[list[Any], WordIds], Occurrences]  # of documents of one kind: texts, or lists of words
+FindWords = Callable[[list[Any], WordIds], Occurrences]  # in documents that are texts, or lists of words
 
 
 class GrowingIds(defaultdict[str, int]):
-    """A word's id is its place in the order in which words were first met."""
+    """Ids in the order in which words are first seen."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class GrowingIds(defaultdict[str, int]):
 
 
 class KnownIds(dict[str, int]):
-    """The ids of a vocabulary that is already decided; -1 for any other word."""
+    """The ids of a given vocabulary; -1 for any other word."""
 
     def of(self, words: list[str]) -> np.ndarray:
         return np.fromiter(map(self.get, words, itertools.repeat(-1)), np.int64, len(words))
@@ -76,11 +76,11 @@ class KnownIds(dict[str, int]):
 def count_chunks(
     documents: Iterable[Sized], find_words: FindWords, ids: WordIds, processes: int
 ) -> Iterator[ChunkCounts]:
-    """The counts of all documents, chunk by chunk in their order; `ids` grows along if it can."""
+    """The counts of all documents in order, chunk by chunk; new words are added to `ids` if it can grow."""
     if processes == 1:
         yield from (count(chunk, find_words, ids) for chunk in in_chunks(documents, CHUNK_SIZE))
         return
-    from joblib import Parallel, delayed  # here, because importing it takes a while
+    from joblib import Parallel, delayed  # here, because its import is slow
 
     known = ids if isinstance(ids, KnownIds) else None
     calls = (delayed(count_alone)(chunk, find_words, known) for chunk in in_chunks(documents, TRANSFER_SIZE))
@@ -89,7 +89,7 @@ def count_chunks(
 
 
 def in_chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    """Lists of documents of about `size` together: memory is bounded, however many documents follow."""
+    """Lists of documents with about `size` characters each, so that memory is bounded."""
     chunk: list[Document] = []
     filled = 0
     for document in documents:
@@ -115,7 +115,7 @@ def count(documents: list[Any], find_words: FindWords, ids: WordIds) -> ChunkCou
 
 
 def count_alone(documents: list[Any], find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
-    """Count where the ids of the corpus are not at hand, in another process: the chunk brings its own words along."""
+    """Count in another process, without the ids of the corpus: the result has the chunk's own words."""
     if known is not None:
         return count(documents, find_words, known)
     ids = GrowingIds()
@@ -124,7 +124,7 @@ def count_alone(documents: list[Any], find_words: FindWords, known: KnownIds | N
 
 
 def with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
-    """`counted` with the ids of the whole corpus in place of the chunk's own."""
+    """`counted` with the ids of the corpus instead of the chunk's own."""
     if counted.words is None:
         return counted
     return replace(counted, word_ids=ids.of(counted.words).astype(np.int32)[counted.word_ids], words=None)
@@ -136,7 +136,7 @@ def with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
 def words_of_texts(rules: TokenRules, phrases: frozenset[str] = frozenset()) -> FindWords:
     if rules.longest_ngram > 1 or phrases:
         return partial(_runs_of_texts, rules, phrases)
-    return partial(_words_of_texts, rules)  # a partial and not a closure, so that it can go to another process
+    return partial(_words_of_texts, rules)  # a partial, because closures cannot go to another process
 
 
 def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
@@ -150,7 +150,7 @@ def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurr
 
 
 def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:
-    """n-grams and phrases are made of lists of words."""
+    """N-grams and phrases."""
     token_lists = [tokenise(text, rules) for text in texts]
     if phrases:
         token_lists = [join_phrases(words, phrases) for words in token_lists]
@@ -169,9 +169,9 @@ def words_of_token_lists(token_lists: list[list[str]], ids: WordIds) -> Occurren
 
 
 def plain_occurrences(texts: list[str], rules: TokenRules, ids: WordIds) -> Occurrences:
-    """The tokens of `texts`, which are ASCII, or of which only ASCII letters count."""
+    """The tokens of `texts` that are ASCII, or of which only ASCII letters count."""
     encoded = [ascii_letters(text, rules) for text in texts]
-    # A space between any two, and room to read eight letters from the start of the last word.
+    # a space between texts, and room to read eight letters from the start of the last word
     letters = b" ".join([b"", *encoded, b" " * PACKED_LETTERS])
     starts, lengths = _runs(letters, rules)
     first_of_text = np.cumsum([1, *(len(text) + 1 for text in encoded)])
@@ -181,7 +181,7 @@ def plain_occurrences(texts: list[str], rules: TokenRules, ids: WordIds) -> Occu
 
 
 def _runs(letters: bytes, rules: TokenRules) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words start that are neither too short nor too long, and how long they are."""
+    """The starts and lengths of words that are neither too short nor too long."""
     is_letter = np.frombuffer(letters, np.uint8) != _SPACE
     edges = np.flatnonzero(is_letter[1:] != is_letter[:-1]) + 1
     starts, lengths = edges[::2], edges[1::2] - edges[::2]
@@ -199,7 +199,7 @@ def _word_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: Word
 
 
 def _short_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
-    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # from every place
+    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # at every position
     packed = eight_letters[starts] & _FIRST_LETTERS[lengths]
     distinct, places = np.unique(packed, return_inverse=True)
     distinct_words = distinct.view(f"S{PACKED_LETTERS}").astype(f"U{PACKED_LETTERS}").tolist()
@@ -227,9 +227,9 @@ class BoundedIds(defaultdict[str, int]):
     def __init__(self, largest: int = MAX_TABLE) -> None:
         super().__init__(itertools.count().__next__)
         self.largest = largest
-        self.undercount = 0  # t_1 + t_2 + ...: what any word's count may lack
+        self.undercount = 0  # t_1 + t_2 + ...: the most that any count is too low
         self.drops = 0
-        self._old = np.zeros(0, np.int64)  # ids of the words that survived the last drop; those after it follow on
+        self._old = np.zeros(0, np.int64)  # ids of the words that survived the last drop; newer ones follow
         self._first_new = 0
         self._tokens = np.zeros(0, np.int64)  # [table]
         self._documents = np.zeros(0, np.int64)  # [table]
@@ -238,7 +238,7 @@ class BoundedIds(defaultdict[str, int]):
         return np.fromiter(map(self.__getitem__, words), np.int64, len(words))
 
     def add(self, chunk: ChunkCounts) -> None:
-        """Remember how frequent the words of these documents are; then make room, if there is none."""
+        """Add the counts of these documents; then drop words if the table is full."""
         grown = len(self) - len(self._tokens)
         self._tokens, self._documents = (np.pad(array, (0, grown)) for array in (self._tokens, self._documents))
         places = self._places(chunk.word_ids.astype(np.int64))
@@ -267,7 +267,7 @@ class BoundedIds(defaultdict[str, int]):
         kept = self._tokens > threshold
         words, ids, following = list(itertools.compress(self, kept)), self.ids[kept], self._next_id()
         if following > MAX_ID - 2 * self.largest:
-            raise InputError("the corpus has more than two thousand million different words: is it text?")
+            raise InputError("The corpus has more than two billion different words. Is it text?")
         self.clear()
         self.update(zip(words, ids.tolist(), strict=True))
         self._old, self._first_new = ids, following

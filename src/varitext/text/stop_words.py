@@ -1,4 +1,4 @@
-"""Lists of stop words: English from scikit-learn, 57 other languages from the extra `languages`, or one's own file."""
+"""Stop words: English from scikit-learn, 57 other languages from the extra `languages`, or a file of words."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -22,19 +22,19 @@ CODES = {
 
 
 def is_language(name: str) -> bool:
-    """Whether there is a list of that name, or by that ISO code; none is one, too."""
+    """Whether there is a list for a language, by its name or ISO code, or 'none'."""
     return name.lower() in CODES or name.lower() in CODES.values() or name == NONE
 
 
 def stop_words_of(names: str) -> Set[str]:
-    """The words of one language, or of several with commas between them."""
+    """The stop words of one language, or of several, separated by commas."""
     return frozenset().union(*(_of_language(name.strip().lower()) for name in names.split(",")))
 
 
 def check_languages(names: str) -> None:
     for name in names.split(","):
         if not is_language(name.strip()):
-            raise InputError(f"stop_words: no list is called {name!r}; there are {', '.join((*CODES, NONE))}")
+            raise InputError(f"stop_words: unknown language {name!r}. Languages: {', '.join((*CODES, NONE))}")
 
 
 def _of_language(name: str) -> Set[str]:
@@ -47,14 +47,14 @@ def _of_language(name: str) -> Set[str]:
     try:
         import stopwordsiso
     except ImportError:
-        raise InputError(f"stop words of {name} need stopwordsiso: pip install 'varitext[languages]'") from None
+        raise InputError(f"stop words for {name} need stopwordsiso: pip install 'varitext[languages]'") from None
     return frozenset(stopwordsiso.stopwords(code))
 
 
 def read_stop_words(path: Path) -> Set[str]:
-    """A word a line, in lower case as words are counted."""
+    """One word per line, converted to lower case."""
     if not path.is_file():
-        raise InputError(f"{str(path)!r} is neither a file nor a language with stop words: {', '.join((*CODES, NONE))}")
+        raise InputError(f"{str(path)!r} is neither a file nor a language. Languages: {', '.join((*CODES, NONE))}")
     words = frozenset(line.strip().lower() for line in read_text(path).splitlines() if line.strip())
     if not words:
         raise InputError(f"{path} has no words")

@@ -81,7 +81,7 @@ class TokenRules:
         check_at_least("shortest_ngram", self.shortest_ngram, 1)
         check_at_least("longest_ngram", self.longest_ngram, self.shortest_ngram)
         if self.phrases and self.longest_ngram > 1:
-            raise InputError("phrases and n-grams exclude each other: phrases are the pairs that belong together")
+            raise InputError("phrases and n-grams cannot be combined. Use one of them.")
 
     def as_dict(self) -> dict[str, Any]:
         """The rules as a plain dictionary."""
@@ -97,9 +97,9 @@ DEFAULT_TOKEN_RULES = TokenRules()
 
 
 class _LettersAndMarks(dict[int, str]):
-    """A table for `str.translate` that learns each character when it first sees it: kept, removed, or a space."""
+    """A table for `str.translate`, filled on first use: a character is kept, removed, or replaced by a space."""
 
-    # A soft hyphen and the zero-width joiners stand inside words and are no part of them.
+    # soft hyphen and zero-width joiners, which occur inside words
     INVISIBLE = "\u00ad\u200c\u200d"
 
     def __missing__(self, code: int) -> str:
@@ -111,7 +111,7 @@ class _LettersAndMarks(dict[int, str]):
 
 
 _LETTERS_AND_MARKS = _LettersAndMarks()
-_SYMBOLS = re.compile(r"[^\w\x00-\x7f]+")  # beyond ASCII: not letters and numerals, so marks and all the rest
+_SYMBOLS = re.compile(r"[^\w\x00-\x7f]+")  # beyond ASCII: everything but letters and numerals
 _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->|</?[a-z!][^<>]*>", re.IGNORECASE | re.DOTALL)
 _ADDRESSES = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+", re.IGNORECASE)
 # A word starts at a letter and takes in letters, marks and, for the moment, numerals such as a half. A stray mark, such
@@ -120,7 +120,7 @@ _RUN = re.compile(r"[^\W\d_][a-zA-Z\x80-\U0010ffff]*")
 
 
 def _ascii_table(lowercase: bool) -> bytes:
-    """For `bytes.translate`: the letters a to z stay, in lower case if so wished, and all else becomes a space."""
+    """For `bytes.translate`: the letters a to z stay, all else becomes a space."""
     letters = (chr(byte) if chr(byte).isascii() and chr(byte).isalpha() else " " for byte in range(256))
     return "".join(character.lower() if lowercase else character for character in letters).encode("ascii")
 
@@ -129,7 +129,7 @@ _ASCII_TABLES = {lowercase: _ascii_table(lowercase) for lowercase in (True, Fals
 
 
 def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
-    """The words of `text`, in order; n-grams after them. Which pairs are phrases, only a vocabulary can say."""
+    """The words of `text` in order, then its n-grams. Phrases are found by counting, not here."""
     if not isinstance(text, str):
         raise InputError(f"a text must be a string, not {type(text).__name__}")
     words = tokenise_simple(simplify(text, rules), rules)
@@ -137,7 +137,7 @@ def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
 
 
 def simplify(text: str, rules: TokenRules) -> str:
-    """The same words in a text that is mostly ASCII, if `text` is so but for its quotation marks and dashes."""
+    """`text` with the same words, and in ASCII if only its quotation marks and dashes are not."""
     if rules.strip_html or rules.strip_urls or rules.segmenter in RUNS:
         text = _prepared(text, rules)
     if is_plain(text, rules):
@@ -156,7 +156,7 @@ def _prepared(text: str, rules: TokenRules) -> str:
 
 
 def is_plain(text: str, rules: TokenRules) -> bool:
-    """Whether the words of `text` are those of its ASCII letters."""
+    """Whether all letters of words in `text` are ASCII."""
     return rules.alphabet == "ascii" or text.isascii()
 
 
@@ -166,7 +166,7 @@ def tokenise_simple(text: str, rules: TokenRules) -> list[str]:
 
 
 def unicode_runs(text: str) -> list[str]:
-    """The words of a text of any script; `ascii_letters` is the fast way to the same for ASCII text."""
+    """The words of a text in any script; `ascii_letters` is faster for ASCII text."""
     return [word for run in _RUN.findall(text) for word in ((run,) if run.isalpha() else _without_numerals(run))]
 
 
@@ -177,7 +177,7 @@ def _without_numerals(run: str) -> list[str]:
 def ascii_letters(text: str, rules: TokenRules) -> bytes:
     """`text` with a space in place of every character that is not a letter from a to z."""
     if rules.lowercase and not text.isascii():
-        text = text.lower()  # here, because it can make ASCII letters of others: the Kelvin sign becomes k
+        text = text.lower()  # here, because lower case can be ASCII: the Kelvin sign becomes k
     return text.encode("ascii", "replace").translate(_ASCII_TABLES[rules.lowercase])
 
 
@@ -195,7 +195,7 @@ KANA_SHARE = 0.1  # Japanese has far more, Chinese none
 
 
 def segment(text: str, language: str) -> str:
-    """The text with spaces between the words of that language's script; the rest stays as it is."""
+    """The text with spaces between the words of that language; other scripts stay as they are."""
     return RUNS[language].sub(lambda run: f" {' '.join(_cutter(language)(run[0]))} ", text)
 
 
@@ -217,12 +217,12 @@ def _cutter(language: str) -> Callable[[str], Iterable[str]]:
         return lambda run: word_tokenize(run, keep_whitespace=False)
     except ImportError:
         raise InputError(
-            f"cutting {language.title()} text into words needs {SEGMENTER_PACKAGES[language]}: {INSTALL}"
+            f"splitting {language.title()} text into words needs {SEGMENTER_PACKAGES[language]}: {INSTALL}"
         ) from None
 
 
 def language_without_spaces(texts: Iterable[str]) -> str | None:
-    """chinese, japanese or thai, if the first documents are mostly in its script."""
+    """chinese, japanese or thai, if the first documents are mostly in that script."""
     sample = " ".join(text[:SAMPLE_CHARACTERS] for text in islice(texts, SAMPLE_DOCUMENTS))
     letters = sum(character.isalpha() for character in sample) or 1
     of_script = {language: sum(map(len, run.findall(sample))) for language, run in RUNS.items()}
@@ -234,7 +234,7 @@ def language_without_spaces(texts: Iterable[str]) -> str | None:
 
 
 def resolve_segmenter(rules: TokenRules, texts: Iterable[str]) -> TokenRules:
-    """The rules with `auto` decided, by what the first texts look like and what is installed."""
+    """The rules with the segmenter that `auto` selects, by the script of the first texts and what is installed."""
     needed = language_without_spaces(texts)
     is_installed = needed is not None and importlib.util.find_spec(SEGMENTER_PACKAGES[needed]) is not None
     segmenter = rules.segmenter
@@ -243,8 +243,8 @@ def resolve_segmenter(rules: TokenRules, texts: Iterable[str]) -> TokenRules:
     if needed and segmenter == "none":
         remedy = f"TokenRules(segmenter={needed!r}), --segmenter {needed}" if is_installed else INSTALL
         warnings.warn(
-            f"the text looks {needed.title()}, which has no spaces between words: whole clauses are taken for words; "
-            f"to cut it into words: {remedy}",
+            f"the text looks {needed.title()}, which has no spaces between words, so whole clauses count as words. "
+            f"To split it into words: {remedy}",
             UserWarning,
             stacklevel=5,
         )
@@ -258,13 +258,13 @@ MIN_NPMI = 0.5
 
 
 def ngrams(words: Sequence[str], shortest: int, longest: int) -> list[str]:
-    """All runs of `shortest` to `longest` words."""
+    """All sequences of `shortest` to `longest` consecutive words."""
     lengths = range(shortest, longest + 1)
     return [SPACE.join(words[i : i + n]) for n in lengths for i in range(len(words) - n + 1)]
 
 
 def join_phrases(words: Sequence[str], phrases: Set[str]) -> list[str]:
-    """The words with those that make a phrase as one, from left to right."""
+    """The words, with the two words of a phrase joined, from left to right."""
     joined: list[str] = []
     place = 0
     while place < len(words):
@@ -278,7 +278,7 @@ def join_phrases(words: Sequence[str], phrases: Set[str]) -> list[str]:
 def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str]) -> frozenset[str]:
     """Of words and pairs with their counts, the pairs of high normalised PMI (Bouma 2009) without a stop word.
 
-    log (p(a b) / (p(a) p(b))) / -log p(a b): 1 if the two only ever stand together, 0 if they do so by chance.
+    log (p(a b) / (p(a) p(b))) / -log p(a b): 1 if the two occur only together, 0 if they co-occur by chance.
     """
     number = dict(zip(terms, tokens.tolist(), strict=True))
     words = sum(count for term, count in number.items() if SPACE not in term)
@@ -294,7 +294,7 @@ def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str
 
 
 def phrases_among(words: Iterable[str]) -> frozenset[str]:
-    """The phrases that a vocabulary has."""
+    """The phrases among the words of a vocabulary."""
     return frozenset(word for word in words if SPACE in word)
 
 
@@ -305,7 +305,7 @@ SHORTEST_STEM = 3  # letters
 
 
 def stem(word: str) -> str:
-    """Of a word in lower case; what has no letters stays as it is."""
+    """The stem of a lower-case English word, by a few endings: forms and formed have the same stem."""
     if word.endswith(("ss", "us", "is")) or not word.isalpha():
         return word
     for ending, instead in ENDINGS:

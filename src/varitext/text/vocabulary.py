@@ -1,4 +1,4 @@
-"""Which words are counted: the rules that choose them, and the list that results."""
+"""Which words are counted: the rules that choose them, and the vocabulary."""
 
 import difflib
 from collections.abc import Sequence, Set
@@ -135,7 +135,7 @@ class Vocabulary:
             return found
         close = difflib.get_close_matches(word.lower(), self.index, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise InputError(f"{word!r} is not one of the {len(self):,} words of the vocabulary{hint}")
+        raise InputError(f"{word!r} is not among the {len(self):,} words of the model{hint}")
 
     def save(self, path: str | Path) -> None:
         """Write one word per line to `path`, in UTF-8."""
