@@ -40,7 +40,7 @@ def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu"
 
     check_device(device)
     ranker = AnswerRanker(model, threads=threads, device=device)
-    if not ranks_untrained(ranker.settings):
+    if not ranks_untrained(ranker):
         raise InputError(f"{model} must be fitted before it ranks; minilm need not")
     return ranker
 

@@ -27,7 +27,7 @@ def test_the_constructor_is_that_of_the_record():
     assert {one.name: one.default for one in parameters} == record
     positional = [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
     assert positional == ["model", "latent_dim"] and list(AnswerRanker().get_params(deep=False)) == sorted(record)
-    assert vars(AnswerRanker("lstm", seed=3).settings) == vars(AnswerSettings("lstm", seed=3))
+    assert vars(AnswerRanker("lstm", seed=3)) == vars(AnswerSettings("lstm", seed=3))
 
 
 def test_no_setting_has_the_name_of_another():

@@ -137,7 +137,7 @@ def test_settings_arrive_where_they_belong(divided, tmp_path):
     options = ("--kl-warm-up", 0.5, "--free-bits", 0.25, "--seed", 3, "--epochs", 1, "--part", "dev")
     fit(divided, tmp_path / "model", *NASM, *options, "--unseen-words", 0, "--longest-answer", 90)
     ranker = AnswerRanker.load(tmp_path / "model")
-    settings = flat_settings(ranker.settings)
+    settings = flat_settings(ranker)
     names = ("kl_warm_up", "free_bits", "seed", "embedding_dim", "latent_dim", "batch_size", "learning_rate", "vectors")
     assert [settings[name] for name in names] == [0.5, 0.25, 3, 8, 4, 40, 0.01, "random"]
     assert (ranker.unseen_words, ranker.longest_answer) == (0, 90)

@@ -17,20 +17,40 @@ MAX_SENTENCES = 5_000_000
 
 
 class CandidateIndex:
-    """`texts` are the candidates for every question, one each."""
+    """Sentences that questions are answered from, for `AnswerRanker.search`.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The sentences.
+
+    Examples
+    --------
+    >>> from varitext import CandidateIndex
+    >>> CandidateIndex(["Joyce wrote Ulysses", "Oslo is in Norway"]).search("who wrote Emma?", 10).tolist()
+    [0]
+    """
 
     def __init__(self, texts: Sequence[str]):
         if not 0 < len(texts) <= MAX_SENTENCES:
             raise InputError(f"an index holds from 1 to {MAX_SENTENCES:,} sentences, not {len(texts):,}")
         self.texts = texts
         self.columns: dict[str, int] = {}
-        self.weights, lengths = self._counted(texts)  # [V, N], and from the next line on without idf what a word adds
+        self.weights, lengths = self._counted(texts)  # [V, N] counts; two lines below, BM25 terms without idf
         relative = lengths / max(1.0, lengths.mean())
         self.weights.data = saturated(self.weights.data, relative[self.weights.indices])
         self.idf = idf(len(texts), np.diff(self.weights.indptr))  # [V]
 
     def search(self, question: str, n: int) -> np.ndarray:
-        """The places of the `n` sentences with the highest BM25, best first; those that share no word are left out."""
+        """The places of the sentences with the highest BM25, best first; those that share no word are left out.
+
+        Parameters
+        ----------
+        question : str
+            The question.
+        n : int
+            The maximum number of sentences.
+        """
         asked = sorted({self.columns[word] for word in _words(question) if word in self.columns})
         scores = self.idf[asked] @ self.weights[asked] if asked else np.zeros(len(self.texts))  # [N]
         found = np.flatnonzero(scores)
@@ -53,5 +73,5 @@ class CandidateIndex:
 
 
 def _words(text: str) -> list[str]:
-    """In lower case; punctuation is no word."""
+    """In lower case, without punctuation."""
     return [word.lower() for word in sentence_words(text) if any(map(str.isalnum, word))]

@@ -101,19 +101,17 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
     Examples
     --------
-    >>> from varitext import AnswerRanker, load_questions
-    >>> train, dev = load_questions("wikiqa", "train"), load_questions("wikiqa", "dev")  # doctest: +SKIP
-    >>> ranker = AnswerRanker(seed=1).fit(train, dev)  # doctest: +SKIP
-    >>> ranker.rank("who wrote Ulysses?", sentences).candidates[0].text  # doctest: +SKIP
-    'Ulysses is a novel by James Joyce.'
+    >>> import pandas
+    >>> from varitext import AnswerRanker
+    >>> rows = [("who wrote Ulysses", "Joyce wrote Ulysses", 1), ("who wrote Ulysses", "Dublin is a city", 0)]
+    >>> rows += [("where is Oslo", "Oslo is in Norway", 1), ("where is Oslo", "she wrote a novel", 0)]
+    >>> table = pandas.DataFrame(rows, columns=["question", "answer", "label"])
+    >>> ranker = AnswerRanker("overlap", vectors="random").fit(table, dev=table)
+    >>> ranker.rank("who wrote Emma", ["Oslo is a city", "Austen wrote Emma"]).candidates[0].text
+    'Austen wrote Emma'
     """
 
     fitted_: FittedAnswers
-
-    @property
-    def settings(self) -> AnswerSettings:
-        """A copy of the arguments."""
-        return AnswerSettings(**self.get_params(deep=False))
 
     # Learning
 
@@ -148,34 +146,27 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
         Returns
         -------
-        AnswerRanker
-            The ranker itself.
+        self : AnswerRanker
         """
-        settings, run = self.settings, TrainingRun(progress, checkpoint, resume)
-        check_settings(settings)
+        check_settings(self)
         train = as_questions(question_answers, columns, labelled=True)
-        data = training_data(settings, train, None if dev is None else as_questions(dev, columns, labelled=True))
-        with training_threads(settings):
-            fit_stages(settings, data, run, self._take)
+        data = training_data(self, train, None if dev is None else as_questions(dev, columns, labelled=True))
+        with training_threads(self):
+            fit_stages(self, data, TrainingRun(progress, checkpoint, resume), self._take)
         return self
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":
-        """The same network with another second stage, fitted at once on what this fit predicted out of fold.
+        """A ranker with the same network and another second stage, fitted on what this fit predicted out of fold.
 
         Parameters
         ----------
         counts, position : bool
             What the second stage adds; neither: no second stage.
-
-        Returns
-        -------
-        AnswerRanker
-            A new ranker that shares the network.
         """
         check_is_fitted(self)
         other = copy.copy(self)
         other.counts, other.position, combination = counts, position, None
-        if columns := joined_columns(other.settings):
+        if columns := joined_columns(other):
             if self.fitted_.out_of_fold is None:
                 raise InputError("combined() needs a ranker that was just fitted with counts or position")
             combination = self.fitted_.out_of_fold.combination(columns)
@@ -210,10 +201,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
         Parameters
         ----------
-        question_answers : QuestionAnswers
-            Questions with candidates.
-        samples : int, default=None
-            Samples of h. None: `prediction_samples`.
+        question_answers, samples
+            As for `predict_proba`.
 
         Returns
         -------
@@ -238,10 +227,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             Labelled questions.
         protocol : str, default="answerable"
             Which questions count: a name in `varitext.corpora.protocols`.
-        samples : int, default=None
-            Samples of h. None: `prediction_samples`.
-        columns : QuestionColumns, default=USUAL_COLUMNS
-            Column names of a table.
+        samples, columns
+            As for `predict_proba` and `fit`.
 
         Returns
         -------
@@ -255,19 +242,16 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return answer_evaluation(question_answers, found, posterior, protocol, self.seed)
 
     def ranking_posterior(self, question_answers: QuestionAnswers, samples: int | None = None) -> RankingPosterior:
-        """What `rank` returns of each pair, as arrays over many questions in `canonical_order`.
+        """P(right), P(best), P(none) and rank intervals of many questions, as arrays in `canonical_order`.
 
         Parameters
         ----------
-        question_answers : QuestionAnswers
-            Questions with candidates.
-        samples : int, default=None
-            Samples of h. None: `prediction_samples`.
+        question_answers, samples
+            As for `predict_proba`.
 
         Returns
         -------
         RankingPosterior
-            P(right), P(best), P(none) and rank intervals.
         """
         question_answers = canonical_order(question_answers).question_answers
         found = self._predict(question_answers, samples)
@@ -328,14 +312,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         questions : QuestionAnswers, DataFrame or iterable of (str, sequence of str)
             Questions with candidates; labels are not needed. If the model knows no candidate of a question, all its
             candidates have probability 0.
-        samples : int, default=None
-            Samples of h. None: `prediction_samples`.
-        abstain : float, default=None
-            As for `rank`.
         attention : bool, default=False
             Whether to return the attention on each word.
-        columns : QuestionColumns, default=USUAL_COLUMNS
-            Column names of a table.
+        samples, abstain, columns
+            As for `rank` and `fit`.
 
         Returns
         -------
@@ -366,9 +346,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             The sentences; a candidate's `place` is its place there.
         looked_at : int, default=100
             Number of sentences that BM25 finds and the model ranks.
-        samples : int, default=None
-            Samples of h. None: `prediction_samples`.
-        abstain : float, default=None
+        samples, abstain
             As for `rank`.
 
         Returns
@@ -386,18 +364,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return dataclasses.replace(ranking, candidates=tuple(placed))
 
     def abstention_threshold(self, precision: float) -> float:
-        """The value of `abstain` with which a share of the answered dev questions had a right first candidate.
-
-        Parameters
-        ----------
-        precision : {0.5, 0.6, 0.7, 0.8, 0.9, 0.95}
-            That share.
-
-        Returns
-        -------
-        float
-            A probability. InputError if no threshold reaches the precision.
-        """
+        """The value of `abstain` with which the first candidate is right in a share `precision` of the answered dev
+        questions: 0.5, 0.6, 0.7, 0.8, 0.9 or 0.95. InputError if no threshold reaches it."""
         check_is_fitted(self)
         thresholds = self.fitted_.joint.thresholds
         if str(precision) not in thresholds:
@@ -428,11 +396,11 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         check_is_fitted(self)
         if self.fitted_.stopped == "untrained":
             raise InputError(f"{model_name(self.model)} was not fitted: there is nothing to save")
-        save(self.settings, self.fitted_, Path(folder), overwrite)
+        save(self, self.fitted_, Path(folder), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path, trust: str | type | None = None) -> "AnswerRanker":
-        """Read a model folder.
+        """The fitted ranker in a model folder.
 
         Parameters
         ----------
@@ -440,35 +408,25 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             A folder that `save` or `varitext fit` wrote.
         trust : str or class, default=None
             For a model from another package: its class, or "package.module:Class". Nothing else is imported.
-
-        Returns
-        -------
-        AnswerRanker
-            A fitted ranker.
         """
         return load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path, trust: str | type | None = None) -> "AnswerRanker":
-        """The ranker in a model folder whose files were already read (`varitext.store`)."""
+        """The ranker in a model folder whose files were already read.
+
+        Parameters
+        ----------
+        stored, folder, trust
+            What `varitext.store` read, from where, and as for `load`.
+        """
         settings, fitted = restore(stored, folder, trust)
         ranker = cls(**vars(settings))
         ranker._take(fitted)
         return ranker
 
     def move_to(self, device: str) -> "AnswerRanker":
-        """Compute on another device from now on.
-
-        Parameters
-        ----------
-        device : str
-            A torch device.
-
-        Returns
-        -------
-        AnswerRanker
-            The ranker itself.
-        """
+        """Compute on another torch `device` from now on. Returns the ranker itself."""
         check_device(device)
         self.device = device
         self.fitted_.first_stage.move_to(device)
@@ -481,8 +439,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _check_ready(self, abstain: float | None = None) -> None:
         """It is fitted, or of a kind that needs no fit."""
-        if not hasattr(self, "fitted_") and ranks_untrained(self.settings):
-            self._take(untrained(self.settings))
+        if not hasattr(self, "fitted_") and ranks_untrained(self):
+            self._take(untrained(self))
         check_is_fitted(self)
         if abstain is not None and not 0 <= abstain <= 1:
             raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
@@ -493,7 +451,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         if samples is not None and samples < 1:
             raise InputError(f"samples must be at least 1, not {samples}")
         with running_on(self.threads):
-            found = self.fitted_.predict(question_answers, self.settings, samples, attention)
+            found = self.fitted_.predict(question_answers, self, samples, attention)
         return found.with_zero(~self._known(question_answers))
 
     def _rankings(

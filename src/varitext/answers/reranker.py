@@ -1,8 +1,4 @@
-"""A ranker behind the interface of the package `rerankers`, so that it drops into pipelines that people have.
-
-The same names and meanings as in `rerankers` 0.10, which need not be installed: `rank`, `rank_async`, `score`;
-`results`, `top_k`, `get_score_by_docid`. What is more: each result says how sure its place is.
-"""
+"""A ranker with the interface of the package `rerankers` 0.10, which need not be installed."""
 
 import asyncio
 import threading
@@ -29,7 +25,7 @@ class Document:
 
 
 class WordAttention(NamedTuple):
-    """How much a word of the document counted, and how that varies over samples."""
+    """Attention on a word of the document, mean and standard deviation over samples."""
 
     word: str
     mean: float
@@ -38,13 +34,15 @@ class WordAttention(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
+    """A document with its score, the probability that it is right, and what `RankedCandidate` says of it."""
+
     document: Document
-    score: float  # the probability of being a right answer
-    rank: int  # 1 is the best; tied documents share one
-    probability_best: float  # of being the best right answer
-    rank_interval: tuple[int, int]  # of its rank once it is known which are right, if any is: about 90 %
+    score: float
+    rank: int
+    probability_best: float
+    rank_interval: tuple[int, int]
     attention: tuple[WordAttention, ...] | None  # None for a model without attention
-    known: bool = True  # whether it has a word that the model knows; if not, it comes last, with the score 0
+    known: bool = True
 
     @property
     def text(self) -> str:
@@ -89,9 +87,19 @@ class RankedResults:
 
 
 class Reranker:
-    """Ranks texts, or objects with a `text`, for a query. Their place in a document is taken as unknown.
+    """Rank texts, or objects with a `text`, for a query. Positions in a document are taken as unknown.
 
-    >>> Reranker("models/answers").rank("who wrote Ulysses?", sentences).top_k(3)     # doctest: +SKIP
+    Parameters
+    ----------
+    ranker : AnswerRanker, str or Path
+        A fitted ranker, or its model folder.
+    samples : int, default=None
+        Samples of h. None: the ranker's `prediction_samples`.
+
+    Examples
+    --------
+    >>> from varitext import Reranker
+    >>> Reranker("models/answers").rank("who wrote Ulysses?", sentences).top_k(3)  # doctest: +SKIP
     """
 
     def __init__(self, ranker: AnswerRanker | str | Path, samples: int | None = None):
@@ -106,6 +114,24 @@ class Reranker:
         doc_ids: Sequence[DocumentId] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
+        """Rank documents for a query.
+
+        Parameters
+        ----------
+        query : str
+            The question.
+        docs : str, object with a `text`, or a sequence of these
+            The documents.
+        doc_ids : sequence of int or str, default=None
+            Their ids. None: their own `doc_id`, or their places from 0.
+        metadata : sequence of dict, default=None
+            Their metadata. None: their own `metadata`, or none.
+
+        Returns
+        -------
+        RankedResults
+            The best first.
+        """
         documents = _documents(docs, doc_ids, metadata)
         with self._one_at_a_time:
             ranking = self.ranker.rank(query, [document.text for document in documents], self.samples)
@@ -118,11 +144,23 @@ class Reranker:
         doc_ids: Sequence[DocumentId] | None = None,
         metadata: Sequence[dict[str, Any]] | None = None,
     ) -> RankedResults:
-        """The same in another thread, so that an event loop can go on."""
+        """The same in another thread, so that an event loop can continue.
+
+        Parameters
+        ----------
+        query, docs, doc_ids, metadata
+            As for `rank`.
+        """
         return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
 
     def score(self, query: str, doc: str | Any) -> float:
-        """The probability that the document answers the query, if it is the only one."""
+        """The probability that a document answers the query, if it is the only candidate.
+
+        Parameters
+        ----------
+        query, doc
+            As for `rank`.
+        """
         return self.rank(query, [doc])[0].score
 
 
@@ -131,30 +169,19 @@ def _documents(
     doc_ids: Sequence[DocumentId] | None,
     metadata: Sequence[dict[str, Any]] | None,
 ) -> list[Document]:
-    """Ids and metadata that are given go before the documents' own; without any id, the places from 0."""
     docs = [docs] if isinstance(docs, str) or hasattr(docs, "text") else list(docs)
     for name, values in (("doc_ids", doc_ids), ("metadata", metadata)):
         if values is not None and len(values) != len(docs):
             raise InputError(f"there are {len(docs)} documents and {len(values)} {name}")
-    return [
-        Document(
-            _text(doc, place),
-            _first_known(None if doc_ids is None else doc_ids[place], getattr(doc, "doc_id", None), place),
-            _first_known(None if metadata is None else metadata[place], getattr(doc, "metadata", None), {}),
-        )
-        for place, doc in enumerate(docs)
-    ]
-
-
-def _text(doc: str | Any, place: int) -> str:
-    text = doc if isinstance(doc, str) else getattr(doc, "text", None)
-    if not isinstance(text, str):
-        raise InputError(f"document {place} is neither a text nor an object with a text, but {type(doc).__name__}")
-    return text
-
-
-def _first_known(*values: Any) -> Any:
-    return next(value for value in values if value is not None)
+    found = []
+    for place, doc in enumerate(docs):
+        text = doc if isinstance(doc, str) else getattr(doc, "text", None)
+        if not isinstance(text, str):
+            raise InputError(f"document {place} is neither a text nor an object with a text, but {type(doc).__name__}")
+        own_id, own_metadata = getattr(doc, "doc_id", None), getattr(doc, "metadata", None)
+        doc_id = doc_ids[place] if doc_ids is not None else place if own_id is None else own_id
+        found.append(Document(text, doc_id, metadata[place] if metadata is not None else own_metadata or {}))
+    return found
 
 
 def _result(document: Document, ranked: RankedCandidate) -> Result:

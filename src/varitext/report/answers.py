@@ -357,7 +357,7 @@ def answer_page(evaluated: EvaluatedAnswers, source: QuestionAnswers, folder: Pa
         heats=attention_heat(evaluated),
         rule=RULE,
         model=model_name(ranker.model),
-        smoothing=ranker.settings.recipe.smoothing,
+        smoothing=ranker.recipe.smoothing,
         has_latent=evaluated.has_latent,
         latent_carries=ranker.fitted_.latent_carries,
         n_samples=evaluation.n_samples,
