@@ -90,7 +90,7 @@ def write_small(model: DocumentModel, documents, path: Path, **columns) -> Page:
 
 def test_topics_by_column_are_on_the_page(hostile_page):
     text = Page(hostile_page).text
-    assert f"Topics by {HOSTILE[1]}" in text and "Topics over time" in text and "Words that differ" in text
+    assert f"Topics by {HOSTILE[1]}" in text and "Topics over time" in text and "Distinctive words" in text
 
 
 def test_nothing_is_fetched(hostile_page):
@@ -137,11 +137,9 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     def published(name, documents, latent_dim=50):
         return [(tile.value, tile.note) for tile in in_the_paper(sized(name, latent_dim), documents)]
 
-    assert published("nvdm", documents) == [("836", "the same model, same number of dimensions, same documents")]
-    assert published("nvdm_dcm", documents) == [
-        ("836", "NVDM with a multinomial likelihood, same number of dimensions, same documents")
-    ]
-    assert published("docnade", documents) == [("896", "the same model, same number of dimensions, same documents")]
+    assert published("nvdm", documents) == [("836", "the same model, same K and documents")]
+    assert published("nvdm_dcm", documents) == [("836", "NVDM with a multinomial likelihood, same K and documents")]
+    assert published("docnade", documents) == [("896", "the same model, same K and documents")]
     assert not published("nvdm", documents, latent_dim=3) and not published("nvdm_gsm", documents)
     assert not published("nvdm", dataclasses.replace(documents, part="train"))
     assert not published("nvdm", dataclasses.replace(documents, name="mine"))
@@ -172,7 +170,7 @@ def test_every_model_of_documents_has_a_report(name, tmp_path):
     documents = corpus(40, tuple(f"word{number}" for number in range(20)))
     fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1).fit(documents)
     page = write_small(fitted, documents, tmp_path / "report.html", labels=["odd", "even"] * 20, folder=tmp_path)
-    headings = ("Map of the documents", "Topics", "Examples", "How good the model is", "Training", "Latent dimensions")
+    headings = ("Document map", "Topics", "Example documents", "Evaluation", "Training", "Latent dimensions")
     places = [page.text.index(heading) for heading in headings]
     assert places == sorted(places)  # it opens on the model
     for topic in fitted.topics():

@@ -261,15 +261,15 @@ def test_the_round_that_was_kept_is_marked_also_where_it_is_not_the_best():
 @pytest.mark.parametrize(
     "model, said, figures",
     [
-        ("lstm_attention", ["Darker words get more than an equal share"], 8),
+        ("lstm_attention", ["Highlighted words get more than an equal share"], 8),
         ("lstm", ["lstm has no attention"], 8),
-        ("overlap", ["overlap has no attention", "is fitted without epochs"], 6),
+        ("overlap", ["overlap has no attention", "is not trained in epochs"], 6),
     ],
 )
 def test_models_without_a_latent_show_what_they_have(model, said, figures, tmp_path):
     write_answer_report(fit(model), questions(12, 3, "test"), tmp_path / "report.html")
     page = Page((tmp_path / "report.html").read_text())
-    assert all(text in page.text for text in said) and "Uncertainty given the question" not in page.text
+    assert all(text in page.text for text in said) and "Prior variance by question" not in page.text
     assert len(page.figures) == figures
 
 
@@ -277,11 +277,11 @@ def test_a_latent_that_carries_nothing_is_not_drawn(ranker, test_part, tmp_path)
     assert not ranker.fitted_.latent_carries and all(one["active_units"] == 0 for one in ranker.fitted_.history)
     write_answer_report(ranker, test_part, tmp_path / "silent.html")
     page = Page((tmp_path / "silent.html").read_text())
-    assert "h carries nothing here" in page.text and "The bar under a word" not in page.text
+    assert "Posterior collapse" in page.text and "The bar under a word" not in page.text
     ranker.fitted_.history[:] = [one | {"active_units": 1} for one in ranker.fitted_.history]
     write_answer_report(ranker, test_part, tmp_path / "alive.html")
     ranker.fitted_.history[:] = [one | {"active_units": 0} for one in ranker.fitted_.history]
-    assert "h carries nothing here" not in Page((tmp_path / "alive.html").read_text()).text
+    assert "Posterior collapse" not in Page((tmp_path / "alive.html").read_text()).text
 
 
 def test_an_error_leaves_the_old_file(ranker, test_part, tmp_path):

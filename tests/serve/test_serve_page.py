@@ -143,7 +143,7 @@ def test_a_question_is_ranked_and_attention_shown(opened):
     page.click("#rank")
     page.wait_for_selector("#rank-status >> text=3 candidates")  # those of the example have gone
     assert page.locator("#ranking > li").count() == 3
-    assert "none of these is right" in page.inner_text("#none")
+    assert "no answer is right" in page.inner_text("#none")
     assert page.locator("#ranking .sentence .word").count() > 6
     attention = page.locator("#ranking .sentence .word").first.evaluate("e => e.style.getPropertyValue('--attention')")
     assert 0 <= float(attention) <= 1

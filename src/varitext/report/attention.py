@@ -75,7 +75,9 @@ def heat_figure(heats: Sequence[QuestionHeat]) -> Figure | None:
     with drawing_style():
         figure, axes = canvas(WIDTH, height, "Attention on the words of answers")
         top = 54.0
-        reading = "Darker words get more than an equal share of the attention; the bar shows its spread over samples"
+        reading = (
+            "Highlighted words get more than an equal share of the attention; the bar shows its spread over samples"
+        )
         axes.text(MARGIN, 24, reading, color=MIDDLE_INK)
         for heat, of_question in zip(heats, rows, strict=True):
             question = shortened(printable(heat.question), 15, 0.9 * WIDTH)  # bold type is wider

@@ -139,7 +139,7 @@ def in_the_paper(model: DocumentModel, source: Documents | None) -> list[Tile]:
     if name == DEFAULT_MODEL:
         name, alike = FALLBACK_MODEL, "NVDM with a multinomial likelihood"
     published = paper.perplexity(source.name, name, model.latent_dim)
-    note = f"{alike}, same number of dimensions, same documents"
+    note = f"{alike}, same K and documents"
     return [] if published is None else [Tile("the paper", f"{published:,}", note)]
 
 

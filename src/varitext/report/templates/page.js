@@ -6,7 +6,7 @@ const byFinger = matchMedia("(pointer: coarse)");
 const places = [...document.querySelectorAll(".drawn")];
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// The figures come in mid-tones; here they take the page's own ink.
+// Figures come in mid-tones; here they get the colours of the page.
 function inked(layout) {
   const [ink, quiet, card, line] = ["--ink", "--quiet", "--card", "--line"].map(colour);
   layout.font.color = quiet;
@@ -18,7 +18,7 @@ function inked(layout) {
   return layout;
 }
 
-// On a phone a finger scrolls the page and the names under the map are enough.
+// On a phone, a finger scrolls the page, and the names below the map are enough.
 function fitted(place, layout) {
   delete layout.height;
   if (place.parentElement.classList.contains("map")) {
@@ -48,7 +48,7 @@ function redraw() {
   for (const place of places) Plotly.react(place, place.data, fitted(place, inked(place.layout)));
 }
 
-// Names that are pressed stay bright; with none pressed all are.
+// Pressed names stay bright; if none is pressed, all are.
 function highlight(legend) {
   const map = legend.parentElement.querySelector(".drawn");
   const buttons = [...legend.querySelectorAll("button")];
@@ -66,14 +66,14 @@ for (const legend of document.querySelectorAll(".legend")) {
   });
 }
 
-// What was drawn while it was folded away has no width yet.
+// A chart drawn in a closed element has no width yet.
 for (const folded of document.querySelectorAll("details")) {
   folded.addEventListener("toggle", () => {
     if (folded.open) for (const place of folded.querySelectorAll(".drawn")) if (place.data) Plotly.Plots.resize(place);
   });
 }
 
-// One figure per turn, so that the page answers while the map is drawn.
+// One chart per turn, so that the page stays responsive while the map is drawn.
 (async () => {
   for (const place of places) {
     await draw(place);

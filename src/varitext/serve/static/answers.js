@@ -1,11 +1,11 @@
 "use strict";
-// A question and candidates: the ranking, how sure it is, and what the model looked at.
+// A question and candidates: the ranking, its uncertainty, and the attention on words.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
 
 let address;
 let round = 0;
-let typed = false; // whether question and candidates are the user's own
+let typed = false; // whether the user entered the question and candidates
 
 export function prepare() {
   byId("rank-form").addEventListener("submit", (event) => {
@@ -30,7 +30,7 @@ export function open(_, addressOf) {
 async function example() {
   try {
     const { question, candidates } = await ask(address("example"));
-    if (typed) return; // the user has gone on
+    if (typed) return; // the user has entered something meanwhile
     byId("question").value = question;
     byId("candidates").value = candidates.join("\n");
     await rank();
@@ -55,7 +55,7 @@ async function rank() {
     show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
     showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
-    const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one, where nothing is drawn
+    const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one sample: nothing is drawn
     status("rank-status", `${plural(candidates.length, "candidate")}${sampled}. ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
@@ -77,11 +77,10 @@ function row(candidate, of) {
   return element("li", {}, head, sentence(candidate));
 }
 
-// Models of version 0.1 do not say.
 function showNone(probability) {
   const none = byId("none");
   none.hidden = probability === null;
-  none.replaceChildren(...(none.hidden ? [] : [share("none of these is right", probability)]));
+  none.replaceChildren(...(none.hidden ? [] : [share("no answer is right", probability)]));
 }
 
 function share(name, value) {
@@ -90,20 +89,20 @@ function share(name, value) {
     element("span", { class: "track" }, element("i", { style: { "--share": value } })));
 }
 
-// Ranks lie on a line from 1 to the last, each in the middle of its own stretch.
+// Ranks lie on a line from 1 to the last, each in the middle of its section.
 function interval(candidate, of) {
   const [low, high] = candidate.rank_interval;
   const said = low === high ? `${low}` : `${low} to ${high}`;
   const style = { "--low": (low - 1) / of, "--high": high / of, "--at": (candidate.rank - 0.5) / of };
   return element("span", { class: "figure" },
     element("span", { class: "name" }, "ranks "), element("b", {}, said), element("span", { class: "name of" }, ` of ${of}`),
-    element("span", { class: "ranks", role: "img", "aria-label": `${percent(candidate.rank_interval_probability)} of its ranks: ${said} of ${of}`, style }, element("i"), element("s")));
+    element("span", { class: "ranks", role: "img", "aria-label": `rank interval (${percent(candidate.rank_interval_probability)}): ${said} of ${of}`, style }, element("i"), element("s")));
 }
 
 function sentence(candidate) {
   const { words, attention_mean: mean, attention_std: std } = candidate;
   if (!mean) return element("p", { class: "sentence", dir: "auto" }, candidate.text);
-  // Against equal weights, in logarithms: none at the equal weight or less, full at eight times as much.
+  // On a log scale: 0 at an equal weight or less, 1 at eight times an equal weight.
   const strength = (weight) => Math.min(1, Math.max(0, Math.log2(Math.max(weight * mean.length, 1e-9)) / 3));
   const widest = Math.max(...std, 1e-9, 0.25 * Math.max(...mean, 1e-9));
   return element("p", { class: "sentence", dir: "auto" }, ...words.flatMap((word, place) => [

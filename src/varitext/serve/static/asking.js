@@ -1,5 +1,5 @@
 "use strict";
-// Asking the server, and making elements. Text from anywhere becomes text and nothing else: there is no innerHTML here.
+// Requests to the server, and elements of the page. Text is only ever inserted as text: there is no innerHTML here.
 
 const KEPT = "varitext-token";
 

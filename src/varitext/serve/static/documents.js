@@ -1,5 +1,5 @@
 "use strict";
-// A text: its topics, the words that point to them, similar documents and words.
+// A text: its topics, its influential words, similar documents and similar words.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
 import * as map from "./map.js";
@@ -8,14 +8,14 @@ import * as topics from "./topics.js";
 const RESULTS = ["posterior", "moved", "alike"];
 const SHOWN_WORDS = 12;
 const LEAST = 0.01; // probability of a topic that is shown
-const PAUSE = 1000; // milliseconds, until it is asked again whether the documents are read
-const NO_DOCUMENTS = { none: "The documents that this model was fitted on are not on this machine." };
-let address; // of what is asked of the model chosen
+const PAUSE = 1000; // milliseconds between two requests whether the documents are read
+const NO_DOCUMENTS = { none: "The training documents of this model are not on this machine." };
+let address; // makes the address of a route of the chosen model
 let model;
 let explained = null;
 let pressed = null; // the topic whose words are shown; null for all together
-let typed = false; // whether the text is the user's own, and no example
-let round = 0; // of questions: a late answer to an earlier one is not shown
+let typed = false; // whether the user entered the text: it is not an example
+let round = 0; // number of the request: late answers to earlier requests are not shown
 
 export function prepare() {
   byId("text-form").addEventListener("submit", (event) => {
@@ -39,19 +39,19 @@ export function prepare() {
   map.prepare();
 }
 
-// Another model: its topics and its map, and an example unless the user has typed something.
+// Show another model: its topics and its map, and an example unless the user has entered a text.
 export async function open(chosen, addressOf) {
   [model, address, explained, pressed] = [chosen, addressOf, null, null];
   round += 1;
   show("posterior", [], "Enter a text to see its topics.");
-  show("moved", [], "The words of your text that matter most.");
-  show("alike", [], NO_DOCUMENTS[model.documents] ?? "Documents that are close to your text.");
-  show("near", [], "Type a word, or select one anywhere on this page.");
+  show("moved", [], "The words that influence the topics of your text most.");
+  show("alike", [], NO_DOCUMENTS[model.documents] ?? "Training documents similar to your text.");
+  show("near", [], "Type a word, or select a word on this page.");
   byId("dimensions-card").hidden = true;
   map.open(model, addressOf);
   const current = () => address === addressOf;
   topics.open(addressOf, current);
-  readDocuments(current).then((ready) => ready && topics.openShares(addressOf, current)).catch(() => {}); // the page lacks nothing else
+  readDocuments(current).then((ready) => ready && topics.openShares(addressOf, current)).catch(() => {}); // the rest of the page works without them
   typed = typed && byId("text").value.trim() !== "";
   await (typed ? look() : example());
 }
@@ -60,7 +60,7 @@ async function example() {
   const asked = address;
   try {
     const { text } = await ask(address("example"));
-    if (asked !== address || typed) return; // the user has gone on
+    if (asked !== address || typed) return; // the user has entered something meanwhile
     byId("text").value = text;
     await look();
   } catch (error) {
@@ -90,10 +90,10 @@ async function look() {
     drawTopicsOfText();
     drawDimensions();
     drawMoved();
-    const times = perplexity.unigram_per_document_perplexity / perplexity.per_document_perplexity;
-    const figure = Math.round(perplexity.per_document_perplexity).toLocaleString("en");
+    const rounded = (value) => Math.round(value).toLocaleString("en");
+    const [figure, unigram] = [perplexity.per_document_perplexity, perplexity.unigram_per_document_perplexity].map(rounded);
     const took = Math.round(performance.now() - started);
-    status("text-status", `${plural(found.known_words, "known word")}; perplexity ${figure}, ${times.toFixed(1)} times better than word frequencies. ${took} ms.`);
+    status("text-status", `${plural(found.known_words, "known word")}; perplexity ${figure} (unigram model: ${unigram}). ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
     status("text-status", error.message, true);
@@ -107,7 +107,7 @@ async function look() {
 
 function drawTopicsOfText() {
   const shown = explained.topics.filter((topic, place) => place === 0 || topic.probability >= LEAST);
-  show("posterior", shown.map(topicRow), "This model has no topics yet.");
+  show("posterior", shown.map(topicRow), "No topics.");
 }
 
 function topicRow(topic, place) {
@@ -149,21 +149,21 @@ function drawMoved() {
   const value = (word) => (pressed === null ? word.along : word.by_topic[pressed]);
   const words = [...explained.words].sort((a, b) => Math.abs(value(b)) - Math.abs(value(a))).slice(0, SHOWN_WORDS);
   const most = Math.max(...words.map((word) => Math.abs(value(word))), 1e-9);
-  const left = explained.tried_words < explained.distinct_words ? ` The ${explained.tried_words} most telling of ${explained.distinct_words} words.` : "";
+  const left = explained.tried_words < explained.distinct_words ? ` Shown: the ${explained.tried_words} most distinctive of ${explained.distinct_words} words.` : "";
   byId("moved-note").textContent = pressed === null
-    ? `How far the text’s vector moves without the word.${left}`
-    : `How much nearer the word brings the text to “${explained.topics[pressed].name}” (cosine).${left}`;
+    ? `How far the vector of the text moves without the word.${left}`
+    : `How much closer the word brings the text to “${explained.topics[pressed].name}” (cosine).${left}`;
   show("moved", words.map((word) => {
     const away = value(word) < 0;
     const number = `${away ? "−" : "+"}${Math.abs(value(word)).toFixed(2)}`;
-    return element("li", { class: away ? "away" : null, title: away ? "points away" : "points there" },
+    return element("li", { class: away ? "away" : null, title: away ? "moves the text away" : "moves the text closer" },
       element("span", { class: "bar", style: { "--share": Math.abs(value(word)) / most } }),
       element("span", {}, topics.term(word.word), word.count > 1 ? element("span", { class: "times" }, ` × ${word.count}`) : null),
       element("span", { class: "value" }, number));
   }), "No words.");
 }
 
-// Waits until the server has read the documents of the corpus; says whether it has them.
+// Waits until the server has read the training documents; returns whether it has them.
 async function readDocuments(current) {
   while (model.documents === "reading" && current()) {
     await new Promise((resume) => setTimeout(resume, PAUSE));
@@ -175,13 +175,13 @@ async function readDocuments(current) {
 
 async function similarDocuments(text, mine) {
   try {
-    if (model.documents === "reading") show("alike", [], "Reading the documents of the corpus …");
+    if (model.documents === "reading") show("alike", [], "Reading the training documents …");
     await readDocuments(() => mine === round);
     if (mine !== round) return;
     if (model.documents === "none") return show("alike", [], NO_DOCUMENTS.none);
     const found = await ask(address("similar-documents"), { text, n: 5 });
     if (mine !== round) return;
-    byId("alike-note").textContent = `The nearest of ${plural(found.among, "document")}, by the cosine of their vectors.`;
+    byId("alike-note").textContent = `The nearest of ${plural(found.among, "training document")}, by the cosine of their vectors.`;
     show("alike", found.similar.map((one) => element("li", {},
       element("span", { class: "value" }, one.similarity.toFixed(3)),
       element("span", { class: "label", dir: "auto" }, one.label ?? `document ${one.index + 1}`),

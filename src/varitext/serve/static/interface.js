@@ -1,5 +1,5 @@
 "use strict";
-// The API's own schema, made readable: one block per call, with a command to copy.
+// The OpenAPI schema in readable form: one block per route, with a command to copy.
 
 import { ask, byId, element, hasToken } from "./asking.js";
 
@@ -19,7 +19,7 @@ function call(path, method, about) {
     table("Request", [...parameters, ...fields].map(([name, one, needed]) => [name, kindOf(one), needed ? "required" : "", one.description ?? ""])),
     table("Response", Object.entries(answer?.properties ?? {}).map(([name, one]) => [name, kindOf(one), one.description ?? ""])),
     element("h3", {}, "Example"), element("pre", {}, command(path, method, asked)),
-    table("Statuses", Object.entries(about.responses).map(([code, one]) => [code, one.description])));
+    table("Status codes", Object.entries(about.responses).map(([code, one]) => [code, one.description])));
 }
 
 function table(heading, rows) {
@@ -32,7 +32,7 @@ function kindOf(schema) {
   const one = resolved(schema);
   if (one.anyOf) return one.anyOf.map(kindOf).filter((kind) => kind !== "null").join(" or ");
   if (one.enum) return one.enum.join(", ");
-  const limits = [["minimum", "from"], ["maximum", "to"], ["maxItems", "at most"], ["maxLength", "characters at most"]]
+  const limits = [["minimum", "from"], ["maximum", "to"], ["maxItems", "up to"], ["maxLength", "characters, up to"]]
     .filter(([key]) => one[key] !== undefined).map(([key, word]) => `${word} ${one[key].toLocaleString("en")}`);
   const kind = one.type === "array" && one.items ? `list of ${kindOf(one.items)}` : one.title && one.properties ? one.title : one.type ?? "";
   const standard = one.default !== undefined && one.default !== null ? `, default ${one.default}` : "";

@@ -1,6 +1,6 @@
 "use strict";
-// The map of the documents that the model was fitted on: dots in the colours of topics or labels, with the names of
-// topics written among them. The text that was analysed is a ring.
+// The map of the training documents: dots coloured by topic or label, with the names of topics among them. A ring marks
+// the analysed text.
 
 import { ask, byId, element, plural, status } from "./asking.js";
 
@@ -9,7 +9,7 @@ const SIZE = 1000; // of the picture, in its own units
 const EDGE = 24;
 const REACH = 40; // how near the pointer must be to a dot
 const HUES = 20;
-const PAUSE = 1000; // milliseconds, until it is asked again whether the map is drawn
+const PAUSE = 1000; // milliseconds between two requests for the map
 const LETTER = 0.54; // width of a letter, of its size: names must not cover each other
 const byFinger = matchMedia("(pointer: coarse)");
 const narrow = matchMedia("(max-width: 760px)");
@@ -18,11 +18,11 @@ let order = []; // documents in the order of the arrow keys: those nearest to th
 let at = -1;
 let wanted = null; // the text last analysed
 let chosen = null; // number of the topic that is highlighted
-let tell = null; // who wants to know the colour of each topic
+let tell = null; // called with the colour of each topic
 let round = 0;
 
-const howTo = () => (byFinger.matches || narrow.matches ? "Tap a dot to read the beginning of the document."
-  : "Point at a dot, or use the arrow keys, to read the beginning of the document.");
+const howTo = () => (byFinger.matches || narrow.matches ? "Tap a dot to read its document."
+  : "Point at a dot, or use the arrow keys, to read its document.");
 
 export function prepare() {
   const picture = byId("map");
@@ -60,12 +60,12 @@ export async function open(model, address) {
   write();
   tellColours();
   const some = found.of > found.x.length ? `${plural(found.x.length, "document")} of ${found.of.toLocaleString("en")}` : plural(found.of, "document");
-  byId("map-note").textContent = `${some} that the model was fitted on. Documents about the same things lie close together.`;
+  byId("map-note").textContent = `${some} from the training data. Documents about the same subject lie close together.`;
   status("map-title", howTo());
   if (wanted) place(wanted, address);
 }
 
-// `told` is called with the number and the colour of every topic, now or when the map is there.
+// `told` is called with the number and the colour of every topic, now or once the map is drawn.
 export function colours(told) {
   tell = told;
   tellColours();
@@ -80,7 +80,7 @@ export function highlight(number) {
   write();
 }
 
-// Where the text lies; a map that is not there yet is told later.
+// Mark the position of the text, now or once the map is drawn.
 export async function place(text, address) {
   wanted = text;
   if (!shown) return;
@@ -91,7 +91,7 @@ export async function place(text, address) {
   try {
     found = await ask(address("place"), { text });
   } catch {
-    return; // what is wrong with the text is said beside it
+    return; // the error is shown beside the text
   }
   if (mine !== round || wanted !== text) return;
   mark.setAttribute("cx", across(found.x));
@@ -101,7 +101,7 @@ export async function place(text, address) {
   order.sort((one, other) => distance(one) - distance(other));
   at = -1;
   select(null);
-  status("map-title", `The ring is your text, among the ${plural(found.near.length, "document")} closest to it. ${howTo()}`);
+  status("map-title", `The ring marks your text, near the most similar documents. ${howTo()}`);
 }
 
 function there(is) {
@@ -132,7 +132,7 @@ function tellColours() {
   for (const [place, topic] of shown.topics.entries()) tell(topic.number, hue(place));
 }
 
-// Every dot in the colour of its topic, or of its label, whose names then stand below.
+// Colour every dot by topic or label; labels are listed below the map.
 function paint() {
   const byTopic = byId("map-colour").value === "topic";
   for (const row of shown.x.keys()) {
@@ -145,7 +145,7 @@ function paint() {
     .map(([name, group]) => element("li", { dir: "auto" }, element("i", { class: hueOfGroup(group) }), name)));
 }
 
-// Names of topics, the largest first, wherever they cover no other; the one that is highlighted before all.
+// Write the names of topics that cover no other name: first the highlighted topic, then the largest.
 function write() {
   for (const one of byId("map").querySelectorAll("text")) one.remove();
   const size = narrow.matches ? 40 : 22;

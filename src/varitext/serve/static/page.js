@@ -1,5 +1,5 @@
 "use strict";
-// Which model, and the token if the server wants one; the rest is in documents.js and answers.js.
+// The choice of the model, and the token if the server needs one. The rest is in documents.js and answers.js.
 
 import { Problem, ask, byId, element, keepToken, plural } from "./asking.js";
 import * as answers from "./answers.js";
@@ -31,7 +31,7 @@ async function start() {
 }
 
 function askForToken() {
-  if (!byId("token-form").hidden) problem("This token is not right.");
+  if (!byId("token-form").hidden) problem("Wrong token. Try again.");
   byId("token-form").hidden = false;
   byId("token").value = "";
   byId("token").focus();

@@ -1,5 +1,5 @@
 "use strict";
-// The topics of the model: name, size, words and typical documents of each; opening one shows it on the map.
+// The topics of the model: name, size, words and typical documents. Opening a topic highlights it on the map.
 
 import { ask, byId, element, percent, plural, show } from "./asking.js";
 import * as map from "./map.js";
@@ -25,7 +25,7 @@ function draw(topics, choice) {
   topics.sort((one, other) => other.documents - one.documents);
   const documents = topics.reduce((sum, topic) => sum + topic.documents, 0);
   byId("all-note").textContent = `${plural(topics.length, "topic")} in ${plural(documents, "document")}, largest first. `
-    + `Their number: ${choice.how}.`;
+    + `Number of topics: ${choice.how}.`;
   const largest = Math.max(...topics.map((topic) => topic.share), 1e-9);
   show("all-topics", topics.map((topic) => row(topic, largest)), "No topics.");
   map.colours((number, colour) => byId("all-topics").querySelector(`[data-topic="${number}"] .dot`)?.classList.add(colour));
@@ -53,7 +53,7 @@ function row(topic, largest) {
   return element("li", {}, details);
 }
 
-// Called when the documents of the corpus are known to be read.
+// Called once the training documents are read.
 export async function openShares(address, current) {
   for (const by of ["label", "date"]) {
     const found = (await ask(address(`topic-shares?by=${by}`))).shares;
@@ -106,8 +106,8 @@ function typical(topic) {
     ...texts.map((one) => element("p", { class: "typical", dir: "auto", title: one.text }, one.text))];
 }
 
-// A word that shows its neighbours when it is chosen.
+// A word; selecting it shows similar words.
 export function term(word) {
   const choose = () => byId("near").dispatchEvent(new CustomEvent("word", { detail: word }));
-  return element("button", { type: "button", class: "term", title: "Similar words", dir: "auto", onclick: choose }, word);
+  return element("button", { type: "button", class: "term", title: "Show similar words", dir: "auto", onclick: choose }, word);
 }
