@@ -1,4 +1,4 @@
-"""Settings of a ranker: one declaration, read without torch; a folder is read once."""
+"""Settings of a ranker: one declaration, read without torch."""
 
 import dataclasses
 import inspect
@@ -15,8 +15,6 @@ from varitext.answers.settings import AnswerRecipe, AnswerSettings, flat_setting
 from varitext.answers.stages import answer_objective
 from varitext.answers.training_data import questions_to_learn
 from varitext.errors import InputError
-from varitext.files import read_config
-from varitext.loading import load_document_model, load_ranker
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
@@ -47,20 +45,6 @@ def test_an_initialization_that_there_is_not_is_refused():
 def test_a_ranker_can_be_cloned():
     ranker = AnswerRanker("lstm", counts=True, recipe=AnswerRecipe(layers=1))
     assert vars(clone(ranker)) == vars(ranker) and "counts=True" in repr(ranker)
-
-
-def test_a_folder_is_read_once(tmp_path, monkeypatch):
-    AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV).save(tmp_path / "model")
-    read = []
-
-    def counted(folder, *rest):
-        read.append(folder)
-        return read_config(folder, *rest)
-
-    monkeypatch.setattr("varitext.store.read_config", counted)
-    assert load_ranker(tmp_path / "model", threads=1).threads == 1 and len(read) == 1
-    with pytest.raises(InputError, match="holds a ranker of answers"):
-        load_document_model(tmp_path / "model")
 
 
 def test_a_ranking_reads_the_sentences_once(monkeypatch):

@@ -214,10 +214,15 @@ EMBEDDING_DIM = 50  # as in the paper; where there are no vectors to take it fro
 RESERVED = ("vocabulary", "vocabulary_size", "latent_dim", "embedding_dim", "fixed_words", "features", "position")
 
 
-def check_settings(settings: AnswerSettings) -> None:
-    recipe, kind, name = settings.recipe, model_class(settings.model), model_name(settings.model)
+def check_class(kind: object) -> None:
     if not (isinstance(kind, type) and issubclass(kind, AnswerNetwork | AnswerScorer)):
-        raise InputError(f"model is a name or a subclass of AnswerNetwork or AnswerScorer, not {kind!r}")
+        raise InputError(f"a subclass of AnswerNetwork or AnswerScorer is needed, not {kind!r}")
+
+
+def check_settings(settings: AnswerSettings) -> None:
+    recipe, kind = settings.recipe, model_class(settings.model)
+    check_class(kind)
+    name = model_name(settings.model)
     with_network_arguments(kind, {}, settings.network, RESERVED)
     if not kind.feature_names and settings.features is not None:
         raise InputError(f"{name} has no features to choose from: leave out features")

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from varitext.answers.fitting import DevComparison, FittedAnswers
+from varitext.answers.fitting import DevComparison, FittedAnswers, check_class
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
 from varitext.answers.settings import AnswerSettings, flat_settings, settings_from_flat
 from varitext.answers.stages import MEMBERS, build_stage
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
-from varitext.models.answers import ANSWER_MODELS, model_class, model_name
+from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.registry import trusted_class
+from varitext.models.registry import stored_name, trusted_class
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, save_model
 
@@ -36,7 +36,7 @@ RECORDS = {"combination": Combination, "calibration": Calibration, "comparison":
 
 
 def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrite: bool) -> None:
-    vectors, overlap, model = settings.vectors, fitted.overlap, model_name(settings.model)
+    vectors, overlap, model = settings.vectors, fitted.overlap, stored_name(settings.model, ANSWER_MODELS)
     source = None if isinstance(vectors, WordVectors | None) else str(vectors)
     config = {
         "model": model,
@@ -78,7 +78,9 @@ def _model(name: str, folder: Path, trust: str | type | None) -> Any:
         return name
     if ":" not in name:
         raise InputError(f"{folder} holds a {name!r}, which this version of varitext does not have")
-    return trusted_class(name, trust, folder)
+    kind = trusted_class(name, trust, folder)
+    check_class(kind)
+    return kind
 
 
 def _as_dict(record: Any) -> dict[str, Any] | None:
