@@ -138,6 +138,33 @@ def refuse_to_overwrite(folder: Path) -> None:
         raise InputError(f"{folder} exists already. Name another folder, or remove it first.")
 
 
+@contextmanager
+def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
+    """Lock the folder, or refuse it if another process has and `wait` is False. The system releases a lock, always.
+
+    Whether it is locked: some systems and network disks have no locks on folders.
+    """
+    try:
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        is_locked = True
+    except BlockingIOError:
+        os.close(handle)
+        raise InputError(f"another run is writing to {folder}: wait for it, or name another folder") from None
+    except OSError:
+        is_locked = False
+    try:
+        yield is_locked
+    finally:
+        os.close(handle)
+
+
 # Inside
 
 

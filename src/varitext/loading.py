@@ -1,6 +1,10 @@
-"""Load a model folder of either kind, for the command line and the service."""
+"""Load a model folder of either kind, for the command line and the service. Its config.json is read once.
+
+`trust` names the class of a plug-in (`package.module:Class`) that the folder may import; see `models/registry.py`.
+"""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,22 +18,28 @@ if TYPE_CHECKING:  # the command line imports this before anything heavy is load
 Estimator = TypeVar("Estimator", bound="DocumentModel | AnswerRanker")
 
 
-def load_any(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel | AnswerRanker":
-    """The model in the folder, of documents or of answers."""
-    builders: dict[str, Builder[DocumentModel | AnswerRanker]] = {**_of_documents(), **_of_answers()}
+def load_any(
+    folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
+) -> "DocumentModel | AnswerRanker":
+    """The model of documents or the ranker of answers in the folder."""
+    builders: dict[str, Builder[DocumentModel | AnswerRanker]] = {**_of_documents(trust), **_of_answers(trust)}
     return _load(folder, builders, {}, threads, device)
 
 
-def load_document_model(folder: Path, threads: int | None = None, device: str = "cpu") -> "DocumentModel":
+def load_document_model(
+    folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
+) -> "DocumentModel":
     """The model of documents in the folder; a ranker of answers is refused."""
-    refused = "holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not"
-    return _load(folder, _of_documents(), dict.fromkeys(_of_answers(), refused), threads, device)
+    refused = "holds a ranker of answers, not a model of documents. Use it with evaluate, rank, compare or report."
+    return _load(folder, _of_documents(trust), dict.fromkeys(_of_answers(), refused), threads, device)
 
 
-def load_ranker(folder: Path, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
+def load_ranker(
+    folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
+) -> "AnswerRanker":
     """The ranker of answers in the folder; a model of documents is refused."""
-    refused = "holds a model of documents: this needs one of answers, as `fit` makes of questions"
-    return _load(folder, _of_answers(), dict.fromkeys(_of_documents(), refused), threads, device)
+    refused = "holds a model of documents, not a ranker of answers. Fit one to questions with `varitext fit`."
+    return _load(folder, _of_answers(trust), dict.fromkeys(_of_documents(), refused), threads, device)
 
 
 def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
@@ -41,7 +51,7 @@ def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu"
     check_device(device)
     ranker = AnswerRanker(model, threads=threads, device=device)
     if not ranks_untrained(ranker):
-        raise InputError(f"{model} must be fitted before it ranks; minilm need not")
+        raise InputError(f"{model} must be fitted before it can rank. Only minilm ranks without a fit.")
     return ranker
 
 
@@ -62,15 +72,15 @@ def _load(
     return estimator
 
 
-def _of_documents() -> "dict[str, Builder[DocumentModel]]":
+def _of_documents(trust: str | None = None) -> "dict[str, Builder[DocumentModel]]":
     from varitext.documents.folder import KIND
     from varitext.documents.model import DocumentModel
 
-    return {KIND: DocumentModel.from_stored}
+    return {KIND: partial(DocumentModel.from_stored, trust=trust)}
 
 
-def _of_answers() -> "dict[str, Builder[AnswerRanker]]":
+def _of_answers(trust: str | None = None) -> "dict[str, Builder[AnswerRanker]]":
     from varitext.answers.folder import KIND
     from varitext.answers.ranker import AnswerRanker
 
-    return {KIND: AnswerRanker.from_stored}
+    return {KIND: partial(AnswerRanker.from_stored, trust=trust)}

@@ -45,7 +45,7 @@ def check_at_least(name: str, value: float, least: float) -> None:
 
 
 # Groups of options in the help of `varitext fit`, in this order.
-DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "Where it runs")
+DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "Runtime")
 
 
 class Option(NamedTuple):

@@ -370,7 +370,7 @@ def test_report_and_figures(placed, tmp_path):
     [
         (
             "topics model",
-            "model holds a ranker of answers: evaluate, rank, compare, report and figures take it, this does not",
+            "model holds a ranker of answers, not a model of documents. Use it with evaluate, rank, compare",
         ),
         ("report model --out report.html --text-column body", "holds a ranker of answers"),
         ("transform model asked --out vectors.npy", "holds a ranker of answers"),
@@ -421,7 +421,7 @@ def test_a_model_of_documents_is_refused_where_a_ranker_is_needed(tmp_path, fitt
     options = ("--latent-dim", 2, "--epochs", 1, "--threads", 1)
     assert varitext("fit", texts, "--out", tmp_path / "documents", *options).code == 0
     said = refused(tmp_path, "rank", tmp_path / "documents", "--question", "who", "--candidates", sentences)
-    assert "documents holds a model of documents: this needs one of answers" in said
+    assert "documents holds a model of documents, not a ranker of answers" in said
     assert "holds a model of documents" in refused(tmp_path, "compare", fitted, tmp_path / "documents")
     said = refused(tmp_path, "evaluate", tmp_path / "documents", texts, "--protocol", "both")
     assert "--protocol does not apply" in said

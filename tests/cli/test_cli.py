@@ -728,7 +728,7 @@ def flip_a_byte(folder: Path) -> None:
         (change_config(format_version=99), "format version 99, but this varitext reads version 1"),
         (
             change_config(kind="answer-ranker"),
-            "holds a ranker of answers: evaluate, rank, compare, report and figures",
+            "holds a ranker of answers, not a model of documents",
         ),
         (change_config(kind="something"), "holds a model of kind 'something'"),
         (change_config(format="something"), "does not belong to a varitext model"),

@@ -20,7 +20,7 @@ OPTIONS = """
 --processes --text-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
 --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics --seed-topics
---question-column --answer-column --min-relevance
+--question-column --answer-column --min-relevance --trust
 """
 
 
@@ -40,7 +40,7 @@ def test_every_setting_that_is_an_option_is_in_the_help_with_its_limits_and_defa
     for name, field in options_of(record).items():
         option = field.metadata["option"]
         assert f"--{name.replace('_', '-')} " in shown
-        assert option.help[1:] in shown, name
+        assert option.help[1:].rstrip(".") in shown, name
         assert parameters[name].rich_help_panel == option.group
         other = options_of(AnswerSettings if record is DocumentSettings else DocumentSettings).get(name, field)
         assert parameters[name].default == (field.default if other.default == field.default else None)
@@ -53,7 +53,7 @@ def test_help_is_in_groups():
 
 def test_a_setting_of_one_side_says_so():
     shown = " ".join(varitext("fit", "--help").out.split())
-    assert "Documents: processes that count words." in shown and "Answers: KL per pair" in shown
+    assert "Documents: processes that count words (default: 1" in shown and "Answers: KL per pair" in shown
     assert "Documents: documents per update. Chosen by the model if omitted. Answers: pairs per update." in shown
     assert shown.count("Number of latent dimensions (default: 50") == 1
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from varitext.cli.input import load_documents
-from varitext.cli.options import DataDir, Device, DocumentFile, ModelFolder, Part, TextColumn, Threads, option
+from varitext.cli.options import DataDir, Device, DocumentFile, ModelFolder, Part, TextColumn, Threads, Trust, option
 from varitext.cli.printing import check_table_file, log, write_table
 from varitext.loading import load_document_model
 
@@ -17,21 +17,22 @@ def assign(
     part: Part = None,
     threads: Threads = None,
     device: Device = "cpu",
+    trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Write the topic of each document, beside the columns of its file.
+    """Write the topic of each document to a table.
 
-    The columns are: topic and its probability; the second topic; the spread of the document's vector; surprise (nats
-    per word above what is usual for documents of its length: sort by it to see outliers first); and the number of known
-    words.
+    Beside the columns of the file: topic and its probability; the second topic; the spread of the document's vector;
+    surprise (nats per word above what is usual for documents of its length: sort by it to see outliers first); and the
+    number of known words.
 
     \b
     Example:
       varitext assign models/mine articles.csv --text-column body --out documents.parquet
     """
     check_table_file(out)
-    model = load_document_model(folder, threads, device)
+    model = load_document_model(folder, threads, device, trust)
     documents = load_documents(file, part, data_dir, text_column)
     found = model.document_info(documents)
     kept = dict(documents.columns)

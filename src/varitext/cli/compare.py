@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from varitext.cli.input import questions_for
-from varitext.cli.options import AsJson, DataDir, Device, Part, Protocol, Samples, Threads
+from varitext.cli.options import AsJson, DataDir, Device, Part, Protocol, Samples, Threads, Trust
 from varitext.cli.printing import print_json
 from varitext.errors import InputError
 from varitext.loading import load_ranker
@@ -29,6 +29,7 @@ def compare(
     protocol: Protocol = None,
     threads: Threads = None,
     device: Device = "cpu",
+    trust: Trust = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -45,7 +46,7 @@ def compare(
     from varitext.corpora import default_protocol
     from varitext.evaluation.ranking import compare_rankings
 
-    rankers = [load_ranker(folder, threads, device) for folder in (first, second)]
+    rankers = [load_ranker(folder, threads, device, trust) for folder in (first, second)]
     fitted_on = [(ranker.fitted_.corpus or {}).get("name") for ranker in rankers]
     if corpus is None and fitted_on[0] != fitted_on[1]:
         raise InputError(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from varitext.cli import options
-from varitext.cli.input import documents_for, own_corpus, questions_for
+from varitext.cli.input import documents_for, own_corpus, questions_for, trec_ids
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import check_new_file, log, print_json, with_samples
 from varitext.errors import InputError
@@ -41,6 +41,7 @@ def evaluate(
     part: options.Part = None,
     threads: options.Threads = None,
     device: options.Device = "cpu",
+    trust: options.Trust = None,
     text_column: options.TextColumn = None,
     full: Full = False,
     protocol: options.Protocol = None,
@@ -74,22 +75,29 @@ def evaluate(
       varitext evaluate models/answers wikiqa --protocol both --run answers.run --qrels answers.qrels
     """
     from varitext.corpora import default_protocol
-    from varitext.documents.model import DocumentModel
+    from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
     columns = options.QuestionSettings(question_column, answer_column, label_column, id_column, min_relevance)
-    model, hint = load_any(folder, threads, device), f"varitext evaluate {folder} FILE"
+    model, hint = load_any(folder, threads, device, trust), f"varitext evaluate {folder} FILE"
     if isinstance(model, DocumentModel):
         of_answers = {"protocol": protocol, "run": run, "qrels": qrels} | vars(columns)
         refuse_options(of_answers, f"{folder} holds a model of documents")
         load = partial(_documents, model, corpus, data_dir, text_column, hint)
-        return (_evaluate_fully if full else _evaluate_documents)(model, load, part, samples, folder, as_json)
-    refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
-    questions = questions_for(model, corpus, part, data_dir, hint, columns.columns())
-    protocol = protocol or default_protocol(questions.name)
-    _evaluate_answers(model, questions, protocol, samples, folder, as_json)
-    _write_trec_files(model, questions, protocol, samples, run, qrels)
+        result = (_full_evaluation if full else _perplexity)(model, load, part, samples or PREDICTION_SAMPLES)
+    else:
+        refuse_options({"text_column": text_column, "full": full}, f"{folder} holds a ranker of answers")
+        questions = questions_for(model, corpus, part, data_dir, hint, columns.columns())
+        protocol = protocol or default_protocol(questions.name)
+        result = _ranking_quality(model, questions, protocol, samples)
+        _write_trec_files(model, questions, protocol, samples, run, qrels)
+    print_json(result.record | {"model": str(folder)}) if as_json else result.show()
+
+
+class Result(NamedTuple):
+    record: dict[str, Any]  # for JSON
+    show: Callable[[], None]
 
 
 # Documents
@@ -115,31 +123,26 @@ def _documents(
     return documents_for(model, corpus, part, data_dir, text_column, hint)
 
 
-def _evaluate_documents(
-    model: "DocumentModel",
-    load: "Load",
-    part: str | None,
-    samples: int | None,
-    folder: Path,
-    as_json: bool,
-) -> None:
-    documents = load(part)
+def _perplexity(model: "DocumentModel", load: "Load", part: str | None, samples: int) -> Result:
+    documents, fitted = load(part), model.fitted_
     repeated = _repeated_documents(model, documents, load)
-    record = model.perplexity_record(documents) if samples is None else model.perplexity_record(documents, samples)
+    record = model.perplexity_record(documents, samples)
     held_out = _is_held_out(model, documents)
     if not held_out:
         log(f"note: the model was fitted on {documents.name}: this is not a held-out perplexity")
     if repeated:
         log(f"note: {repeated:,} of {len(documents):,} documents are exact copies of training documents")
-    if as_json:
-        of_fit = {"dev_perplexity": model.fitted_.dev_perplexity, "n_dev_documents": model.fitted_.n_dev_documents}
-        known = {"held_out": held_out, "n_repeated_documents": repeated, "model": str(folder)}
-        return print_json(record.as_dict() | _source(documents) | of_fit | known)
-    if held_out:
-        return print_record(record, f"{documents.name} ({documents.part})")
-    n_dev = model.fitted_.n_dev_documents
-    print(f"held-out perplexity {model.fitted_.dev_perplexity:.1f}, of {n_dev} documents that the fit held out")
-    print_record(record, f"{documents.name} (fitted on these)")
+
+    def show() -> None:
+        if held_out:
+            return print_record(record, f"{documents.name} ({documents.part})")
+        held = f"of {fitted.n_dev_documents} documents that the fit held out"
+        print(f"held-out perplexity {fitted.dev_perplexity:.1f}, {held}")
+        print_record(record, f"{documents.name} (fitted on these)")
+
+    of_fit = {"dev_perplexity": fitted.dev_perplexity, "n_dev_documents": fitted.n_dev_documents}
+    known = {"held_out": held_out, "n_repeated_documents": repeated}
+    return Result(record.as_dict() | _source(documents) | of_fit | known, show)
 
 
 def _repeated_documents(model: "DocumentModel", documents: "Documents", load: "Load") -> int | None:
@@ -156,27 +159,20 @@ def _repeated_documents(model: "DocumentModel", documents: "Documents", load: "L
     return count_repeats(without_empty(model.count(documents)), without_empty(model.count(training)))
 
 
-def _evaluate_fully(
-    model: "DocumentModel",
-    load: "Load",
-    part: str | None,
-    samples: int | None,
-    folder: Path,
-    as_json: bool,
-) -> None:
+def _full_evaluation(model: "DocumentModel", load: "Load", part: str | None, samples: int) -> Result:
     from varitext.documents.evaluation import evaluate_documents
-    from varitext.documents.model import PREDICTION_SAMPLES
     from varitext.runtime.devices import running_on
 
     test = load(part)
     training = load("train", test)
     with running_on(model.threads):
-        found = evaluate_documents(model, training, test, samples=samples or PREDICTION_SAMPLES)
-    if as_json:
-        known = {"train_sha256": training.sha256, "model": str(folder)}
-        return print_json(found.as_dict() | _source(test) | known)
-    print_record(found.perplexity, f"{test.name} ({test.part})")
-    _print_document_evaluation(found)
+        found = evaluate_documents(model, training, test, samples=samples)
+
+    def show() -> None:
+        print_record(found.perplexity, f"{test.name} ({test.part})")
+        _print_document_evaluation(found)
+
+    return Result(found.as_dict() | _source(test) | {"train_sha256": training.sha256}, show)
 
 
 def _source(documents: "Documents") -> dict[str, Any]:
@@ -235,21 +231,14 @@ def _print_document_evaluation(found: "DocumentEvaluation") -> None:
 # Answers
 
 
-def _evaluate_answers(
-    ranker: "AnswerRanker",
-    questions: "QuestionAnswers",
-    protocol: str,
-    samples: int | None,
-    folder: Path,
-    as_json: bool,
-) -> None:
+def _ranking_quality(
+    ranker: "AnswerRanker", questions: "QuestionAnswers", protocol: str, samples: int | None
+) -> Result:
     record = ranker.evaluate(questions, protocol, samples)
     held_out = _is_held_out(ranker, questions)
     if not held_out:
         log(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
-    if as_json:
-        return print_json(record.as_dict() | {"held_out": held_out, "model": str(folder)})
-    _print_answer_evaluation(record)
+    return Result(record.as_dict() | {"held_out": held_out}, lambda: _print_answer_evaluation(record))
 
 
 def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
@@ -289,19 +278,15 @@ def _write_trec_files(
     import numpy as np
 
     from varitext.evaluation.ranking import counted_rows
-    from varitext.evaluation.trec_files import one_word_ids, write_qrels, write_run
+    from varitext.evaluation.trec_files import write_qrels, write_run
 
     if run is None and qrels is None:
         return
     counted = counted_rows(questions.labels, questions.groups, protocol)
-    question_ids = np.array(one_word_ids([question.id for question in questions.questions]))[questions.groups]
-    candidate_ids = np.concatenate(
-        [one_word_ids([candidate.id for candidate in question.candidates]) for question in questions.questions]
-    )
-    ids = question_ids[counted], candidate_ids[counted]
+    question_ids, candidate_ids = (np.array(column)[counted] for column in trec_ids(questions))
     if run is not None:
-        write_run(run, *ids, ranker.predict_proba(questions, samples)[counted])
+        write_run(run, question_ids, candidate_ids, ranker.predict_proba(questions, samples)[counted])
         log(f"run in {run}")
     if qrels is not None:
-        write_qrels(qrels, *ids, questions.labels[counted])
+        write_qrels(qrels, question_ids, candidate_ids, questions.labels[counted])
         log(f"qrels in {qrels}")

@@ -96,6 +96,7 @@ def fit(
     continued: Continued = None,
     new_words: NewWords = False,
     resume: Resume = False,
+    trust: options.Trust = None,
     part: TrainingPart = "train",
     data_dir: options.DataDir = None,
     ray_workers: RayWorkers = None,
@@ -150,7 +151,7 @@ def _fit_new_model(request: FitRequest) -> None:
         request = replace(request, resume=True)
     with lock_folder(request.out) if rank_at_launch() == 0 else nullcontext():
         if rank_at_launch() == 0:
-            check_place_for_model(request.out, request.resume)
+            check_place_for_model(request.out, request.resume, request.typed.get("trust"))
         _check_and_fit(request)
 
 
@@ -237,10 +238,10 @@ def _continue_fit(request: FitRequest, folder: Path) -> None:
     is_missing = in_place and not folder.is_dir()  # loading the model reports it best
     with nullcontext() if is_missing else lock_folder(request.out):
         if not in_place:
-            check_place_for_model(request.out, request.resume)
+            check_place_for_model(request.out, request.resume, request.typed.get("trust"))
         elif checkpoints(folder) and not request.resume:
             raise InputError(f"{folder} holds an unfinished run: add --resume to continue it, or remove its checkpoint")
-        model = load_document_model(folder, device=request.device)
+        model = load_document_model(folder, device=request.device, trust=request.typed.get("trust"))
         check_can_update(model.fitted_.model, model.fitted_.network)
         changed = {name: typed[name] for name in UPDATE_OPTIONS if name in typed}
         model.set_params(**changed, time_limit=typed.get("time_limit"))  # the limit of the first fit is not kept

@@ -1,7 +1,6 @@
 """What surrounds every fit: the folder's lock, progress, Ctrl-C, divergence, a full disk, and the model folder."""
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from varitext.cli.printing import log
 from varitext.errors import InputError, TrainingDiverged
-from varitext.files import check_can_write, refuse_to_overwrite, remove_unfinished
+from varitext.files import check_can_write, locked, refuse_to_overwrite, remove_unfinished
 from varitext.loading import load_any
 from varitext.models.answers import ANSWER_MODELS
 
@@ -46,7 +45,7 @@ def lock_folder(out: Path) -> Iterator[None]:
     created = [folder for folder in (out.absolute(), *out.absolute().parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with _locked(out) as is_locked:
+        with locked(out, wait=False) as is_locked:
             if is_locked:
                 remove_unfinished(out)
             yield
@@ -56,31 +55,7 @@ def lock_folder(out: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-@contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
-    """Whether the folder is locked: some systems and network disks have no locks on folders."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):
-        yield False
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_locked = True
-    except BlockingIOError:
-        os.close(handle)
-        raise InputError(f"another run is writing to {folder}: wait for it, or name another folder") from None
-    except OSError:
-        is_locked = False
-    try:
-        yield is_locked
-    finally:
-        os.close(handle)
-
-
-def check_place_for_model(out: Path, resume: bool) -> None:
+def check_place_for_model(out: Path, resume: bool, trust: str | None) -> None:
     """Nothing is overwritten: the folder is new, or with --resume holds an unfinished run."""
     from varitext.store import CHECKPOINT
 
@@ -88,7 +63,7 @@ def check_place_for_model(out: Path, resume: bool) -> None:
         if not resume:
             raise InputError(f"{out} holds an unfinished run: add --resume to continue it, or remove it first")
     elif resume and (out / "config.json").exists():
-        if load_any(out).fitted_.stopped != "interrupted":
+        if load_any(out, trust=trust).fitted_.stopped != "interrupted":
             raise InputError(f"{out} holds a finished model: there is nothing to resume")
     else:
         refuse_to_overwrite(out)

@@ -110,3 +110,16 @@ def binned_values(documents: "Documents", column: str | None, bins: str | None) 
     if column is None:
         return bins_of(documents.dates or (), bins)
     return binned(column_values(documents, column), bins, column, documents.name)
+
+
+def trec_ids(questions: "QuestionAnswers") -> tuple[list[str], list[str]]:
+    """The ids of question and candidate of each pair, as TREC files need them: one word each."""
+    from varitext.evaluation.trec_files import one_word_ids
+
+    names = one_word_ids([question.id for question in questions.questions])
+    pairs = [
+        (name, candidate)
+        for name, question in zip(names, questions.questions, strict=True)
+        for candidate in one_word_ids([candidate.id for candidate in question.candidates])
+    ]
+    return [name for name, _ in pairs], [candidate for _, candidate in pairs]

@@ -19,74 +19,17 @@ from varitext.answers.settings import AnswerSettings
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
 from varitext.records import DATA, GROUPS, WHERE_IT_RUNS, Option, options_of, setting
-from varitext.training.settings import DEVICE, THREADS
 
 if TYPE_CHECKING:  # none of this is loaded before it is needed
     from varitext.corpora import Columns, QuestionColumns
     from varitext.text import TokenRules, VocabularyRules
 
-# Shared arguments and options
+GROUPED = "Topics by column"
 
 
 def option(help_text: str, metavar: str | None = None, *names: str, group: str | None = None, **limits: Any) -> Any:
     """An option of a command, in a group of its help; `names` if not the parameter's own, `min` and `max` as limits."""
     return typer.Option(*names, metavar=metavar, help=help_text, rich_help_panel=group, **limits)
-
-
-def _data(help_text: str, metavar: str = "NAME") -> Any:
-    return option(help_text, metavar, group=DATA)
-
-
-Corpus = Annotated[
-    str,
-    typer.Argument(metavar="CORPUS", help="A corpus name (see `varitext data list`), or a path to a file or folder."),
-]
-ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, written by `varitext fit --out`.")]
-DocumentFile = Annotated[
-    str, typer.Argument(metavar="FILE", help="Documents: a path to a file or folder, or a corpus name.")
-]
-DataDir = Annotated[Path | None, _data("Folder of corpora (default: $VARITEXT_DATA, then the cache).", "DIR")]
-TextColumn = Annotated[str | None, _data("Column that holds the text (default: 'text', or the only text column).")]
-QuestionColumn = Annotated[str | None, _data("Questions: column of the question (default: 'question').")]
-AnswerColumn = Annotated[str | None, _data("Questions: column of the answer (default: 'answer').")]
-LabelColumn = Annotated[str | None, _data("Questions: column of the label, 1 right or 0 wrong (default: 'label').")]
-IdColumn = Annotated[str | None, _data("Questions: column of the question's id (default: 'question_id', or its text).")]
-MinRelevance = Annotated[
-    float | None, _data("Questions: labels are grades; answers of this grade or higher are right.", "GRADE")
-]
-Part = Annotated[
-    str | None, _data("Part of the corpus: train, dev or test (default: test, or the whole file if undivided).")
-]
-Samples = Annotated[int | None, option("Samples of h per document or question (default: 20).", "N", min=1, max=10_000)]
-AsJson = Annotated[bool, option("Print exactly one JSON object and nothing else.", None, "--json")]
-Threads = Annotated[
-    int | None, option(THREADS.help, THREADS.metavar, group=WHERE_IT_RUNS, min=THREADS.minimum, max=THREADS.maximum)
-]
-Device = Annotated[str, option(DEVICE.help, DEVICE.metavar, group=WHERE_IT_RUNS)]
-OnRay = Annotated[
-    bool,
-    option(
-        "Run on Ray, on all cores of this machine. Needs: pip install 'varitext[ray]'.",
-        None,
-        "--ray",
-        group=WHERE_IT_RUNS,
-    ),
-]
-RayAddress = Annotated[
-    str | None,
-    option("Address of a running Ray cluster: HOST:6379, ray://HOST:10001 or auto.", "ADDRESS", group=WHERE_IT_RUNS),
-]
-Protocol = Annotated[
-    str | None,
-    option(
-        "Answers: which questions count: answerable (some right answer), both or clean (right and wrong answers), "
-        "all or raw, paper-qasent (default: clean for qasent, answerable for other corpora).",
-        "NAME",
-    ),
-]
-GROUPED = "Topics by column"
-By = Annotated[str | None, option("Topic shares for each value of a column.", "COLUMN", group=GROUPED)]
-OverTime = Annotated[str | None, option("Topic shares over a column of dates.", "COLUMN", group=GROUPED)]
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
@@ -105,7 +48,7 @@ class GroupedCommand(TyperCommand):
             if shown := parameter.get_help_record(ctx):
                 without_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 group = getattr(parameter, "rich_help_panel", None) or without_group
-                described = re.sub(r"\[(default: [^\]]*)\]", r"(\1)", shown[1])
+                described = re.sub(r"\.?\s*\[(default: [^\]]*)\]", r" (\1).", shown[1])
                 groups.setdefault(group, []).append((shown[0], described))
         for group, entries in groups.items():
             if entries:
@@ -116,38 +59,28 @@ class GroupedCommand(TyperCommand):
 # Settings that describe the user's files
 
 
+def _of_data(help_text: str, metavar: str = "NAME", minimum: int | None = None) -> Any:
+    return setting(None, Option(help_text, DATA, metavar, minimum))
+
+
 @dataclass(frozen=True)
 class DataSettings:
     """The columns of a table of texts, and the rules for its words. None: not typed."""
 
-    text_column: str | None = setting(
-        None, Option("Column that holds the text (default: 'text', or the only text column).", DATA, "NAME")
+    text_column: str | None = _of_data("Column that holds the text (default: 'text', or the only text column).")
+    id_column: str | None = _of_data("Column of document ids.")
+    label_column: str | None = _of_data("Column of labels (default: 'label', if there is one).")
+    date_column: str | None = _of_data("Column of dates, such as 2026-01-31.")
+    encoding: str | None = _of_data("Encoding of the file (default: UTF-8).")
+    vocabulary_size: int | None = _of_data("Maximum number of words in the vocabulary.", "N", 2)
+    min_documents: int | None = _of_data("Drop words in fewer documents (default: 3, or 1 % if that is less).", "N", 1)
+    max_share: float | None = _of_data("Drop words in a larger share of the documents (default: 0.5).", "SHARE")
+    stop_words: str | None = _of_data(
+        "Stop words: languages, files with one word per line, or none, separated by commas: german,my.txt "
+        "(default: english).",
+        "LIST",
     )
-    id_column: str | None = setting(None, Option("Column of document ids.", DATA, "NAME"))
-    label_column: str | None = setting(
-        None, Option("Column of labels (default: 'label', if there is one).", DATA, "NAME")
-    )
-    date_column: str | None = setting(None, Option("Column of dates, such as 2026-01-31.", DATA, "NAME"))
-    encoding: str | None = setting(None, Option("Encoding of the file (default: UTF-8).", DATA, "NAME"))
-    vocabulary_size: int | None = setting(
-        None, Option("Maximum number of words in the vocabulary.", DATA, "N", minimum=2)
-    )
-    min_documents: int | None = setting(
-        None, Option("Drop words in fewer documents (default: 3, or 1 % if that is less).", DATA, "N", minimum=1)
-    )
-    max_share: float | None = setting(
-        None, Option("Drop words in a larger share of the documents (default: 0.5).", DATA, "SHARE")
-    )
-    stop_words: str | None = setting(
-        None,
-        Option(
-            "Stop words: languages, files with one word per line, or none, separated by commas: german,my.txt "
-            "(default: english).",
-            DATA,
-            "LIST",
-        ),
-    )
-    ngrams: str | None = setting(None, Option("Lengths of n-grams: 1-2 for words and pairs (default: 1).", DATA, "N-M"))
+    ngrams: str | None = _of_data("Lengths of n-grams: 1-2 for words and pairs (default: 1).", "N-M")
     phrases: bool = setting(False, Option("Find word pairs that belong together; count each as one word.", DATA))
     strip_html: bool = setting(False, Option("Remove HTML tags.", DATA))
     strip_urls: bool = setting(False, Option("Remove web addresses.", DATA))
@@ -198,17 +131,11 @@ class DataSettings:
 class QuestionSettings:
     """The columns of a table of questions and answers."""
 
-    question_column: str | None = setting(None, Option("Column of the question (default: 'question').", DATA, "NAME"))
-    answer_column: str | None = setting(None, Option("Column of the answer (default: 'answer').", DATA, "NAME"))
-    label_column: str | None = setting(
-        None, Option("Column of the label, 1 right or 0 wrong (default: 'label').", DATA, "NAME")
-    )
-    id_column: str | None = setting(
-        None, Option("Column of the question's id (default: 'question_id', or its text).", DATA, "NAME")
-    )
-    min_relevance: float | None = setting(
-        None, Option("Labels are grades; answers of this grade or higher are right.", DATA, "GRADE")
-    )
+    question_column: str | None = _of_data("Column of the question (default: 'question').")
+    answer_column: str | None = _of_data("Column of the answer (default: 'answer').")
+    label_column: str | None = _of_data("Column of the label, 1 right or 0 wrong (default: 'label').")
+    id_column: str | None = _of_data("Column of the question's id (default: 'question_id', or its text).")
+    min_relevance: float | None = _of_data("Labels are grades; answers of this grade or higher are right.", "GRADE")
 
     def columns(self) -> "QuestionColumns":
         from varitext.corpora import QuestionColumns
@@ -235,6 +162,71 @@ def _stop_words(typed: str) -> str | tuple[str, ...]:
         found |= stop_words_of(name) if is_language(name) else read_stop_words(Path(name))
     return tuple(sorted(found))
 
+
+# Shared arguments and options
+
+
+def _setting(record: Any, name: str, only_for: str = "") -> Any:
+    """The option of a setting, for a command that has few of them."""
+    one: Option = options_of(record)[name].metadata["option"]
+    help_text = f"{only_for}: {_within_sentence(one.help)}" if only_for else one.help
+    return option(help_text, one.metavar, group=one.group, min=one.minimum, max=one.maximum)
+
+
+def _within_sentence(text: str) -> str:
+    return text if text[1].isupper() else text[0].lower() + text[1:]  # KL stays KL
+
+
+Corpus = Annotated[
+    str,
+    typer.Argument(metavar="CORPUS", help="A corpus name (see `varitext data list`), or a path to a file or folder."),
+]
+ModelFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder, written by `varitext fit --out`.")]
+DocumentFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="Documents: a path to a file or folder, or a corpus name.")
+]
+DataDir = Annotated[
+    Path | None, option("Folder of corpora (default: $VARITEXT_DATA, then the cache).", "DIR", group=DATA)
+]
+TextColumn = Annotated[str | None, _setting(DataSettings, "text_column")]
+QuestionColumn = Annotated[str | None, _setting(QuestionSettings, "question_column", "Questions")]
+AnswerColumn = Annotated[str | None, _setting(QuestionSettings, "answer_column", "Questions")]
+LabelColumn = Annotated[str | None, _setting(QuestionSettings, "label_column", "Questions")]
+IdColumn = Annotated[str | None, _setting(QuestionSettings, "id_column", "Questions")]
+MinRelevance = Annotated[float | None, _setting(QuestionSettings, "min_relevance", "Questions")]
+Part = Annotated[
+    str | None, option("Part: train, dev or test (default: test, or the whole file if undivided).", "NAME", group=DATA)
+]
+Samples = Annotated[int | None, option("Samples of h per document or question (default: 20).", "N", min=1, max=10_000)]
+AsJson = Annotated[bool, option("Print exactly one JSON object and nothing else.", None, "--json")]
+Threads = Annotated[int | None, _setting(DocumentSettings, "threads")]
+Device = Annotated[str, _setting(DocumentSettings, "device")]
+OnRay = Annotated[
+    bool,
+    option(
+        "Run on Ray, on all cores of this machine. Needs: pip install 'varitext[ray]'.",
+        None,
+        "--ray",
+        group=WHERE_IT_RUNS,
+    ),
+]
+RayAddress = Annotated[
+    str | None,
+    option("Address of a running Ray cluster: HOST:6379, ray://HOST:10001 or auto.", "ADDRESS", group=WHERE_IT_RUNS),
+]
+Trust = Annotated[
+    str | None, option("Allow a model folder to import this class of an installed plug-in.", "PACKAGE.MODULE:CLASS")
+]
+Protocol = Annotated[
+    str | None,
+    option(
+        "Answers: which questions count: answerable (some right answer), both or clean (right and wrong answers), all "
+        "or raw, paper-qasent (default: clean for qasent, answerable for other corpora).",
+        "NAME",
+    ),
+]
+By = Annotated[str | None, option("Topic shares for each value of a column.", "COLUMN", group=GROUPED)]
+OverTime = Annotated[str | None, option("Topic shares over a column of dates.", "COLUMN", group=GROUPED)]
 
 # From settings records to options
 
@@ -286,8 +278,7 @@ def _help(name: str) -> str:
     texts = {side: str(fields[name].metadata["option"].help) for side, fields in sides.items() if name in fields}
     if len(texts) == len(sides) and len(set(texts.values())) == 1:
         return texts["Documents"]
-    lowered = {side: text if text[1].isupper() else text[0].lower() + text[1:] for side, text in texts.items()}
-    return " ".join(f"{side}: {text}" for side, text in lowered.items())  # KL stays KL
+    return " ".join(f"{side}: {_within_sentence(text)}" for side, text in texts.items())
 
 
 def _type_of(field: "Field[Any]", name: str) -> type[Any]:

@@ -28,10 +28,10 @@ def prepare(
     ray: OnRay = False,
     ray_address: RayAddress = None,
 ) -> None:
-    """Write a corpus as sparse shards on disk, for corpora that are larger than memory.
+    """Write a corpus as sparse shards on disk.
 
-    Reads the data once, in constant memory. The folder can be used wherever a corpus of documents can: fit, evaluate,
-    transform. Count test documents over the training vocabulary, with --vocabulary.
+    For corpora that are larger than memory: reads the data once, in constant memory. The folder can be used wherever a
+    corpus of documents can: fit, evaluate, transform. Count test documents over the training words, with --vocabulary.
 
     \b
     Examples:

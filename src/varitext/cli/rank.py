@@ -1,16 +1,17 @@
 """`varitext rank`: one question and its candidates, a question to a corpus, or a file of many questions."""
 
-import itertools
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from varitext.cli import options
+from varitext.cli.input import trec_ids
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import (
     check_new_file,
@@ -26,6 +27,7 @@ from varitext.files import write_text
 from varitext.loading import load_ranker, untrained_ranker
 
 if TYPE_CHECKING:
+    from varitext.answers.index import CandidateIndex
     from varitext.answers.ranker import AnswerRanker
     from varitext.answers.ranking import RankedCandidate, Ranking
     from varitext.corpora import QuestionAnswers
@@ -76,6 +78,7 @@ def rank(
     abstain_below: AbstainBelow = None,
     threads: options.Threads = None,
     device: options.Device = "cpu",
+    trust: options.Trust = None,
     text_column: options.TextColumn = None,
     question_column: options.QuestionColumn = None,
     answer_column: options.AnswerColumn = None,
@@ -88,10 +91,9 @@ def rank(
     interval of its rank; and the words with most attention, as multiples of equal attention. The last line is the
     probability that no candidate is right.
 
-    A model that uses positions reads the lines as the sentences of one document, in order: early sentences are right
-    more often. If yours come from elsewhere, such as a search, add --unordered. Other models ignore the order.
-
-    With --pairs, positions are read from a column `position`, if there is one. Labels are not needed.
+    A model that uses positions reads the lines as the sentences of one document, in order. If yours come from
+    elsewhere, such as a search, add --unordered. With --pairs, positions are read from a column `position`, if there is
+    one; labels are not needed.
 
     \b
     Examples:
@@ -102,7 +104,7 @@ def rank(
       varitext rank --model minilm --question "who wrote Ulysses?" --candidates sentences.txt
     """
     columns = {"question_column": question_column, "answer_column": answer_column, "id_column": id_column}
-    load = partial(_ranker, folder, model, threads, device)
+    load = partial(_ranker, folder, model, threads, device, trust)
     if pairs is not None or out is not None:
         one = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "json": as_json}
         refuse_options(one | {"text_column": text_column, "unordered": unordered}, "--pairs ranks many questions")
@@ -113,39 +115,31 @@ def rank(
     if corpus is not None:
         refuse_options({"unordered": unordered}, "the order of --corpus has no effect")
     ranker, texts = load(), _read_candidates(candidates or corpus or "", text_column)
-    ranking = (_search if corpus else _rank)(ranker, question, texts, samples, abstain_below, unordered)
+    if corpus is not None:
+        ranking = ranker.search(question, _index(texts), RETRIEVED, samples, abstain_below)
+    else:
+        positions = range(len(texts)) if ranker.reads_positions and not unordered else None
+        ranking = ranker.rank(question, texts, samples, positions, abstain_below)
     if as_json:
         record = ranking.as_dict()
         return print_json(record | {"candidates": record["candidates"][:top], "model": str(folder or model)})
     _print_ranking(ranking, top or SHOWN)
 
 
-def _ranker(folder: Path | None, model: str | None, threads: int | None, device: str) -> "AnswerRanker":
+def _ranker(
+    folder: Path | None, model: str | None, threads: int | None, device: str, trust: str | None
+) -> "AnswerRanker":
     if (folder is None) == (model is None):
         raise InputError("Name a model folder, or --model minilm, which needs no fit")
     if folder is not None:
-        return load_ranker(folder, threads, device)
+        return load_ranker(folder, threads, device, trust)
     return untrained_ranker(str(model), threads, device)
 
 
-def _rank(
-    ranker: "AnswerRanker",
-    question: str,
-    texts: list[str],
-    samples: int | None,
-    abstain: float | None,
-    unordered: bool,
-) -> "Ranking":
-    positions = range(len(texts)) if ranker.reads_positions and not unordered else None
-    return ranker.rank(question, texts, samples, positions, abstain)
-
-
-def _search(
-    ranker: "AnswerRanker", question: str, texts: list[str], samples: int | None, abstain: float | None, _: bool
-) -> "Ranking":
+def _index(texts: list[str]) -> "CandidateIndex":
     from varitext.answers.index import CandidateIndex
 
-    return ranker.search(question, CandidateIndex(texts), RETRIEVED, samples, abstain)
+    return CandidateIndex(texts)
 
 
 def _read_candidates(file: str, text_column: str | None) -> list[str]:
@@ -216,13 +210,23 @@ def _rank_pairs(
     abstain: float | None,
 ) -> None:
     from varitext.corpora import QuestionColumns, load_questions
+    from varitext.evaluation.trec_files import write_run
 
     if pairs is None or out is None:
         raise InputError("--pairs FILE and --out FILE belong together")
     _check_ranking_file(out)
     named = QuestionColumns(columns["question_column"], columns["answer_column"], id_column=columns["id_column"])
     questions = load_questions(pairs, "all", columns=named, labelled=False)
-    _write_rankings(out, list(_rows(questions, load().rank_many(questions, samples, abstain))))
+    rankings = list(load().rank_many(questions, samples, abstain))
+    if out.suffix == ".trec":
+        scores = [
+            one.probability for ranking in rankings for one in sorted(ranking.candidates, key=attrgetter("place"))
+        ]
+        write_run(out, *trec_ids(questions), scores)
+    elif out.suffix == ".jsonl":
+        write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(questions, rankings)))
+    else:
+        write_table(out, list(_rows(questions, rankings)))
     log(f"{questions.n_questions:,} questions with {questions.n_pairs:,} candidates in {out}")
 
 
@@ -253,23 +257,3 @@ def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterat
                 "answered": ranking.answered,
                 "known": one.known,
             }
-
-
-def _write_rankings(path: Path, rows: list[dict[str, Any]]) -> None:
-    if path.suffix == ".trec":
-        return _write_trec(path, rows)
-    if path.suffix == ".jsonl":
-        return write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    write_table(path, rows)
-
-
-def _write_trec(path: Path, rows: list[dict[str, Any]]) -> None:
-    from varitext.evaluation.trec_files import one_word_ids, write_run
-
-    by_question: dict[str, list[str]] = {}
-    for row in rows:
-        by_question.setdefault(row["question_id"], []).append(row["candidate_id"])
-    candidates = itertools.chain.from_iterable(map(one_word_ids, by_question.values()))
-    short = dict(zip(by_question, one_word_ids(list(by_question)), strict=True))
-    questions = [short[row["question_id"]] for row in rows]
-    write_run(path, questions, list(candidates), [row["probability"] for row in rows])

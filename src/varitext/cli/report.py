@@ -38,6 +38,7 @@ def report(
     corpus: Shown = None,
     part: options.Part = None,
     threads: options.Threads = None,
+    trust: options.Trust = None,
     text_column: options.TextColumn = None,
     protocol: options.Protocol = None,
     by: options.By = None,
@@ -69,7 +70,7 @@ def report(
     if out.suffix not in (".html", ".htm"):
         raise InputError(f"{out}: a report is an .html file")
     check_can_write(out)
-    model = load_any(folder, threads)
+    model = load_any(folder, threads, trust=trust)
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
@@ -92,6 +93,7 @@ def figures(
     corpus: Shown = None,
     part: options.Part = None,
     threads: options.Threads = None,
+    trust: options.Trust = None,
     text_column: options.TextColumn = None,
     protocol: options.Protocol = None,
     by: options.By = None,
@@ -122,7 +124,7 @@ def figures(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: name a folder for the figures")
     check_can_write(out / "figure")
-    model, names = load_any(folder, threads), names or []
+    model, names = load_any(folder, threads, trust=trust), names or []
     check_figure_names(model, names, file_format.value)
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")

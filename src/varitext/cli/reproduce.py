@@ -33,10 +33,10 @@ def reproduce(
     threads: Threads = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Reproduce the paper's tables and figures, our values beside the published ones.
+    """Reproduce the paper's tables and figures.
 
-    Results are saved after every run. Run the same command again to continue an interrupted experiment. Without
-    TARGET, the command lists the experiments.
+    Prints our values beside the published ones. Results are saved after every run: the same command continues an
+    interrupted experiment. Without TARGET, lists the experiments.
 
     \b
     Examples:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from varitext.cli.options import DataDir, Threads, option
+from varitext.cli.options import DataDir, Threads, Trust, option
 
 
 def serve(
@@ -24,6 +24,7 @@ def serve(
         ),
     ] = None,
     threads: Threads = None,
+    trust: Trust = None,
     data_dir: DataDir = None,
 ) -> None:
     """Serve models as a web page and a JSON API.
@@ -40,4 +41,4 @@ def serve(
     """
     from varitext.serve import run_service
 
-    run_service(folders, host, port, token, threads, data_dir)
+    run_service(folders, host, port, token, threads, data_dir, trust)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from varitext.cli.input import documents_for
-from varitext.cli.options import AsJson, DataDir, ModelFolder, TextColumn, option
+from varitext.cli.options import AsJson, DataDir, ModelFolder, TextColumn, Trust, option
 from varitext.cli.printing import first_words, print_json
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -20,6 +20,7 @@ def similar(
         str | None, option("Documents to search (default: those the model was fitted on).", "CORPUS")
     ] = None,
     n: Annotated[int, option("Number of results.", "N", "-n", min=1)] = 5,
+    trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -38,7 +39,7 @@ def similar(
 
     if (word is None) == (text is None):
         raise InputError("Name either --word or --text")
-    model = load_document_model(folder)
+    model = load_document_model(folder, trust=trust)
     if word is not None:
         found = model.similar_words(model.fitted_.vocabulary.spelling(word), n)
         return _print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)

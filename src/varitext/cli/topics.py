@@ -1,12 +1,13 @@
 """`varitext topics`: print the topics, change them, and break them down by a column or over time."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from varitext.cli.fit_run import topics_found
 from varitext.cli.input import binned_values, column_values, documents_for
-from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, TextColumn, option
+from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, TextColumn, Trust, option
 from varitext.cli.printing import check_table_file, log, print_json, write_table
 from varitext.documents.topic_records import first_words, read_topic_table, topic_from_dict
 from varitext.errors import InputError
@@ -53,14 +54,15 @@ def topics(
     over_time: OverTime = None,
     bins: Bins = "month",
     source: Source = None,
+    trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the topics (regions of the latent space) with their names, sizes and words.
+    """Print the topics with names, sizes and words; change them.
 
-    Changes are applied in this order: --topics, --merge, --merge-to, --split, --rename, --drop. Topics keep their
-    numbers, so one command can change several. Shares have 95 % intervals.
+    A topic is a region of the latent space. Changes are applied in this order: --topics, --merge, --merge-to, --split,
+    --rename, --drop. Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
 
     \b
     Examples:
@@ -77,11 +79,13 @@ def topics(
         part = "train" if source is None else None
         return documents_for(model, source, part, data_dir, text_column, "--from CORPUS")
 
+    load = partial(load_document_model, folder, trust=trust)
     changes = TopicChanges(number, seed_topics, merge or [], merge_to, split or [], rename or [], drop or [])
     if any(changes) or read_topic_table(folder) is None:
-        _change_topics(folder, changes, find)
+        _change_topics(load(), folder, changes, find)
     if by is not None or over_time is not None:
-        return _print_shares(folder, find, by or over_time or "", bins if over_time else None, out, as_json)
+        model = load()
+        return _print_shares(model, find(model), by or over_time or "", bins if over_time else None, out, as_json)
     table = read_topic_table(folder)
     assert table is not None  # it was there, or has just been written
     if tree:
@@ -107,11 +111,10 @@ class TopicChanges(NamedTuple):
     drop: list[int]
 
 
-def _change_topics(folder: Path, changes: TopicChanges, find: "FindDocuments") -> None:
-    """Load the model, change its topics, and write the folder again, whole or not at all."""
+def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, find: "FindDocuments") -> None:
+    """Change the topics and write the folder again, whole or not at all."""
     from varitext.documents.topics import read_seed_topics
 
-    model = load_document_model(folder)
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
     if model.fitted_.regions is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
@@ -155,12 +158,10 @@ def _print_tree(table: dict[str, Any]) -> None:
 
 
 def _print_shares(
-    folder: Path, find: "FindDocuments", column: str, bins: str | None, out: Path | None, as_json: bool
+    model: "DocumentModel", documents: "Documents", column: str, bins: str | None, out: Path | None, as_json: bool
 ) -> None:
     from varitext.evaluation.shares import NO_VALUE
 
-    model = load_document_model(folder)
-    documents = find(model)
     values = column_values(documents, column) if bins is None else binned_values(documents, column, bins)
     values = [NO_VALUE if value in (None, "") else value for value in values]
     found = model.topic_shares(documents, values)

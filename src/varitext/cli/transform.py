@@ -22,6 +22,7 @@ def transform(
     part: options.Part = None,
     threads: options.Threads = None,
     device: options.Device = "cpu",
+    trust: options.Trust = None,
     text_column: options.TextColumn = None,
     data_dir: options.DataDir = None,
     ray: options.OnRay = False,
@@ -38,13 +39,13 @@ def transform(
       varitext transform models/mine pages.parquet --ray --out vectors
     """
     if ray or ray_address:
-        refuse_options({"fast": fast or None}, "on Ray vectors are always refined")
+        refuse_options({"fast": fast, "trust": trust}, "--ray always refines vectors, with models of varitext")
         return _transform_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
     from varitext.documents.export import check_vector_file, vector_tables, write_vectors
 
     check_vector_file(out)
-    model = load_document_model(folder, threads, device)
+    model = load_document_model(folder, threads, device, trust)
     counts = model.count(load_documents(file, part, data_dir, text_column))
     documents, width = counts.shape[0], model.fitted_.network.vector_dim
     write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)

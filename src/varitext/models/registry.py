@@ -63,7 +63,7 @@ def trusted_class(home: str, trust: str | type | None, folder: Path) -> Any:
     if trust != home:
         raise InputError(
             f"{folder} holds a model of the class {home!r}, which is not part of varitext. "
-            f"If you trust that package, load the folder with trust={home!r}"
+            f"If you trust that package, load the folder with trust={home!r} (--trust {home})"
         )
     try:
         return _imported(home)

@@ -6,10 +6,8 @@ by its seeds: the file is read again, under a lock, before each record is added.
 
 import itertools
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +17,7 @@ import numpy as np
 import torch
 
 from varitext.errors import InputError
-from varitext.files import read_text, write_text
+from varitext.files import locked, read_text, write_text
 from varitext.reproduce.provenance import provenance
 
 Record = dict[str, Any]  # a line of the file: settings, result, and the conditions of the measurement
@@ -102,7 +100,7 @@ def read_records(experiment: Experiment, results: Path, quick: bool = False) -> 
 def add_record(path: Path, record: Record) -> None:
     """Write the whole file again with this record, in the place of an earlier one with the same settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path.parent):
+    with locked(path.parent):
         found = _read(path) | {name_of(record["settings"]): record}
         write_text(path, "".join(json.dumps(found[name]) + "\n" for name in sorted(found)))
 
@@ -120,23 +118,6 @@ def _read(path: Path) -> dict[str, Record]:
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not valid JSON lines ({error}): restore the file or remove it") from None
     return {name_of(record["settings"]): record for record in records}
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Wait for other processes that write to the folder; without effect on systems that cannot lock one."""
-    try:
-        import fcntl
-
-        handle = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):
-        yield
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: float) -> Record:

@@ -36,7 +36,13 @@ KEEP_ALIVE_SECONDS = 75  # longer than clients keep a connection, so that the cl
 
 
 def run_service(
-    folders: Sequence[Path], host: str, port: int, token: str | None, threads: int | None, data_dir: Path | None
+    folders: Sequence[Path],
+    host: str,
+    port: int,
+    token: str | None,
+    threads: int | None,
+    data_dir: Path | None,
+    trust: str | None = None,
 ) -> None:
     """Serve the models in the folders until the process is told to stop."""
     try:
@@ -52,7 +58,7 @@ def run_service(
     token = _token_for(host, token)
     listening = _listen(host, port)  # before the models are loaded, so that a taken port is reported at once
     with listening:
-        models = load_models(folders, threads)
+        models = load_models(folders, threads, trust)
         application = create_application(models, token, host=host, data_dir=data_dir)
         logging.getLogger("varitext.serve").addHandler(logging.StreamHandler(sys.stderr))
         config = uvicorn.Config(

@@ -88,11 +88,13 @@ class ServedModels:
         return found
 
 
-def load_models(folders: Sequence[Path], threads: int | None) -> dict[str, DocumentModel | AnswerRanker]:
+def load_models(
+    folders: Sequence[Path], threads: int | None, trust: str | None = None
+) -> dict[str, DocumentModel | AnswerRanker]:
     """The models by the names of their folders; a repeated name gets a number."""
     models: dict[str, DocumentModel | AnswerRanker] = {}
     for folder in folders:
-        model = load_any(folder, threads)
+        model = load_any(folder, threads, trust=trust)
         if isinstance(model, DocumentModel):
             regions_of(model.fitted_)  # a model without topics, because its fit was interrupted, is refused here
             model.set_params(processes=1)  # a request is small and must not start processes

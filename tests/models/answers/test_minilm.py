@@ -95,7 +95,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
 def test_other_models_must_be_fitted_before_they_rank(tmp_path):
     (tmp_path / "sentences.txt").write_text("me\n")
     typed = ("--question", "who?", "--candidates", tmp_path / "sentences.txt")
-    assert "compare must be fitted before it ranks" in refused(tmp_path, "rank", "--model", "compare", *typed)
+    assert "compare must be fitted before it can rank" in refused(tmp_path, "rank", "--model", "compare", *typed)
     assert "Name a model folder, or --model minilm" in refused(tmp_path, "rank", *typed)
 
 
