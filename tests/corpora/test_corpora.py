@@ -4,7 +4,6 @@ import csv
 import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import socket
@@ -20,6 +19,7 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusal import refused
 from scipy import sparse
 
 from varitext import corpora
@@ -27,56 +27,16 @@ from varitext.corpora import newsgroups, newsgroups_nvdm, rcv1, sources
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sources import LocalFile, SourceFile, Unavailable
-from varitext.errors import InputError
 from varitext.text import Vocabulary
 
 
-@pytest.fixture(autouse=True)
-def no_files_but_those_of_the_test(tmp_path, monkeypatch):
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
-    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.fixture
-def no_network(monkeypatch):
-    """Addresses on this machine where nobody listens, and an index that is not there."""
-    monkeypatch.setattr(newsgroups, "ARCHIVE_ADDRESSES", ("http://127.0.0.1:9/20news-bydate.tar.gz",))
+def no_index(monkeypatch):
+    """A package index that is not there."""
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_RETRIES", "0")
-
-
-@pytest.fixture
-def server():
-    """A web server on this machine; `pages` says what it has."""
-    pages: dict[str, bytes] = {}
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            content = pages.get(self.path)
-            self.send_response(404 if content is None else 200)
-            self.end_headers()
-            self.wfile.write(content or b"")
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
-        running.pages, running.address = pages, f"http://127.0.0.1:{running.server_port}"
-        yield running
-        running.shutdown()
-
-
-def refused(call, *parts: str) -> None:
-    """`call` ends in one line for people that has all these parts."""
-    with pytest.raises(InputError) as caught:
-        call()
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message, message
 
 
 # --- the record and its counts ---
@@ -260,7 +220,7 @@ def test_20newsgroups_from_the_data_folder(data_dir):
         assert not loaded.texts[0].startswith("From:")
 
 
-def test_nothing_anywhere_is_one_clear_line(no_network, tmp_path):
+def test_nothing_anywhere_is_one_clear_line(no_index, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     refused(

@@ -1,16 +1,15 @@
 """Questions and answers: the record, its protocols, the two corpora in their formats, and the user's own files."""
 
 import gzip
-import http.server
 import io
 import json
-import threading
 import zipfile
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusal import refused
 
 from varitext import corpora
 from varitext.corpora import own_questions, qasent, wikiqa
@@ -26,24 +25,6 @@ from varitext.corpora.question_answers import (
     subset,
 )
 from varitext.corpora.sources import SourceFile
-from varitext.errors import InputError
-
-
-@pytest.fixture(autouse=True)
-def no_files_but_those_of_the_test(tmp_path, monkeypatch):
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
-    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(wikiqa, "ADDRESS", "http://127.0.0.1:9/WikiQACorpus.zip")
-
-
-def refused(call, *parts: str) -> None:
-    """`call` ends in one line for people that has all these parts."""
-    with pytest.raises(InputError) as caught:
-        call()
-    message = str(caught.value)
-    assert "\n" not in message
-    for part in parts:
-        assert part in message, message
 
 
 def record(*labels_of_questions: list[int]) -> QuestionAnswers:
@@ -217,21 +198,10 @@ def test_wikiqa_from_the_official_zip(official, tmp_path):
     assert corpora.load_questions("wikiqa", "dev").n_pairs == 2733  # from the cache
 
 
-def test_wikiqa_from_its_address(official, monkeypatch):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(zipped(official))
-
-        def log_message(self, *arguments):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        monkeypatch.setattr(wikiqa, "ADDRESS", f"http://127.0.0.1:{server.server_port}/WikiQACorpus.zip")
-        assert len(corpora.fetch("wikiqa").files) == 3
-        server.shutdown()
+def test_wikiqa_from_its_address(official, server, monkeypatch):
+    server.pages["/WikiQACorpus.zip"] = zipped(official)
+    monkeypatch.setattr(wikiqa, "ADDRESS", f"{server.address}/WikiQACorpus.zip")
+    assert len(corpora.fetch("wikiqa").files) == 3
 
 
 def test_wikiqa_refuses_files_that_are_not_the_known_ones(tmp_path):

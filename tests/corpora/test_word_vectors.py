@@ -7,26 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusal import refused
 
-from varitext.corpora.word_vectors import (
-    WordVectors,
-    known_word_vectors,
-    load_word_vectors,
-    vectors_for,
-)
+from varitext.corpora.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
 WORDS = ("the", "naïve", '"', "(", "Paris", "日本", "1922")
 VECTORS = np.random.default_rng(0).normal(0, 0.4, (len(WORDS), 12)).astype(np.float32)
-
-
-def refused(call, *parts: str) -> None:
-    with pytest.raises(InputError) as caught:
-        call()
-    assert "\n" not in str(caught.value)
-    for part in parts:
-        assert part in str(caught.value), str(caught.value)
 
 
 def as_text(words=WORDS, vectors=VECTORS, header=False, end="\n") -> bytes:
