@@ -206,7 +206,7 @@ def slug(heading: str) -> str:
 @pytest.mark.parametrize("page", [*PAGES, *BESIDE])
 def test_links_resolve(page):
     folder = (DOCS / page).parent
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+    for target in re.findall(r"(?:\]\(|src=\")([^)\s\"]+)[)\"]", prose(page)):
         if "://" in target:
             continue
         name, _, anchor = target.partition("#")
