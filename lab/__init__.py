@@ -14,37 +14,22 @@ from varitext.errors import InputError
 from varitext.reproduce import EXPERIMENTS as PAPER_EXPERIMENTS
 from varitext.reproduce.engine import Experiment
 
-ABLATIONS = {  # as typed: the module, whose EXPERIMENT the engine runs
-    "document-evaluation": "lab.experiments.document_evaluation",
-    "likelihoods": "lab.experiments.likelihoods",
-    "document-choices": "lab.experiments.document_choices",
-    "plain-bound": "lab.experiments.plain_bound",
-    "generality": "lab.experiments.generality",
-    "topics": "lab.experiments.topics",
-    "updating": "lab.experiments.updating",
-    "default-ranker": "lab.experiments.default_ranker",
-    "minilm": "lab.experiments.minilm",
-    "feature-groups": "lab.experiments.feature_groups",
-    "question-latent": "lab.experiments.question_latent",
-    "recipes": "lab.experiments.recipes",
-    "initialization": "lab.experiments.initialization",
+ABLATIONS = (
+    *("document-evaluation", "likelihoods", "document-choices", "plain-bound", "generality", "topics", "updating"),
+    *("default-ranker", "minilm", "feature-groups", "question-latent", "recipes", "initialization"),
+)
+SPEED = (
+    *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "minilm_untrained", "rounding"),
+    *("large_corpus", "scaling_estimate"),
+)
+EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
+    **PAPER_EXPERIMENTS,
+    **{name: f"lab.experiments.{name.replace('-', '_')}" for name in ABLATIONS},
     "benchmark": "lab.benchmark.compare",
     "growth": "lab.benchmark.growth",
     "peer-settings": "lab.benchmark.peer_settings",
 }
-EXPERIMENTS = PAPER_EXPERIMENTS | ABLATIONS
-MEASUREMENTS = {  # as typed: the module, whose `measure(quick)` gives the content of results/NAME.json
-    "nvdm": "lab.speed.nvdm",
-    "nasm": "lab.speed.nasm",
-    "default_ranker": "lab.speed.default_ranker",
-    "hot_paths": "lab.speed.hot_paths",
-    "counting": "lab.speed.counting",
-    "coherence": "lab.speed.coherence",
-    "minilm_untrained": "lab.speed.minilm_untrained",
-    "rounding": "lab.speed.rounding",
-    "large_corpus": "lab.speed.large_corpus",
-    "scaling_estimate": "lab.speed.scaling_estimate",
-}
+MEASUREMENTS = {name: f"lab.speed.{name}" for name in SPEED}  # `measure(quick)` gives the content of results/NAME.json
 TOOLS = {  # as typed: the module, whose `main(arguments)` reads its own options
     "serve_load": "lab.speed.serve_load",
     "faults": "lab.faults.trying",

@@ -18,7 +18,6 @@ from varitext.reproduce.document_fits import (
     hashes,
     is_here,
     load_part,
-    model_folder,
     samples_of,
     short,
 )
@@ -56,7 +55,7 @@ def measure(case: Case, model: str, seed: int, plan: Plan) -> dict[str, Any]:
     started = time.process_time()
     fitted.fit(load_part(case.corpus, "train", plan))
     spent = {"fit_seconds": fitted.fitted_.fit_seconds, "fit_cpu_seconds": time.process_time() - started}
-    if folder := model_folder(case.corpus, Setting(model, case.latent_dim), seed, plan):
+    if folder := plan.model_folder(case.corpus, *Setting(model, case.latent_dim), seed):
         fitted.save(folder, overwrite=True)  # for experiments that look at the same fits
     started = time.process_time()
     fitted.transform(test)

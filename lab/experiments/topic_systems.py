@@ -13,7 +13,7 @@ import numpy as np
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
 from varitext.files import atomic_file
-from varitext.reproduce.document_fits import Setting, fitted_model, load_part, model_folder
+from varitext.reproduce.document_fits import Setting, fitted_model, load_part
 from varitext.reproduce.engine import Plan
 from varitext.runtime.devices import running_on
 from varitext.runtime.memory import watched
@@ -51,7 +51,7 @@ class Task:
     def kept(self) -> Path | None:
         """What another run may have left: the fitted model or the sentence vectors."""
         if self.system not in BERTOPIC:
-            return model_folder(self.corpus, self.setting, self.seed, self.plan)
+            return self.plan.model_folder(self.corpus, *self.setting, self.seed)
         ending = "-quick" if self.quick else ""
         return Path(self.models, f"{self.corpus}-minilm{ending}.npy") if self.models else None
 

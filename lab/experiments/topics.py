@@ -14,12 +14,12 @@ import torch
 
 from lab.child import in_child, is_available
 from lab.experiments.topic_systems import BERTOPIC, Task
-from varitext.evaluation import coherence_record, diversity_record, topic_stability_record
+from varitext.evaluation import diversity_record, topic_stability_record
 from varitext.evaluation.topic_quality import clustering_record
 from varitext.reproduce.document_fits import (
     ARTICLES,
     NEWSGROUPS,
-    coherence_reference,
+    coherence,
     hashes,
     is_here,
     load_part,
@@ -66,7 +66,7 @@ def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dic
     found = _found(Task(corpus, system, number, seed, plan.quick, data_dir, models, plan.threads))
     groups, labels = found.pop("groups"), load_part(corpus, "train", plan).labels
     with running_on(plan.threads):
-        found |= _coherence(found["topics"], plan)
+        found |= coherence(found["topics"], plan)
     found["unique_words"] = diversity_record(found["topics"]).unique_words
     if groups is not None and labels is not None:
         found |= clustering_record(groups, labels).as_dict()
@@ -77,18 +77,6 @@ def _found(task: Task) -> dict[str, Any]:
     package = "bertopic" if task.system in BERTOPIC else None
     threads = task.threads or torch.get_num_threads()
     return in_child("lab.experiments.topic_systems:find_topics_of", asdict(task), threads, package)
-
-
-def _coherence(topics: list[list[str]], plan: Plan) -> dict[str, Any]:
-    reference = coherence_reference(plan)
-    windows = "document" if reference.texts is None else None  # counts have no order of words
-    c_v = coherence_record(topics, reference, "c_v") if reference.texts is not None else None
-    return {
-        "npmi": coherence_record(topics, reference, "npmi", window=windows).coherence,
-        "c_v": c_v and c_v.coherence,
-        "reference": reference.name,
-        "reference_sha256": reference.sha256,
-    }
 
 
 def table(records: list[Record]) -> str:

@@ -1,8 +1,8 @@
-"""Small faults in Python source: which there are in a file, and the code with one of them in it.
+"""Small faults in Python source: all of a file, and the code with one of them.
 
-Only bodies of functions and methods, decorated or not. Left out by rule, because no test of the mathematics should hold
-them: docstrings, annotations, f-strings, whatever is raised or noted (the wording of messages); values by choice
-(defaults of arguments, the recipes of presets); arguments that change no result here (`strict`, `fused`, `device`).
+Only bodies of functions and methods. Excluded, because no test of the mathematics should depend on them: docstrings,
+annotations, f-strings and messages; values by choice (defaults of arguments, recipes of presets); arguments that change
+no result here (`strict`, `fused`, `device`).
 """
 
 import ast
@@ -11,29 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-BINARY = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-    ast.Pow: ast.Mult,
-    ast.BitAnd: ast.BitOr,
-    ast.BitOr: ast.BitAnd,
-}
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
+OPPOSITES = ((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitAnd, ast.BitOr))
+BINARY = {one: other for pair in OPPOSITES for one, other in (pair, pair[::-1])}
+BINARY |= {ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult}
+COMPARED = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn))
+COMPARISONS = {one: other for pair in COMPARED for one, other in (pair, pair[::-1])}
 FUNCTIONS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 METHODS = FUNCTIONS | {"mean": "sum", "sum": "mean", "argmax": "argmin", "argmin": "argmax", "exp": "expm1"}
 MESSAGES = {"InputError", "warn", "note", "cast", "TypeVar"}
@@ -44,7 +26,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Mutant:
-    """The `number`-th fault of a file, and what to call it."""
+    """The `number`-th fault of a file."""
 
     path: str
     number: int
@@ -61,7 +43,7 @@ class Mutant:
 
 @dataclass
 class Change:
-    """A node of a tree, and what could stand in its place."""
+    """A node of a tree and its replacement."""
 
     parent: ast.AST
     field: str

@@ -9,6 +9,7 @@ from lab import child, experiment_named
 from lab.experiments import topic_systems, topics
 from lab.experiments.topic_systems import BERTOPIC, Task
 from varitext.errors import InputError
+from varitext.reproduce import document_fits
 from varitext.reproduce.engine import Plan, reproduce
 
 ENDINGS = ("at", "en", "ig", "ox", "up", "ash", "eck", "ill", "oom", "um")
@@ -33,7 +34,7 @@ def in_this_process(monkeypatch):
 
 @pytest.mark.parametrize("system", ["regions", "axes"])
 def test_a_run_has_words_groups_and_cost(system, corpus, in_this_process, monkeypatch, tmp_path):
-    monkeypatch.setattr(topics, "coherence_reference", lambda plan: topics.load_part(corpus, "train", plan))
+    monkeypatch.setattr(document_fits, "coherence_reference", lambda plan: topics.load_part(corpus, "train", plan))
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)
     found = topics.measure(corpus, system, 3, 0, plan)
     assert all(len(words) == topic_systems.WORDS for words in found["topics"]) and found["unique_words"] > 0

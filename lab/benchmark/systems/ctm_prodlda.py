@@ -1,12 +1,10 @@
 """contextualized-topic-models: its ProdLDA, with its own training loop and defaults.
 
-The package wants embeddings of the documents. Given log counts of unit length in their place, its `ZeroShotTM` is
-ProdLDA on bags of words: the inference network reads these, nothing else. Embeddings of sentences have unit length too,
-and the network, whose log variance has no bounds, is made for such: raw counts give a few long documents a KL of
-millions. Its decoder ends in a batch norm without scale and bias (`affine=False`), so that all words are equally likely
-on average: its perplexity can hardly come near to the unigram's, whatever the settings.
+The package expects embeddings of the documents. Given log counts of unit length instead, its `ZeroShotTM` is ProdLDA on
+bags of words. Raw counts would give long documents a KL of millions, since the log variance is unbounded. Its decoder
+ends in a batch norm without scale and bias, so all words are equally likely on average, which limits its perplexity.
 
-The module needs matplotlib and wordcloud, but neither sentence-transformers nor the rest that the package depends on.
+Needs matplotlib and wordcloud, but not sentence-transformers and the package's other dependencies.
 """
 
 import contextlib
@@ -47,7 +45,7 @@ class CTMProdLDA:
             contextual_size=words,
             n_components=self.setting.latent_dim,
             num_epochs=1 if self.setting.quick else 100,
-            num_data_loader_workers=0,  # threads do the work; other processes would not count
+            num_data_loader_workers=0,  # threads do the work
         )
         with _quietly():
             self.model.fit(documents, do_train_predictions=False)

@@ -11,20 +11,11 @@ from varitext.errors import InputError
 if TYPE_CHECKING:
     from varitext.reproduce.engine import Experiment
 
-EXPERIMENTS = {  # as typed: the module
-    "table1a": "varitext.reproduce.table1a",
-    "table1b": "varitext.reproduce.table1b",
-    "table2": "varitext.reproduce.table2",
-    "tsne": "varitext.reproduce.tsne",
-    "table3": "varitext.reproduce.table3",
-    "table4": "varitext.reproduce.table4",
-    "map-by-samples": "varitext.reproduce.map_by_samples",
-    "attention": "varitext.reproduce.attention",
-    "hinton": "varitext.reproduce.hinton",
-    "question-types": "varitext.reproduce.question_types",
-    "overfitting": "varitext.reproduce.overfitting",
-    "complexity": "varitext.reproduce.complexity",
-}
+NAMES = (
+    *("table1a", "table1b", "table2", "tsne", "table3", "table4", "map-by-samples", "attention", "hinton"),
+    *("question-types", "overfitting", "complexity"),
+)
+EXPERIMENTS = {name: f"varitext.reproduce.{name.replace('-', '_')}" for name in NAMES}  # as typed: the module
 
 
 def experiment_named(name: str) -> "Experiment":

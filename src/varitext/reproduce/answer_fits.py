@@ -1,6 +1,5 @@
 """Answer rankers for experiments: the questions, the settings, and what is recorded."""
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from varitext.answers.ranker import AnswerRanker
@@ -55,7 +54,7 @@ def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) 
 
 def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanker:
     """The network alone, without counts and position; from `plan.models` if it is already fitted."""
-    folder = model_folder(corpus, model, seed, plan)
+    folder = plan.model_folder(corpus, model, seed)
     if folder and (folder / "config.json").exists():
         fitted: AnswerRanker = AnswerRanker.load(folder).set_params(threads=plan.threads)
         return fitted.combined(False, False)
@@ -63,12 +62,6 @@ def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanke
     if folder:
         ranker.save(folder)
     return ranker
-
-
-def model_folder(corpus: str, model: str, seed: int, plan: Plan) -> Path | None:
-    if plan.models is None:
-        return None
-    return plan.models / f"{corpus}-{model}-{seed}{'-quick' if plan.quick else ''}"
 
 
 def record_of(evaluation: AnswerEvaluation, per_question: bool = False) -> dict[str, Any]:

@@ -4,7 +4,6 @@ NASM with a question-level latent is shown beside the paper's NASM.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from varitext.report.attention import draw_words, width_of_words, word_heats
 from varitext.report.charts import printable
 from varitext.report.drawing import canvas, drawing_style, svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"lstm_attention": 10, "nasm": 10, "nasm_question": 3}
@@ -27,8 +26,7 @@ LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
 
 def runs(plan: Plan) -> Iterator[Run]:
     for model, seeds in SEEDS.items():
-        for seed in plan.seeds_or(seeds):
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+        yield from grid(measure, seeds, plan, model=[model])
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -42,7 +40,9 @@ def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
             label = bool(question.candidates[one.place].label)
             peaks.append((label, *_peakedness(one)))
             if label and 4 <= len(one.words) <= MAX_LENGTH_SHOWN and len(shown) < SHOWN:
-                shown.append(_example(question.text, one))
+                weights = {"mean": rounded(one.attention_mean), "std": rounded(one.attention_std)}
+                example = {"question": question.text, "words": list(one.words)}
+                shown.append(example | {"probability": round(one.probability, 4)} | weights)
     values = np.array([peak[1:] for peak in peaks if len(peak) == 3])
     right = np.array([bool(peak[0]) for peak in peaks if len(peak) == 3])
     names = ("highest_weight", "relative_entropy")
@@ -59,11 +59,6 @@ def _peakedness(one: RankedCandidate) -> tuple[float, ...]:
     return float(weights.max()), float(entropy / np.log(len(weights)))
 
 
-def _example(question: str, one: RankedCandidate) -> dict[str, Any]:
-    weights = {"mean": rounded(one.attention_mean), "std": rounded(one.attention_std)}
-    return {"question": question, "words": list(one.words), "probability": round(one.probability, 4)} | weights
-
-
 def table(records: list[Record]) -> str:
     head = ["", "highest weight, correct answers", "incorrect answers", "relative entropy, correct answers"]
     rows = []
@@ -77,12 +72,8 @@ def table(records: list[Record]) -> str:
 
 def figure(records: list[Record]) -> str:
     """Words on a background that darkens with attention; the bar under a word is its spread over samples."""
-    examples = {
-        model: record["result"]["shown"]
-        for model in SEEDS
-        for record in records
-        if record["settings"] == {"model": model, "seed": 0}
-    }
+    seed_0 = {model: results(records, model=model, seed=0) for model in SEEDS}
+    examples = {model: found[0]["shown"] for model, found in seed_0.items() if found}
     number = min(map(len, examples.values()), default=0)
     heats = {
         model: [word_heats(one["words"], one["mean"], one["std"]) for one in found[:number]]

@@ -1,7 +1,7 @@
 """Document models for experiments: the documents, the settings, and fitted models that experiments share."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from varitext.corpora import CORPORA, load_documents
 from varitext.corpora.documents import Documents
 from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
+from varitext.evaluation import coherence_record
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.reproduce.engine import Plan
 
@@ -71,9 +72,23 @@ def coherence_reference(plan: Plan) -> Documents:
     return load_part(NEWSGROUPS, "train", plan)
 
 
+def coherence(topics: Sequence[Any], plan: Plan) -> dict[str, Any]:
+    """NPMI and C_V of topics in the reference, as JSON; counts have no order of words, so no C_V."""
+    reference = coherence_reference(plan)
+    has_texts = reference.texts is not None
+    npmi = coherence_record(topics, reference, "npmi", window=None if has_texts else "document")
+    return {
+        "npmi": npmi.coherence,
+        "npmi_window": npmi.window,
+        "c_v": coherence_record(topics, reference, "c_v").coherence if has_texts else None,
+        "reference": reference.name,
+        "reference_sha256": reference.sha256,
+    }
+
+
 def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> DocumentModel:
     """A model with the preset's settings, from `plan.models` if already fitted; `plan.quick` trains it briefly."""
-    folder = model_folder(corpus, setting, seed, plan)
+    folder = plan.model_folder(corpus, *setting, seed)
     if folder and (folder / "config.json").exists():
         fitted: DocumentModel = DocumentModel.load(folder).set_params(threads=plan.threads)
         return fitted
@@ -85,13 +100,6 @@ def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> Docume
     if folder:
         model.save(folder)
     return model
-
-
-def model_folder(corpus: str, setting: Setting, seed: int, plan: Plan) -> Path | None:
-    if plan.models is None:
-        return None
-    name = "-".join(map(str, (corpus, *setting, seed)))
-    return plan.models / (f"{name}-quick" if plan.quick else name)
 
 
 def samples_of(plan: Plan) -> int:

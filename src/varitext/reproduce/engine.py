@@ -37,6 +37,10 @@ class Plan:
     def seeds_or(self, number: int) -> tuple[int, ...]:
         return self.seeds or ((0,) if self.quick else tuple(range(number)))
 
+    def model_folder(self, *names: object) -> Path | None:
+        """Where a fitted model with these names is kept, if any is."""
+        return self.models and self.models / "-".join([*map(str, names), *(["quick"] if self.quick else [])])
+
 
 @dataclass(frozen=True)
 class Run:
@@ -76,8 +80,9 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[
             continue
         log(f"{experiment.name}: {run.name}")
         started = time.monotonic()
-        result = run.measure()
-        add_record(path, _record(experiment, run, result, time.monotonic() - started))
+        record = {"experiment": experiment.name, "settings": run.settings, "result": run.measure()}
+        conditions = {"seconds": round(time.monotonic() - started, 1), "threads": torch.get_num_threads()}
+        add_record(path, record | conditions | provenance())
     for reason in sorted(missing):
         log(f"{experiment.name}: {reason}")
     records = read_records(experiment, results, plan.quick)
@@ -118,17 +123,6 @@ def _read(path: Path) -> dict[str, Record]:
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not valid JSON lines ({error}): restore the file or remove it") from None
     return {name_of(record["settings"]): record for record in records}
-
-
-def _record(experiment: Experiment, run: Run, result: dict[str, Any], seconds: float) -> Record:
-    return {
-        "experiment": experiment.name,
-        "settings": run.settings,
-        "result": result,
-        "seconds": round(seconds, 1),
-        "threads": torch.get_num_threads(),
-        **provenance(),
-    }
 
 
 def grid(measure: Callable[..., dict[str, Any]], seeds: int, plan: Plan, **values: Iterable[object]) -> Iterator[Run]:

@@ -1,7 +1,6 @@
 """Figure 5: Hinton diagrams of the log standard deviations of p(h | q), by the word a question starts with (WikiQA)."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from varitext.corpora.question_answers import subset
 from varitext.report.attention import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
 from varitext.report.drawing import svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results, rounded
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, mean, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"nasm": 10, "nasm_question": 3}
@@ -18,8 +17,7 @@ SEEDS = {"nasm": 10, "nasm_question": 3}
 
 def runs(plan: Plan) -> Iterator[Run]:
     for model, seeds in SEEDS.items():
-        for seed in plan.seeds_or(seeds):
-            yield Run({"model": model, "seed": seed}, partial(measure, model, seed, plan))
+        yield from grid(measure, seeds, plan, model=[model])
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -56,15 +54,12 @@ def table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    shown = {titles()[model]: _shown(results(records, model=model, seed=0)) for model in SEEDS}
-    return svg_text(hinton_figure({title: values for title, values in shown.items() if values}))
+    shown = {
+        titles()[model]: {group: np.array(found[group]["log_std"]) for group in GROUPS if group in found}
+        for model in SEEDS
+        for found in results(records, model=model, seed=0)
+    }
+    return svg_text(hinton_figure(shown))
 
 
-def _shown(seed_0: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    found = seed_0[0] if seed_0 else {}
-    return {group: np.array(found[group]["log_std"]) for group in GROUPS if "log_std" in found.get(group, {})}
-
-
-EXPERIMENT = Experiment(
-    "hinton", "log standard deviations of p(h | q) by question word (Figure 5)", runs, table, figure
-)
+EXPERIMENT = Experiment("hinton", "log std of p(h | q) by question word (Figure 5)", runs, table, figure)

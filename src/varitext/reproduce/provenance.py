@@ -19,13 +19,8 @@ SOURCE = Path(__file__).resolve().parents[1]
 
 def provenance() -> dict[str, Any]:
     """The origin of a measurement as JSON."""
-    versions = {
-        "varitext": varitext.__version__,
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "python": platform.python_version(),
-    }
+    versions = {module.__name__: module.__version__ for module in (varitext, torch, np, scipy)}
+    versions |= {"python": platform.python_version()}
     return {"commit": commit(), "versions": versions, "cpu": cpu_name()}
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from varitext.documents.model import DocumentModel
-from varitext.evaluation import coherence_record, diversity_record
-from varitext.reproduce.document_fits import NEWSGROUPS, Setting, coherence_reference, fitted_model, hashes, short
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.evaluation import diversity_record
+from varitext.reproduce.document_fits import NEWSGROUPS, Setting, coherence, fitted_model, hashes, short
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean
 
 WORDS = 10
 PAPER = {
@@ -24,11 +24,7 @@ PAPER = {
     "Sport": "goals pts teams league team players nhl stats min buf",
     "Policy": "bush resources charles austin bill resolution mr misc piece marc",
 }
-SETTINGS = (
-    Setting("nvdm"),
-    Setting("nvdm", 50, "paper-network"),
-    Setting("lda"),
-)  # LDA: its topics beside
+SETTINGS = (Setting("nvdm"), Setting("nvdm", 50, "paper-network"), Setting("lda"))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -41,22 +37,13 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
     model = fitted_model(NEWSGROUPS, setting, seed, plan)
     topics = model.latent_dimensions(WORDS)
-    reference = coherence_reference(plan)
-    windows = "document" if reference.texts is None else None  # counts have no order of words
-    npmi = coherence_record(topics, reference, "npmi", window=windows)
-    c_v = coherence_record(topics, reference, "c_v") if reference.texts is not None else None
     diversity = diversity_record(topics)
     found = {
         "matched": matched_topics(model, {name: words.split() for name, words in PAPER.items()}),
         "topics": [list(topic.words) for topic in topics],
-        "npmi": npmi.coherence,
-        "npmi_window": npmi.window,
-        "c_v": c_v and c_v.coherence,
         "unique_words": diversity.unique_words,
         "inverted_rbo": diversity.inverted_rbo,
-        "reference": reference.name,
-        "reference_sha256": reference.sha256,
-    }
+    } | coherence(topics, plan)
     return short(found) | hashes(NEWSGROUPS, plan)
 
 
@@ -100,10 +87,9 @@ def _topics(record: Record) -> str:
 def _figures(records: list[Record]) -> str:
     rows = []
     for record in records:
-        found = record["result"]
-        c_v = "" if found["c_v"] is None else f"{found['c_v']:.3f}"
-        figures = [f"{found['npmi']:.3f}", c_v, f"{found['unique_words']:.3f}", f"{found['inverted_rbo']:.3f}"]
-        rows.append([_name(record), *figures, str(len(found["topics"]))])
+        names = ("npmi", "c_v", "unique_words", "inverted_rbo")
+        figures = [mean([record["result"]], name, ".3f") for name in names]
+        rows.append([_name(record), *figures, str(len(record["result"]["topics"]))])
     head = ["", "NPMI", "C_V", "unique words", "inverted RBO", "dimensions"]
     return "Coherence and diversity of all latent dimensions, ten words each\n\n" + markdown_table(head, rows)
 

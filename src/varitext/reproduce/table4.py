@@ -54,7 +54,7 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
     if model == "overlap":
         return measure_baselines(corpus, plan)
     ranker = fit_ranker(corpus, model, seed, plan, counts=True, position=corpus == "wikiqa")
-    if folder := answer_fits.model_folder(corpus, model, seed, plan):
+    if folder := plan.model_folder(corpus, model, seed):
         ranker.save(folder, overwrite=True)
     latent = answer_fits.latent_of(ranker) if model in OWN_MODELS else None
     return _variants(ranker, titles()[model], corpus, plan) | {"latent": latent}
