@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab import EXPERIMENTS, MEASUREMENTS, TOOLS, experiment_named
 from lab.import_graph import module_files
+from varitext.cli.printing import log
 from varitext.cli.reproduce import parse_seeds
 from varitext.errors import InputError
 from varitext.files import write_json
@@ -73,10 +74,6 @@ def run_measurement(name: str, typed: argparse.Namespace) -> None:
     found = importlib.import_module(MEASUREMENTS[name]).measure(typed.quick) | provenance()
     print(json.dumps(found, indent=2))
     write_json(path, found)
-
-
-def log(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`varitext` in a process of its own that can be killed or starved: forked, because importing torch takes seconds."""
+"""`varitext` in a process that can be killed or starved; forked, because importing torch takes seconds."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ from varitext import DocumentModel
 from varitext.cli import main
 
 PATIENCE = 300.0  # seconds; longer is a hang
-PIPE_SIZE = 1 << 20  # nobody reads before the command has ended
+PIPE_SIZE = 1 << 20  # read only after the command has ended
 
 
 class Outcome(NamedTuple):
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
 
 
 def run(*arguments: object, first: Callable[[], None] | None = None, kill_after: float | None = None) -> Outcome:
-    """Run the command to its end, or for `kill_after` seconds; `first` is done in its process before it."""
+    """Run the command to its end, or for `kill_after` seconds; `first` runs in its process before it."""
     _load_all()
     started, (out, out_end), (err, err_end) = time.monotonic(), _pipe(), _pipe()
     process = os.fork()
@@ -46,16 +46,16 @@ def run(*arguments: object, first: Callable[[], None] | None = None, kill_after:
 
 @cache
 def _load_all() -> None:
-    """What torch and others load at a first fit, once for all copies; on one thread, since others are not copied."""
+    """Load what a first fit loads, once for all forks; on one thread, since other threads are not forked."""
     torch.set_num_threads(1)
     DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts(20))
 
 
 def refused(outcome: Outcome) -> str:
-    """The one line of a command that ended as it should on bad input or a bad disk; else a `Fault`."""
+    """The one-line message of a command that refused bad input or a bad disk; otherwise a `Fault`."""
     lines = outcome.err.splitlines()
     if outcome.code != 2 or not lines or not lines[-1].startswith("varitext: ") or "Traceback" in outcome.err:
-        raise Fault(f"code {outcome.code}, said {outcome.err[-500:]!r}")
+        raise Fault(f"code {outcome.code}, printed {outcome.err[-500:]!r}")
     return lines[-1]
 
 
@@ -97,7 +97,7 @@ def _wait(process: int, started: float, kill_after: float | None) -> int:
 
 
 def _pipe() -> tuple[int, int]:
-    """What a command prints goes through pipes: a limit on files would be one on its words, too."""
+    """Output goes through pipes: a limit on file sizes would also limit an output file."""
     ends = os.pipe()
     fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     return ends

@@ -1,8 +1,8 @@
-"""Disks that are full or read-only, at every command that writes: one line, exit code 2, nothing half-written.
+"""Full and read-only disks, for every command that writes: one line, exit code 2, nothing half-written.
 
-Full in two ways: files may not grow beyond a limit (`RLIMIT_FSIZE`), from nothing up to just below what the command
-writes; and a small file system in memory that is full but for a few kilobytes. The second, and the read-only one, need
-the right to mount, in a name space of their own; where that is refused, they are left out.
+A disk is full in two ways: files may not grow beyond a limit (`RLIMIT_FSIZE`), from nothing to just below what the
+command writes; or a small file system in memory is almost full. The second and the read-only one need the right to
+mount, in a name space of their own; without it they are skipped.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ NEW_NAME_SPACE, READ_ONLY, REMOUNT, BIND, PRIVATE, DETACH = 0x20000, 1, 32, 4096
 
 
 class Command(NamedTuple):
-    """A command that writes below `out`, without the place."""
+    """A command that writes, without its target."""
 
     name: str
     arguments: tuple[object, ...]
@@ -45,14 +45,14 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
 
 
 def commands(folder: Path) -> list[Command]:
-    """All that write, on models that are fitted here."""
+    """All commands that write, on models that are fitted here."""
     documents, questions = folder / "documents.jsonl", folder / "questions.jsonl"
     fit_documents = ("fit", corpora.write_documents(documents), *corpora.DOCUMENT_OPTIONS)
     fit_answers = ("fit", corpora.write_questions(questions), *corpora.ANSWER_OPTIONS)
     model, ranker = folder / "model", folder / "ranker"
     for arguments, out in ((fit_documents, model), (fit_answers, ranker)):
         if (done := run(*arguments, "--out", out)).code:
-            raise Fault(f"the fit that nobody disturbs fails: {done.err}")
+            raise Fault(f"the undisturbed fit fails: {done.err}")
     show = ("--corpus", documents, "--part", "train", "--threads", 1)
     evaluate = ("evaluate", ranker, questions, "--part", "train", "--threads", 1)
     transform = ("transform", model, documents, "--part", "train", "--threads", 1)

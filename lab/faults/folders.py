@@ -1,6 +1,6 @@
-"""Damaged folders: of models of documents, of rankers, of shards and of checkpoints.
+"""Damaged folders of document models, rankers, shards and checkpoints.
 
-Each must be refused in one line, an `InputError`, or behave as if nothing had happened.
+Each must be refused in one line, an `InputError`, or behave as if undamaged.
 """
 
 import shutil
@@ -26,7 +26,7 @@ SENTENCES = ["the king was old", "near a lake with care", "in that year of the r
 
 
 class Subject(NamedTuple):
-    """A folder to damage, another one of its kind to take files from, and what is asked of it."""
+    """A folder to damage, another of its kind to take files from, and a query."""
 
     folder: Path
     other: Path
@@ -57,12 +57,12 @@ def damaged(subject: Subject, expected: object, number: int) -> str:
     except Exception as error:
         raise Fault(f"{how}: {type(error).__name__}: {error}") from None
     if found != expected:
-        raise Fault(f"{how}: taken, and other results")
-    return "as if nothing had happened"
+        raise Fault(f"{how}: accepted, with different results")
+    return "as if undamaged"
 
 
 def _plain(value: Any) -> object:
-    """Values that can be compared: arrays as bytes."""
+    """Comparable values: arrays as bytes."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
@@ -111,7 +111,7 @@ def shards(place: Path) -> Subject:
 def ask_shards(folder: Path) -> Any:
     record = load_documents(folder)
     if not isinstance(record.counts, ShardedCounts):
-        raise InputError(f"{folder} is read as something else than shards")
+        raise InputError(f"{folder} is not read as shards")
     rows = record.counts[np.arange(record.counts.shape[0])]
     return [list(record.counts.vocabulary.words), rows.indptr, rows.indices, rows.data]
 
@@ -124,6 +124,6 @@ def checkpoints(place: Path) -> Subject:
 
 
 def resume(folder: Path) -> Any:
-    """What the checkpoint's run comes to; a checkpoint that is not there is no fault, the run starts anew."""
+    """The result of the checkpoint's run; without a checkpoint the run starts from the beginning."""
     model = fitted_documents(0, checkpoint=folder / "checkpoint.safetensors", resume=True)
     return [tensor.numpy() for tensor in model.fitted_.network.state_dict().values()]

@@ -1,4 +1,4 @@
-"""Hostile input to what reads text and counts, and to the service: an answer, or one line that says what is wrong."""
+"""Hostile texts, counts and requests to the service: each gets a result or a one-line error."""
 
 import json
 import warnings
@@ -16,7 +16,7 @@ from varitext import AnswerRanker, DocumentModel, load_questions
 from varitext.serve.application import create_application
 from varitext.text import TokenRules, count_texts, tokenise
 
-with warnings.catch_warnings(action="ignore"):  # starlette would rather have another client than httpx
+with warnings.catch_warnings(action="ignore"):  # starlette warns about httpx
     from fastapi.testclient import TestClient
 
 FIELDS = {
@@ -33,12 +33,12 @@ FIELDS = {
     "similar-words": (),
     "map": (),
 }
-SCIKIT_LEARN = "must be a string or a real number"  # of objects in a matrix; its checks of estimators ask for TypeError
+SCIKIT_LEARN = "must be a string or a real number"  # for objects in a matrix scikit-learn requires a TypeError
 KINDS = ("application/json", "text/plain", "application/json; charset=utf-16")
 
 
 def measure(tally: Tally, times: int, folder: Path) -> None:
-    """Eight of ten are texts, one counts, one a request."""
+    """80 % texts, 10 % counts, 10 % requests."""
     model = fitted_documents(0)
     tally.run("texts", times * 8 // 10, partial(read_text, model))
     tally.run("counts", times // 10, partial(read_counts, model))
@@ -50,14 +50,14 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
 
 
 def read_text(model: DocumentModel, number: int) -> str:
-    """Tokens under random rules, and counts over known words; one in ten is no text at all."""
+    """Tokens under random rules, and counts over known words; one in ten is not a text."""
     generator = np.random.default_rng([1, number])
     given = hostile.value(generator) if generator.random() < 0.1 else hostile.text(generator)
     rules = TokenRules(lowercase=bool(generator.integers(2)), minimum_length=int(generator.integers(1, 3)))
 
     def read() -> None:
         if isinstance(given, str) and any(not isinstance(token, str) for token in tokenise(given, rules)):
-            raise Fault(f"{given!r} has tokens that are no text")
+            raise Fault(f"{given!r} has tokens that are not text")
         counts = count_texts([given], vocabulary=model.fitted_.vocabulary, token_rules=rules).counts
         if not np.isfinite(counts.data).all() or (counts.data < 1).any():
             raise Fault(f"{given!r} has counts {counts.data}")
@@ -113,7 +113,7 @@ def request(client: TestClient, number: int) -> str:
 
 
 def _body(generator: np.random.Generator, fields: tuple[str, ...]) -> bytes:
-    """A request with some of its fields hostile, anything else as JSON, deep nesting, or plain noise."""
+    """A request with hostile fields, other JSON, deep nesting, or noise."""
     kind = generator.random()
     if kind < 0.05:
         return generator.bytes(int(generator.integers(0, 200)))

@@ -1,7 +1,7 @@
-"""kill -9 while `varitext fit` runs: a loadable folder or a clean --resume to the same bytes, and nothing left behind.
+"""kill -9 during `varitext fit`: a loadable folder or a clean --resume to identical bytes, and nothing left behind.
 
-Two choices of the moment: at random over the whole run; and before every operation on files in turn, because the
-moments that could do harm are so short that chance hardly ever meets them.
+The moment is random over the whole run, or before each file operation in turn, since the harmful moments are too short
+to be hit by chance.
 """
 
 import json
@@ -28,7 +28,7 @@ ENDED = "ended before the kill"
 
 
 class Fit(NamedTuple):
-    """A fit to be killed, and what it gives if it is not."""
+    """A fit to kill, and its result if it is not killed."""
 
     arguments: tuple[object, ...]
     reference: dict[str, Any]
@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 def measure(tally: Tally, times: int, folder: Path) -> None:
-    """A quarter each: documents or answers, at a random moment or before one of the operations on files."""
+    """A quarter each: documents or answers, at a random moment or before a file operation."""
     documents = uninterrupted(folder, corpora.write_documents(folder / "documents.jsonl"), corpora.DOCUMENT_OPTIONS)
     answers = uninterrupted(folder, corpora.write_questions(folder / "questions.jsonl"), corpora.ANSWER_OPTIONS)
     for part, fit in (("documents", documents), ("answers", answers)):
@@ -51,14 +51,14 @@ def uninterrupted(folder: Path, corpus: Path, options: tuple[str, ...], command:
     arguments, out = ("fit", corpus, *options), folder / "reference" / "model"
     outcome = command(*arguments, "--out", out)
     if outcome.code:
-        raise Fault(f"the run that nobody disturbs fails: {outcome.err}")
+        raise Fault(f"the undisturbed run fails: {outcome.err}")
     fit = Fit(arguments, learned(out), outcome.seconds)
     shutil.rmtree(out.parent)
     return fit
 
 
 def learned(folder: Path) -> dict[str, Any]:
-    """All that is in a model folder, but for how long it took."""
+    """Everything in a model folder except times."""
     config = read_json(folder / "config.json")
     config["learned"]["fit_seconds"] = config["sha256"]["metrics.jsonl"] = config["config_sha256"] = None
     metrics = [json.loads(line) | {"seconds": None} for line in (folder / "metrics.jsonl").read_text().splitlines()]
@@ -76,7 +76,7 @@ def killed_at_random(fit: Fit, folder: Path, number: int) -> str:
 
 
 def killed_in_time(fit: Fit, folder: Path, generator: np.random.Generator, command: Callable[..., Outcome]) -> str:
-    """Kill at a moment of the run; if it was over by then, because the machine is faster now, at an earlier one."""
+    """Kill at a moment of the run; if it had already ended, at an earlier one."""
     seconds, found = fit.seconds, ENDED
     while found == ENDED:
         moment = seconds * generator.random()
@@ -90,7 +90,7 @@ def killed_at_operation(fit: Fit, folder: Path, tried: np.ndarray, number: int) 
 
 
 def die_before(operation: int, folder: Path) -> None:
-    """Let this process be killed before it does that operation on files below `folder`, counted from 0."""
+    """Kill this process before that file operation below `folder`, counted from 0."""
     seen = 0
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
@@ -104,7 +104,7 @@ def die_before(operation: int, folder: Path) -> None:
 
 
 def count_operations(fit: Fit, folder: Path) -> int:
-    """How many operations on files the whole run makes: the first number at which it is not killed, by bisection."""
+    """The number of file operations of the whole run, by bisection."""
     low, high = 0, 1
     while _is_killed(fit, folder, high):
         low, high = high, 2 * high
@@ -120,7 +120,7 @@ def _is_killed(fit: Fit, folder: Path, operation: int) -> bool:
 
 
 def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether an audit event is an operation on files that changes the disk."""
+    """Whether an audit event is a file operation that changes the disk."""
     if event == "open":
         return isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
     return event in FILE_OPERATIONS
@@ -130,7 +130,7 @@ def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def survived(fit: Fit, folder: Path, kill: Callable[..., Outcome], command: Callable[..., Outcome] = run) -> str:
-    """Fit and kill, look at what is there, resume; the outcome in words, or a `Fault`."""
+    """Fit and kill, inspect what is left, resume; the outcome in words, or a `Fault`."""
     work = _emptied(folder / "work")
     out = work / "model"
     if (outcome := kill(*fit.arguments, "--out", out)).code == 0:
@@ -150,17 +150,21 @@ def survived(fit: Fit, folder: Path, kill: Callable[..., Outcome], command: Call
 
 
 def _state(out: Path) -> str:
-    """What a killed run left, in words."""
+    """The state that a killed run left, in words."""
     if not out.exists() or not any(path for path in out.iterdir() if not path.name.startswith(".")):
-        return "nothing kept yet, fitted anew to the same bytes"
+        return "nothing saved yet, fitted again to identical bytes"
     try:
         load_any(out)
     except InputError as error:
         if "holds an unfinished run" not in str(error):
             raise Fault(f"a folder that cannot be loaded: {error}") from None
-        return "a checkpoint, resumed to the same bytes"
+        return "a checkpoint, resumed to identical bytes"
     unfinished = (out / "checkpoint.safetensors").exists()
-    return "a loadable model with its checkpoint, resumed to the same bytes" if unfinished else "a loadable whole model"
+    return (
+        "a loadable model with its checkpoint, resumed to identical bytes"
+        if unfinished
+        else "a complete, loadable model"
+    )
 
 
 def _emptied(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Two fits into one folder at once, and a clock that goes backwards."""
+"""Two simultaneous fits into one folder, and a clock that goes backwards."""
 
 import os
 import random
@@ -22,7 +22,7 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
 
 
 def raced(fit: Fit, folder: Path, number: int) -> str:
-    """The second starts within the time of the first, with another seed: one model is there at the end, and whole."""
+    """The second fit starts during the first, with another seed: in the end there is one complete model."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -39,18 +39,18 @@ def raced(fit: Fit, folder: Path, number: int) -> str:
     if left := [path.name for path in work.iterdir() if path.name != "model"]:
         raise Fault(f"left behind: {left}")
     if load_any(work / "model").seed != (0 if first.code == 0 else 1):
-        raise Fault("the model is not that of the fit that was said to be done")
-    return "one is done, the other refused in one line"
+        raise Fault("the model is not that of the fit that succeeded")
+    return "one succeeds, the other is refused in one line"
 
 
 def fitted_back_in_time(fit: Fit, folder: Path, number: int) -> str:
-    """`time.time` falls by an hour at every call; what is learned must not depend on it."""
+    """`time.time` falls by an hour at every call; the model must not depend on it."""
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     outcome = run(*fit.arguments, "--out", work / "model", first=partial(turn_back, number))
     if outcome.code or learned(work / "model") != fit.reference:
         raise Fault(f"code {outcome.code}, {outcome.err[-300:]}")
-    return "the same bytes"
+    return "identical bytes"
 
 
 def turn_back(number: int) -> None:

@@ -1,4 +1,4 @@
-"""What came of every case, counted by outcome and written as it comes: an interrupted run goes on where it stopped."""
+"""Outcomes of all cases, counted and written as they come, so that an interrupted run can continue."""
 
 import time
 from collections.abc import Callable
@@ -13,11 +13,11 @@ SECONDS_BETWEEN_WRITES = 2.0
 
 
 class Fault(Exception):
-    """Something happened that must not: what, in a line."""
+    """Something that must not happen, in one line."""
 
 
 class Tally:
-    """The outcomes of one kind of fault, by part; kept in a JSON file beside those of other kinds."""
+    """The outcomes of one kind of fault, by part, in a JSON file beside those of other kinds."""
 
     def __init__(self, kind: str, path: Path | None):
         self.kind, self.path, self.written = kind, path, time.monotonic()
@@ -26,7 +26,7 @@ class Tally:
         self.measured_by = provenance()
 
     def run(self, part: str, times: int, case: Callable[[int], str]) -> None:
-        """Try cases 0 to `times` that were not tried yet. A case gives its outcome, or raises `Fault`."""
+        """Run the cases below `times` that have not run yet. A case returns its outcome or raises `Fault`."""
         record = self.parts.setdefault(part, {"cases": 0, "outcomes": {}, "faults": []})
         self.tried.add(part)
         for number in range(record["cases"], times):
@@ -45,7 +45,7 @@ class Tally:
         print(f"{part}: {record['cases']} cases, {record['outcomes']}", flush=True)
 
     def write(self) -> None:
-        """What others have written meanwhile stays."""
+        """Keeps what others have written meanwhile."""
         self.written = time.monotonic()
         if self.path:
             written = self._file()

@@ -1,4 +1,4 @@
-"""kill -9 while `varitext fit` runs under torchrun in two processes: all of them, a worker, or the launcher alone."""
+"""kill -9 during `varitext fit` under torchrun with two processes: all of them, a worker, or the launcher."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def killed(fit: Fit, folder: Path, whom: int, number: int) -> str:
 
 
 def torchrun(*arguments: object, kill_after: float | None = None, whom: int = 0) -> Outcome:
-    """The same in two processes; `whom` is killed: 0 all of them, 1 a worker, 2 the launcher."""
+    """The command in two processes; `whom` is killed: 0 all of them, 1 a worker, 2 the launcher."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--monitor-interval", "0.1"]
     typed = [sys.executable, *launcher, "-m", "varitext", *map(str, arguments)]
     started = time.monotonic()
@@ -65,7 +65,7 @@ def _kill(process: int) -> None:
 
 
 def _wait_for_end(process: int, patience: float = 120.0) -> None:
-    """Workers without their launcher go on to their end; they belong to nobody then, so nobody can wait for them."""
+    """Orphaned workers run to their end; they are no children of ours, so they are polled."""
     end = time.monotonic() + patience
     while Path(f"/proc/{process}").exists() and time.monotonic() < end:
         time.sleep(0.02)

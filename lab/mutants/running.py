@@ -1,7 +1,7 @@
-"""Mutants against tests: a process forked for each mutant, from one that has collected all tests and run none.
+"""Run tests against mutants: each in a process forked from one that has collected all tests and run none.
 
-The mutated function gets its new code object in the child, wherever it is referred to (decorated functions too), so
-that nothing is imported twice: a mutant costs what its tests cost.
+The mutated function gets its new code object in the child, wherever it is referenced (also behind decorators), so
+nothing is imported twice and a mutant costs what its tests cost.
 """
 
 import gc
@@ -28,7 +28,7 @@ from lab.mutants.tracing import Trace, trace_of
 KILLED, SURVIVED, IMPOSSIBLE = 1, 0, 3
 TIME_IS_UP = (-signal.SIGXCPU, -signal.SIGALRM)
 OUTCOMES = {SURVIVED: "survived", IMPOSSIBLE: "impossible"} | dict.fromkeys(TIME_IS_UP, "timeout")
-MEMORY = 4 * 2**30  # more than this on top of what there is: the mutant has gone mad
+MEMORY = 4 * 2**30  # at most this much more than before the fork
 
 
 class Outcome(NamedTuple):
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 
 class Session:
-    """A plugin for pytest that hands all collected tests to `work`, and runs none itself."""
+    """A pytest plugin that hands all collected tests to `work` and runs none itself."""
 
     def __init__(self, package: Path, files: set[str], work: Callable[["Session"], None], most_seconds: float):
         self.package, self.files, self.work, self.most_seconds = package, files, work, most_seconds
@@ -48,7 +48,7 @@ class Session:
         self.functions: dict[str, list[FunctionType]] = {}
 
     def pytest_collection(self) -> None:
-        """The same examples each time, none remembered from mutant to mutant."""
+        """The same hypothesis examples for every mutant, none stored."""
         import hypothesis  # only now: pytest wants to see it first
 
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
@@ -63,12 +63,12 @@ class Session:
         self.trace = trace_of(session.items, self.package)
         _warm_up()
         self.functions = _functions_by_file(self.package, self.files)
-        gc.freeze()  # what is here stays as it is, in memory that all children share
+        gc.freeze()  # shared by all children without copying
         self.work(self)
         return True
 
     def concerned(self, path: str, lines: tuple[int, int]) -> list[str]:
-        """Tests that run a line of these: the most specific, which run least of the package, come first."""
+        """Tests that run one of these lines, the most specific first: those that run the least of the package."""
         wanted = set(range(lines[0], lines[1] + 1))
         found = [name for name, ran in self.trace.lines.items() if wanted & ran.get(path, set())]
         found.sort(key=lambda name: (sum(map(len, self.trace.lines[name].values())), name))
@@ -106,18 +106,18 @@ class Session:
                     break
         except NotPossible:
             status = IMPOSSIBLE
-        except BaseException:  # an exit from within a test, a session that cannot go on
+        except BaseException:  # an exit from within a test
             status = KILLED
         finally:
             os._exit(status)
 
 
 class NotPossible(Exception):
-    """The mutated function needs other variables of its surroundings than the one that is there."""
+    """The mutated function has different free variables."""
 
 
 def swap(functions: list[FunctionType], code: CodeType) -> None:
-    """Give the functions of a file the code that `code`, of the whole file, has for them."""
+    """Give the functions of a file their code objects from `code`, that of the whole file."""
     new = {_place(one): one for one in _functions(code)}
     changed = [one for one in functions if one.__code__ != new.get(_place(one.__code__), one.__code__)]
     if not changed or any(one.__code__.co_freevars != new[_place(one.__code__)].co_freevars for one in changed):
@@ -131,7 +131,7 @@ def _place(code: CodeType) -> tuple[str, int]:
 
 
 def _functions_by_file(package: Path, files: set[str]) -> dict[str, list[FunctionType]]:
-    """All functions that files of the package have made, also those that only a decorator refers to."""
+    """All functions of these files, also those that only a decorator references."""
     for path in sorted(files):
         importlib.import_module(".".join([package.name, *Path(path).with_suffix("").parts]))
     found: dict[str, list[FunctionType]] = defaultdict(list)
@@ -141,14 +141,14 @@ def _functions_by_file(package: Path, files: set[str]) -> dict[str, list[Functio
 
 
 def _functions(code: CodeType) -> list[CodeType]:
-    """Of the module and of its classes, not those within functions."""
+    """The functions of a module and of its classes, not nested ones."""
     inner = [one for one in code.co_consts if isinstance(one, CodeType)]
     found = [one for one in inner if one.co_flags & 0x1]  # optimised: a function, not the body of a class
     return found + [deep for one in inner if not one.co_flags & 0x1 for deep in _functions(one)]
 
 
 def _warm_up() -> None:
-    """What torch imports at its first comparison and its first update, once for all children."""
+    """Import what torch imports lazily, once for all children."""
     torch.testing.assert_close(torch.ones(1), torch.ones(1))
     weight = torch.nn.Parameter(torch.ones(1))
     weight.grad = torch.ones(1)
@@ -156,7 +156,7 @@ def _warm_up() -> None:
 
 
 def _limit(seconds: float) -> None:
-    """To so much time of the processor, twenty times as much by the clock (a test that waits), and some memory."""
+    """Limit processor time, wall-clock time (twenty times as much) and memory."""
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds)))
     signal.alarm(math.ceil(20 * seconds))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -39,7 +39,7 @@ def population() -> dict[str, list[Mutant]]:
 
 
 def sample(seed: int, per_room: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
-    """In an order that lets any part of it be a fair sample too."""
+    """Rooms alternate, so that any beginning of the sample is fair as well."""
     everything = {room: all_ for room, all_ in population().items() if room in rooms}
     drawn = {
         room: random.Random(f"{seed} {room}").sample(all_, len(all_))[:per_room] for room, all_ in everything.items()

@@ -1,4 +1,4 @@
-"""Which lines of a package each test runs, fixtures of wider scope included, and the processor time it takes."""
+"""The lines of a package that each test runs, including shared fixtures, and its processor time."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ class Trace(NamedTuple):
 
 
 class Tracing:
-    """A plugin for pytest; afterwards `trace` has all tests that passed."""
+    """A pytest plugin that fills `trace` with all tests that pass."""
 
     def __init__(self, root: Path):
         self.root, self.trace = f"{root}/", Trace({}, {})
@@ -51,7 +51,7 @@ class Tracing:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
-        """What a shared fixture ran counts for every test that has it, not only for the first."""
+        """The lines of a shared fixture count for every test that uses it, not only for the first."""
         outer, self.current = self.current, defaultdict(set)
         try:
             return (yield)
@@ -80,7 +80,7 @@ def _union(many: list[Lines]) -> Lines:
 
 
 def trace_of(items: list[pytest.Item], package: Path) -> Trace:
-    """Of all tests, each module in a process of its own; from a file if neither tests nor package have changed."""
+    """The trace of all tests, each module in its own process; cached while tests and package are unchanged."""
     source = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(package.rglob("*.py")))).hexdigest()
     whole = Trace({}, {})
     for module in dict.fromkeys(item.path for item in items):
@@ -89,7 +89,7 @@ def trace_of(items: list[pytest.Item], package: Path) -> Trace:
         cached = CACHE / f"{module.stem}-{digest}.json"
         names = [one.nodeid for one in own]
         found = json.loads(cached.read_text()) if cached.exists() else {"seconds": {}}
-        if not found["seconds"].keys() >= set(names):  # some were left out as slow then
+        if not found["seconds"].keys() >= set(names):  # some were excluded as slow then
             if not (child := os.fork()):
                 _trace_into(cached, own, package)
             assert os.waitpid(child, 0)[1] == 0, f"tests of {module} fail without a mutant"
@@ -100,7 +100,7 @@ def trace_of(items: list[pytest.Item], package: Path) -> Trace:
 
 
 def _trace_into(cached: Path, items: list[pytest.Item], package: Path) -> None:
-    """In a child, so that the process that mutants are forked from has run no test."""
+    """In a child, so that the process from which mutants are forked has run no test."""
     try:
         tracing, manager = Tracing(package), items[0].config.pluginmanager
         manager.register(tracing)

@@ -1,6 +1,6 @@
-"""What mkdocs asks while it builds the site: pages of the API reference, and files that pages link to outside docs/.
+"""Hooks of mkdocs: pages of the API reference, and files outside docs/ that pages link to.
 
-A page links to `../../results/tsne/tsne.svg`, which GitHub shows; on the site that file lies under `repository/`.
+A page links to `../../results/tsne.svg`, which GitHub shows; on the site that file lies under `repository/`.
 """
 
 import posixpath

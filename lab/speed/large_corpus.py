@@ -81,7 +81,7 @@ def true_model() -> torch.nn.Linear:
 
 
 def draw(documents: int, seed: int) -> Iterator[tuple[torch.Tensor, csr_matrix]]:
-    """Documents of the true model, some at a time, each with its h."""
+    """Documents of the true model in blocks, each with its h."""
     decoder, generator = true_model(), np.random.default_rng(seed)
     for start in range(0, documents, BLOCK):
         size = min(BLOCK, documents - start)
@@ -89,7 +89,7 @@ def draw(documents: int, seed: int) -> Iterator[tuple[torch.Tensor, csr_matrix]]
         shares = torch.softmax(decoder(h), 1).double().cumsum(1).numpy()
         lengths = np.maximum(5, generator.lognormal(math.log(LENGTH) - 0.125, 0.5, size)).astype(int)
         owner = np.repeat(np.arange(size), lengths)
-        # row r's shares pile up from r to r + 1: one search serves all rows
+        # the cumulative shares of row r go from r to r + 1: one search serves all rows
         shares /= shares[:, -1:]
         shares += np.arange(size)[:, None]
         found = np.searchsorted(shares.ravel(), owner + generator.random(len(owner)), side="right")
@@ -107,7 +107,7 @@ def write_corpus(folder: str, documents: int, seed: int) -> dict[str, Any]:
 
 @torch.no_grad()
 def best_perplexity(documents: int, seed: int) -> dict[str, Any]:
-    """Of the test documents under the model that made them: at least, at most, and for one who is told h."""
+    """Bounds of the test perplexity under the true model, and its value given the true h."""
     decoder, rows = true_model(), []
     torch.manual_seed(0)
     for h, counts in draw(documents, seed):
@@ -139,7 +139,7 @@ def enclosed(decoder: torch.nn.Linear, true: Tensor, batch: CountBatch) -> tuple
 
 
 def laplace(decoder: torch.nn.Linear, top: Tensor, batch: CountBatch) -> torch.distributions.MultivariateNormal:
-    """A Gaussian with the curvature of log p(h, X) at its top, a little wider."""
+    """A Gaussian with the curvature of log p(h, X) at its mode, slightly wider."""
     probabilities = torch.softmax(decoder(top), 1)  # [B, V]
     mean = probabilities @ decoder.weight  # [B, K]
     products = (decoder.weight[:, :, None] * decoder.weight[:, None, :]).flatten(1)  # [V, K K]

@@ -85,7 +85,7 @@ def test_what_is_taken_with_other_results_is_a_fault(tmp_path):
     (tmp_path / "folder" / "file.txt").write_text("right")
     read = lambda folder: [path.read_bytes() for path in folder.iterdir()]  # noqa: E731
     subject = folders.Subject(tmp_path / "folder", tmp_path, read)
-    with pytest.raises(Fault, match="other results"):
+    with pytest.raises(Fault, match="different results"):
         folders.damaged(subject, [b"right"], 0)
     broken = subject._replace(ask=lambda folder: 1 / 0)
     with pytest.raises(Fault, match="ZeroDivisionError"):
@@ -113,8 +113,8 @@ def test_what_is_left_on_a_bad_disk_is_a_fault(tmp_path):
 
 
 def test_one_of_two_fits_is_refused_and_clocks_do_not_matter(place, fit):
-    assert races.raced(fit._replace(seconds=0.05), place, 0).startswith("one is done")
-    assert races.fitted_back_in_time(fit, place, 1) == "the same bytes"
+    assert races.raced(fit._replace(seconds=0.05), place, 0).startswith("one succeeds")
+    assert races.fitted_back_in_time(fit, place, 1) == "identical bytes"
 
 
 def test_damage_is_the_same_for_the_same_number(tmp_path):

@@ -32,7 +32,3 @@ def drawn_bounds(
         likelihood = torch.stack(draws).mean(0)
         found.append(likelihood - kl_divergence(q, prior).sum(1))
     return torch.cat(found).double().numpy()
-
-
-def dense(counts: csr_matrix) -> Tensor:
-    return torch.from_numpy(counts.toarray()).float()

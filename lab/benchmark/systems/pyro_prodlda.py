@@ -1,4 +1,4 @@
-"""Pyro: ProdLDA (Srivastava and Sutton 2017), the model and settings of Pyro's tutorial, in our words.
+"""Pyro: ProdLDA (Srivastava and Sutton 2017), the model and settings of Pyro's tutorial, reimplemented.
 
     inference network   two softplus layers of 100, dropout .2, batch norm on mean and log variance
     prior               log theta ~ N(0, I), theta brought to sum to one
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.distributions import Normal
 
 from lab.benchmark.systems import Setting
-from lab.benchmark.systems.drawn_bound import dense, drawn_bounds
+from lab.benchmark.systems.drawn_bound import drawn_bounds
 
 EPOCHS, BATCH, HIDDEN, DROPOUT, RATE = 50, 32, 100, 0.2, 1e-3
 
@@ -61,7 +61,7 @@ class PyroProdLDA:
         self.setting = setting
 
     def read(self, counts: csr_matrix) -> Tensor:
-        return dense(counts)
+        return torch.from_numpy(counts.toarray()).float()
 
     def fit(self, documents: Tensor) -> None:
         pyro.set_rng_seed(self.setting.seed)
@@ -72,7 +72,7 @@ class PyroProdLDA:
         )
         for _ in range(1 if self.setting.quick else EPOCHS):
             for batch in torch.split(documents, BATCH):
-                if len(batch) > 1:  # batch norm has no spread of one document
+                if len(batch) > 1:  # batch norm needs two documents
                     inference.step(batch)
         self.network.eval()
 

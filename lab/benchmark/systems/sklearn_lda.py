@@ -1,4 +1,4 @@
-"""scikit-learn: LDA by variational Bayes, in batch as its default is: online it is worse on a corpus of this size."""
+"""scikit-learn: LDA by batch variational Bayes, its default; online learning is worse on a corpus of this size."""
 
 import numpy as np
 from scipy.sparse import csr_matrix

@@ -8,7 +8,7 @@ from lab.benchmark.systems import Setting
 from varitext.models.documents.lda import lda_document_bounds
 
 ITERATIONS = 1000
-UNSEEN = 1e-12  # p(word | topic) of a word that no training document has
+UNSEEN = 1e-12  # p(word | topic) of a word without training documents
 
 
 class TomotopyLDA:

@@ -49,6 +49,5 @@ def table(records: list[Record]) -> str:
     return markdown_table(["", *(f"**{word}**" for word in WORDS), "shared with the paper"], rows)
 
 
-EXPERIMENT = Experiment(
-    "table1b", "nearest words of NVDM and docNADE (Table 1b)", partial(grid, measure, 1, model=PAPER), table
-)
+RUNS = partial(grid, measure, 1, model=PAPER)
+EXPERIMENT = Experiment("table1b", "nearest words of NVDM and docNADE (Table 1b)", RUNS, table)

@@ -30,8 +30,7 @@ SETTINGS = (Setting("nvdm"), Setting("nvdm", 50, "paper-network"), Setting("lda"
 def runs(plan: Plan) -> Iterator[Run]:
     for setting in SETTINGS:
         for seed in plan.seeds_or(1):
-            settings = {**setting._asdict(), "seed": seed}
-            yield Run(settings, partial(measure, setting, seed, plan))
+            yield Run({**setting._asdict(), "seed": seed}, partial(measure, setting, seed, plan))
 
 
 def measure(setting: Setting, seed: int, plan: Plan) -> dict[str, Any]:
@@ -77,10 +76,9 @@ def table(records: list[Record]) -> str:
 def _topics(record: Record) -> str:
     matched = record["result"]["matched"]
     head = ["", *(f"*{name}*" for name in PAPER)]
-    rows = [["paper", *PAPER.values()]]
-    rows.append(["ours", *(" ".join(matched[name]["words"]) if name in matched else "" for name in PAPER)])
-    weights = (f"{matched[name]['mean_weight']:.1f}" if name in matched else "" for name in PAPER)
-    rows.append(["weight of the paper's words", *weights])
+    words = [" ".join(matched[name]["words"]) if name in matched else "" for name in PAPER]
+    weights = [f"{matched[name]['mean_weight']:.1f}" if name in matched else "" for name in PAPER]
+    rows = [["paper", *PAPER.values()], ["ours", *words], ["weight of the paper's words", *weights]]
     return f"{_name(record)}\n\n{markdown_table(head, rows)}"
 
 
@@ -99,6 +97,4 @@ def _name(record: Record) -> str:
     return f"{setting.name}, seed {record['settings']['seed']}"
 
 
-EXPERIMENT = Experiment(
-    "table2", "latent dimensions of NVDM beside the paper's topics, coherence and diversity (Table 2)", runs, table
-)
+EXPERIMENT = Experiment("table2", "latent dimensions of NVDM beside the paper's topics (Table 2)", runs, table)
