@@ -17,7 +17,6 @@ from varitext.errors import InputError
 from varitext.layers.counts import (
     CountEncoder,
     SampledWords,
-    centred_log_length,
     estimated_log_normaliser,
     multinomial_log_likelihood,
     sample_words,
@@ -142,11 +141,6 @@ def test_the_encoder_by_its_formula():
     about_fifty = torch.log1p(torch.tensor([5.0, 0.0, 1.0])) - 4
     hidden = torch.tanh(scaled @ encoder.word_weights + encoder.bias + about_fifty[:, None] * encoder.length_weights)
     torch.testing.assert_close(encoder(batch), torch.tanh(encoder.mlp.layers[0](hidden)))
-
-
-def test_a_document_of_one_word_has_the_same_length_as_any_other():
-    torch.testing.assert_close(scaled_log_counts(batch_of([[1, 0], [0, 3]], torch.float32)), torch.tensor([7.0, 7.0]))
-    assert abs(centred_log_length(batch_of([[25, 25]], torch.float32)).item()) < 0.1  # about fifty words: about zero
 
 
 # The sampled softmax

@@ -147,16 +147,6 @@ def test_early_on_it_is_the_mean_of_the_start_and_of_all_steps():
         assert average.weights["weight"].item() == pytest.approx(sum(values[: step + 1]) / (step + 1), rel=1e-5)
 
 
-def test_later_it_forgets_by_its_decay():
-    model = nn.Linear(1, 1, bias=False)
-    fill(model, 1.0)
-    average = WeightAverage(model, decay=0.75)
-    fill(model, 0.0)
-    for step in (10, 11):  # a mean of all steps would move it by less
-        average.update(model, step)
-    assert average.weights["weight"].item() == pytest.approx(0.75**2)
-
-
 def test_the_weights_are_put_back_after_an_error():
     model = nn.Linear(1, 1, bias=False)
     average, own = WeightAverage(model, decay=0.5), model.weight.data

@@ -17,7 +17,7 @@ from varitext.errors import InputError, TrainingDiverged
 from varitext.latent import Bound
 from varitext.models.documents.base import DocumentObjective
 from varitext.models.documents.nvdm import NVDM
-from varitext.training.settings import Score, StepLoss, TrainingSettings
+from varitext.training.settings import TrainingSettings
 from varitext.training.trainer import Trainer, load_checkpoint
 
 SETTINGS = TrainingSettings(epochs=6, batch_size=32, learning_rate=5e-3)
@@ -102,18 +102,6 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, settings):
     assert torch.equal(weights(whole), weights(resumed))
     timeless = [{key: value for key, value in record.items() if key != "seconds"} for record in whole_state.history]
     assert timeless == [{k: v for k, v in record.items() if k != "seconds"} for record in resumed_state.history]
-
-
-def test_a_run_killed_within_an_epoch_resumes_with_the_batches_that_are_left(tmp_path):
-    rounds = {"rounds_per_epoch": 3, "patience": 100}  # after steps 3, 6 and 9 of every 9
-    whole, path = trainer(**rounds), tmp_path / "checkpoint.safetensors"
-    whole.train()
-    with pytest.raises(Killed):
-        trainer(checkpoint=path, progress=Watcher(6, kill), **rounds).train()
-    resumed = trainer(checkpoint=path, **rounds)
-    assert load_checkpoint(path).state["step"] % resumed.task.steps_per_epoch == 3
-    resumed.train(resume=True)
-    assert torch.equal(weights(whole), weights(resumed))
 
 
 def test_every_epoch_has_the_same_documents_in_another_order():
@@ -229,64 +217,9 @@ def test_a_far_too_high_learning_rate_never_ends_in_nan(rate):
     assert math.isfinite(run.task.score(run.model).loss)
 
 
-def test_a_rescue_rolls_back_and_goes_on(monkeypatch):
-    run = trainer(progress=(watcher := Watcher()))
-    loss, calls = run.task.loss, []
-
-    def sometimes_infinite(model, batch, kl_weight):
-        calls.append(1)
-        result = loss(model, batch, kl_weight)
-        return result._replace(loss=result.loss * math.inf) if len(calls) == 20 else result
-
-    monkeypatch.setattr(run.task, "loss", sometimes_infinite)
-    state = run.train()
-    assert state.stopped == "finished" and state.rescues == 1
-    assert len(watcher.notes) == 1 and "rolled back" in watcher.notes[0]
-    assert torch.isfinite(weights(run)).all()
-
-
 def test_extreme_documents_do_not_break_training():
     counts = topic_documents(documents=200).tolil()
     counts[50, 3] = 1e7
     counts[60, :] = 5000
     state = trainer(scipy.sparse.csr_matrix(counts), epochs=4).train()
     assert all(math.isfinite(record["dev_perplexity"]) for record in state.history)
-
-
-class ScoresByHand:
-    """One parameter that grows by steps; held-out scores as given."""
-
-    steps_per_epoch, fingerprint = 1, "by hand"
-
-    def __init__(self, losses: list[float]):
-        self.losses, self.scored = iter(losses), []
-
-    def batches(self, epoch: int):
-        return iter([None])
-
-    def loss(self, model, batch, kl_weight: float) -> StepLoss:
-        loss = -model.weight.sum()
-        return StepLoss(loss, loss.detach(), torch.zeros(()))
-
-    def score(self, model) -> Score:
-        self.scored.append(model.weight.item())
-        return Score(next(self.losses), {})
-
-
-@pytest.mark.parametrize(("smoothing", "kept"), [(1, 2), (3, 6)])
-def test_a_lucky_round_is_not_kept_when_scores_are_smoothed(smoothing, kept):
-    losses = [9.0, 8.0, 1.0, 8.0, 5.0, 2.0, 3.0, 6.0]  # round 2 is lucky; rounds 4 to 6 have the lowest mean of three
-    settings = TrainingSettings(epochs=7, patience=9, smoothing=smoothing, kl_warm_up=0.0)
-    task, model = ScoresByHand(losses), torch.nn.Linear(1, 1, bias=False)
-    state = Trainer(model, task, settings).train()
-    assert state.best_step == kept and state.best_record["step"] == kept
-    assert state.best == pytest.approx(sum(losses[kept - smoothing + 1 : kept + 1]) / smoothing)
-    assert len(set(task.scored)) == len(losses) and model.weight.item() == task.scored[kept]  # not those of the end
-
-
-def test_after_its_time_a_run_is_done_and_no_more():
-    run = trainer(time_limit=10.0)
-    run.state.seconds = 25.0
-    assert run._share_done() == 1 and run._learning_rate(run._share_done()) == pytest.approx(0, abs=1e-12)
-    run.state.seconds = 2.5
-    assert run._share_done() == 0.25

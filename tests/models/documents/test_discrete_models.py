@@ -275,13 +275,6 @@ def test_the_baseline_reads_the_hidden_layer_and_the_mean_log_frequency():
     assert found[1].tolist() == [*dense.sum(1).tolist()[:-1], 1.0]
 
 
-def test_discrete_vectors_of_no_words_are_the_priors():
-    for name in ("sbn", "nvdm_categorical"):
-        model, batch = scattered_network(name, SOME, hidden_dim=6), batch_of(WITH_EMPTY)
-        prior = torch.sigmoid(model.prior_logits) if name == "sbn" else model.prior_logits.softmax(-1).flatten()
-        torch.testing.assert_close(model.document_vectors(batch).mean[-1], prior)
-
-
 def test_proportions_spread_as_their_slope_says():
     model, batch = scattered_network("nvdm_gsm", SOME, 0.2), batch_of(SOME)
     vectors, q = model.document_vectors(batch), model.posterior(model.encode(batch))

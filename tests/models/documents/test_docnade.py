@@ -12,9 +12,6 @@ from synthetic import batch_of, topic_documents
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
 from varitext.models.documents import docnade, model_class
-from varitext.models.documents.bounds import (
-    direction_information,
-)
 from varitext.models.documents.docnade import MAX_DEPTH, DocNADE, WordTree, in_random_order, stacked
 from varitext.runtime.randomness import seeded
 
@@ -90,36 +87,12 @@ def test_gradients_are_those_of_finite_differences(output):
     assert torch.autograd.gradcheck(value, tuple(model.parameters()))
 
 
-@pytest.mark.parametrize("shape", ["balanced", "huffman"])
-@pytest.mark.parametrize("words", [2, 3, 8, 37])
-def test_a_tree_has_every_word_once_and_starts_at_the_frequencies(shape, words):
-    torch.manual_seed(0)
-    tree = WordTree(words, 3, shape).double()
-    frequencies = torch.rand(words, dtype=torch.double) ** 4 + 1e-3
-    frequencies /= frequencies.sum()
-    tree.initialize_from_frequencies(frequencies)
-    every_word = CountBatch.from_rows(scipy.sparse.identity(words, format="csr", dtype=np.float32))
-    at_zero = tree.log_likelihood(torch.zeros(words, 3, dtype=torch.double), every_word)
-    torch.testing.assert_close(at_zero.exp(), frequencies)
-    anywhere = tree.log_likelihood(torch.randn(1, 3, dtype=torch.double).expand(words, 3), every_word)
-    torch.testing.assert_close(anywhere.exp().sum().item(), 1.0)
-
-
 def test_huffmans_paths_are_the_shortest_and_the_balanced_ones_even():
     frequencies = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0])
     huffman, balanced = WordTree(5, 2, "huffman"), WordTree(5, 2, "balanced")
     huffman.initialize_from_frequencies(frequencies)
     assert (huffman.turns != 0).sum(1).tolist() == [1, 2, 3, 4, 4]  # worked by hand
     assert sorted((balanced.turns != 0).sum(1).tolist()) == [2, 2, 2, 3, 3]
-
-
-def test_a_very_uneven_vocabulary_still_has_a_tree():
-    """Frequencies that double make Huffman's longest path as long as the vocabulary."""
-    tree = WordTree(100, 2, "huffman").double()
-    tree.initialize_from_frequencies(2.0 ** torch.arange(100, dtype=torch.double))
-    every_word = CountBatch.from_rows(scipy.sparse.identity(100, format="csr", dtype=np.float32))
-    total = tree.log_likelihood(torch.zeros(100, 2, dtype=torch.double), every_word).logsumexp(0)
-    torch.testing.assert_close(total.item(), 0.0, atol=1e-9, rtol=0)
 
 
 def test_random_orders_are_orders_of_the_same_words():
@@ -207,15 +180,6 @@ def test_an_order_for_every_five_samples():
     assert [model.evaluate(counts, samples, 0).drawn for samples in (1, 9, 10, 25)] == [1, 1, 2, 5]
 
 
-def test_information_of_docnade_is_at_the_mean_length():
-    with seeded(0):
-        model = model_class("docnade")(12, 3)
-    vectors = model.document_vectors(CountBatch.from_rows(topic_documents(4, 12, 3, 6)))
-    found = model.kl_per_dimension(vectors, torch.tensor([2.0, 4.0]))
-    expected = direction_information(vectors.mean, model.output.weight, model.word_log_frequencies, 3.0)
-    torch.testing.assert_close(found, expected)
-
-
 # The tree softmax
 
 
@@ -240,12 +204,6 @@ def test_leaves_have_the_frequencies_at_zero_and_sum_to_one_anywhere(shape, size
     assert set(tree.turns.unique().tolist()) <= {-1, 0, 1} and tree.paths.max() == size - 2
     if shape == "balanced":
         assert depths.max() - depths.min() <= 1 and tree.paths.shape[1] == depths.max() == math.ceil(math.log2(size))
-
-
-def test_huffman_paths_are_as_short_as_can_be():
-    tree = WordTree(5, 2, "huffman")
-    tree.initialize_from_frequencies(torch.tensor([1.0, 8.0, 2.0, 4.0, 1.0]))
-    assert (tree.turns != 0).sum(1).tolist() == [4, 1, 3, 2, 4]
 
 
 def test_a_huffman_tree_is_never_too_deep():
@@ -283,11 +241,3 @@ def test_word_gradients_are_those_where_both_turns_are_as_likely():
 def test_a_tree_of_another_shape_is_refused():
     with pytest.raises(InputError, match="oak"):
         WordTree(4, 2, "oak")
-
-
-def test_a_balanced_tree_is_a_heap_read_from_the_root():
-    tree = WordTree(5, 2)
-    codes = [code[turns != 0].tolist() for code, turns in zip(tree.paths, tree.turns, strict=True)]
-    assert codes == [[0, 1], [0, 2], [0, 2], [0, 1, 3], [0, 1, 3]]
-    turns = [row[row != 0].tolist() for row in tree.turns]
-    assert turns == [[1, -1], [-1, 1], [-1, -1], [1, 1, 1], [1, 1, -1]]

@@ -15,7 +15,7 @@ from varitext.evaluation.perplexity import hide_words
 from varitext.latent import DiagonalGaussian, elbo, importance_weighted_bound
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.dcm import dcm_log_likelihood
-from varitext.models.documents.dcm_decoder import FIRST_TOTAL, LogJoint, group_words
+from varitext.models.documents.dcm_decoder import LogJoint, group_words
 from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
 from varitext.runtime.randomness import seeded
 
@@ -103,15 +103,6 @@ def test_refinement_goes_uphill_for_every_document_and_reaches_the_top():
     top = means[1].clone().requires_grad_()
     (slope,) = torch.autograd.grad(log_joint(model, top, batch).sum(), top)
     assert slope.abs().max() < 0.01
-
-
-def test_refinement_is_for_prediction_only():
-    model, batch = network(), batch_of(COUNTS)
-    encoding = model.encode(batch)
-    trained = model.train().posterior(encoding)
-    model.refinement_steps = 9
-    assert torch.equal(model.train().posterior(encoding).mean, trained.mean)
-    assert not torch.equal(model.eval().posterior(encoding).mean, trained.mean)
 
 
 def test_bounds_lie_below_the_evidence():
@@ -270,15 +261,6 @@ def test_masses_follow_the_length_within_a_range():
     torch.testing.assert_close(found, expected.flatten(0, 1).T)
 
 
-def test_the_urn_begins_with_the_frequencies():
-    model = NVDMDCM(12, 3, groups=4)
-    model.learn_frequencies(torch.arange(12.0))
-    torch.testing.assert_close(model.decoder.linear.bias.exp().sum(), torch.tensor(FIRST_TOTAL))
-    torch.testing.assert_close(model.decoder.linear.bias.softmax(0), torch.arange(1.0, 13) / 78)
-    assert not model.decoder.length_weights.any() and not model.step_gates.any()
-    assert (model.decoder.group_log_scales == -0.5).all() and model.decoder.group_of_word.max() == 3
-
-
 def test_moments_and_curvature_by_sums_over_words():
     decoder, batch = dcm().decoder, batch_of(SOME)
     decoder.group_of_word.copy_(torch.tensor([0, 0, 1, 1, 1, 3, 3, 3, 3, 0, 1, 3]))  # group 2 is empty
@@ -353,17 +335,6 @@ def test_dcm_means_alone_are_those_with_their_spread():
     model, batch = dcm(refinement_steps=2), batch_of(WITH_EMPTY)
     model.axes = rotation()
     torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
-
-
-def test_the_dcm_network_reads_both_sizes_of_a_document():
-    """Its length, and how many different words it has, about zero at fifty."""
-    model, batch, read = dcm(), batch_of(SOME), []
-    model.encoder.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
-    encoding = model.encode(batch)
-    different = torch.from_numpy(np.diff(SOME.indptr)).double()
-    torch.testing.assert_close(read[0][:, :3], encoding.start)
-    torch.testing.assert_close(read[0][:, 3], torch.log1p(batch.lengths) - 4)
-    torch.testing.assert_close(read[0][:, 3 + 1], torch.log1p(different) - 4)
 
 
 def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():

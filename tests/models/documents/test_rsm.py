@@ -347,12 +347,6 @@ def test_an_impossible_last_word_is_not_drawn_where_probabilities_are_rounded(mo
     assert all(draw_words(row[None], torch.zeros(1, dtype=torch.long)).item() < 999 for row in scores)
 
 
-def test_no_two_draws_of_counts_are_the_same():
-    with seeded(0):
-        drawn = {tuple(draw_counts(torch.zeros(1, 50), 10_000)[0].tolist()) for _ in range(60)}
-    assert len(drawn) == 60
-
-
 def test_words_are_summed_whether_named_or_counted():
     """a + W_w over the words drawn: with one word that is certain there is nothing left to chance."""
     model = boltzmann()
