@@ -1,20 +1,25 @@
-"""Compare-aggregate: alignment, windows, pooling, features of words and the listwise loss, by hand-worked cases."""
+"""Compare-aggregate: alignment, windows, pooling, columns and the listwise loss, by hand and pair by pair."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
-from made_up_questions import WORDS, made_up
+from made_up_questions import (
+    WORDS,
+    logits_of,
+    made_up,
+    random_weights,
+)
+from made_up_questions import WORDS as KNOWN_WORDS
 
 from varitext.answers.task import listwise_loss
 from varitext.batches.pairs import PairBatch, PairBatches, PairInputs, padded
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
-from varitext.models.answers.compare_aggregate import CompareAggregate
+from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate, PairColumns
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.features.word_features import WORD_FEATURES, word_features
-from varitext.text import Vocabulary
+from varitext.models.answers.features.word_features import word_features
+from varitext.runtime.randomness import seeded
 
 
 def batch_of(labels: list[float], question_of: list[int], weights: list[float] | None = None) -> PairBatch:
@@ -90,22 +95,6 @@ def test_pooling_weighs_by_a_softmax_over_the_sentence():
     )
 
 
-def test_features_of_words_by_hand():
-    candidate = Candidate("0", ("He", "wrote", "3", "books", "."), "", 1)
-    corpus = QuestionAnswers("one", "test", (), (Question("0", ("who", "writes", "Books", "."), "", (candidate,)),))
-    overlap = Overlap(Vocabulary(("books",)), np.array([3]), n_answers=7)
-    (found,) = word_features(corpus, overlap)
-    rare = math.log(8 / 4) / math.log(8)
-    columns = dict(zip(WORD_FEATURES, found.answer.T.tolist(), strict=True))
-    assert columns["same_word"] == [0, 0, 0, 1, 0] and columns["same_stem"] == [0, 0, 0, 1, 0]
-    assert columns["idf"] == pytest.approx([1, 1, 1, rare, 1]) and columns["same_idf"] == pytest.approx(
-        [0, 0, 0, rare, 0]
-    )
-    assert columns["stop_word"] == [1, 0, 0, 0, 0] and columns["number"] == [0, 0, 1, 0, 0]
-    assert columns["capital"] == [1, 0, 0, 0, 0] and columns["punctuation"] == [0, 0, 0, 0, 1]
-    assert found.question[:, 0].tolist() == [0, 0, 1, 0]
-
-
 @pytest.mark.parametrize("features", [None, "words", "counts,position"])
 def test_a_candidate_is_scored_alike_in_any_company(features):
     corpus = made_up(6, seed=3)
@@ -130,3 +119,90 @@ def test_attention_sums_to_one_and_every_weight_learns():
     listwise_loss(model.logits(torch.zeros(1, len(batch), 0), encoding)[0], batch).backward()
     idle = {name for name, one in model.named_parameters() if one.grad is None}
     assert not idle
+
+
+@pytest.mark.parametrize("features", ["words", "words,counts,position", "counts"])
+def test_compare_aggregate_pair_by_pair(features):
+    asked = made_up(3, seed=3)
+    model = random_weights(CompareAggregate(len(KNOWN_WORDS), 5, 4, 3, (1, 3), features=features))
+    overlap = Overlap.learn(asked, KNOWN_WORDS)
+    columns = overlap.features(asked).only(model.pair_columns).values if model.pair_columns else None
+    words = word_features(asked, overlap) if model.reads_word_features else None
+    batch = PairBatches(asked, KNOWN_WORDS, inputs=PairInputs(columns, words)).batch(range(3))
+    found = logits_of(model, batch)
+    assert found.shape == (2, 15) and torch.equal(found[0], found[1])
+    for pair in range(15):
+        sides = []
+        rows = batch.questions.tokens[batch.question_of[pair]], batch.answers.tokens[pair]
+        vectors = [torch.tanh(model.project(model.word_vectors(row[row > 0]))) for row in rows]
+        scores = vectors[0] @ vectors[1].T / math.sqrt(4)
+        aligned = scores.softmax(1) @ vectors[1], scores.softmax(0).T @ vectors[0]
+        for own, other, side, place in zip(
+            vectors, aligned, (model.question_side, model.answer_side), (0, 1), strict=True
+        ):
+            parts = [own, own * other, (own - other) ** 2]
+            if words is not None:
+                parts.append(torch.from_numpy(words[pair][place]).double())
+            compared = torch.relu(side.compare(torch.cat(parts, 1)))
+            windows = torch.relu(side.windows(Words(compared, torch.ones(1, len(own), dtype=torch.bool))))
+            sides.append(side.pooling.score(windows)[:, 0].softmax(0) @ windows)
+        if "position" in features:
+            counts, (position, length) = columns[pair, :-2], columns[pair, -2:]
+            known = not np.isnan(position)
+            place = [position if known else 0, known, known and position == 0, length - 3]
+            sides += [torch.from_numpy(np.log1p(counts)), torch.tensor(place).double()]
+        elif "counts" in features:
+            sides.append(torch.from_numpy(np.log1p(columns[pair])))
+        hidden = torch.relu(model.hidden(torch.cat(sides)))
+        torch.testing.assert_close(model.output(hidden)[0], found[0, pair], rtol=1e-5, atol=1e-6)  # columns: 32 bits
+
+
+def test_places_are_dropped_for_whole_questions_in_training_alone():
+    columns, questions, candidates = PairColumns(position=True), 4000, 2
+    positions = torch.tensor([[0.0, 2.0], [1.0, 2.0]]).repeat(questions, 1)
+    batch = PairBatch(
+        questions=padded([np.array([2])] * questions),
+        answers=padded([np.array([2])] * questions * candidates),
+        question_of=torch.arange(questions).repeat_interleave(candidates),
+        labels=torch.zeros(questions * candidates),
+        weights=torch.ones(questions * candidates),
+        features=positions,
+    )
+    place, pairs = columns.eval()(batch), questions * candidates
+    assert place.shape == (pairs, 4)
+    assert place[:2].tolist() == [[0, 1, 1, -1], [1, 1, 0, -1]] and (place[:, 1] == 1).all()
+    with seeded(0):
+        known = columns.train()(batch).view(questions, candidates, 4)
+    assert torch.equal(known[:, 0, 1], known[:, 1, 1])  # of a question all or none
+    assert abs((known[:, 0, 1] == 0).double().mean() - POSITION_DROPPED) < 4 * math.sqrt(0.09 / questions)
+    unknown = known[known[:, 0, 1] == 0]
+    assert not unknown[..., 0].any() and not unknown[..., 2].any() and (unknown[..., 3] == -1).all()
+    missing = PairBatch(batch.questions, batch.answers, batch.question_of, batch.labels, batch.weights)
+    assert columns(missing).shape == (pairs, 4) and not columns(missing).any()
+
+
+def test_likeness_counts_and_place_stand_side_by_side():
+    columns = PairColumns(likeness=True, counts=True, position=True).eval()
+    batch = PairBatch(
+        questions=padded([np.array([2])]),
+        answers=padded([np.array([2])]),
+        question_of=torch.zeros(1, dtype=torch.int64),
+        labels=torch.zeros(1),
+        weights=torch.ones(1),
+        features=torch.tensor([[0.6, 0.85, 0.0, 1.0, 2.0, 3.0, 4.0, math.log(2), math.log(8)]]),
+    )
+    counts = [math.log(one) for one in (1, 2, 3, 4, 5)]
+    wanted = [0, 1, *counts, math.log(2), 1, 0, math.log(8) - 3]
+    torch.testing.assert_close(columns(batch), torch.tensor([wanted]))
+
+
+@pytest.mark.parametrize("features", ["words", "counts", "position", None])
+def test_what_compare_aggregate_reads_is_what_is_named(features):
+    model = CompareAggregate(10, 5, 4, 3, (1, 3), features=features)
+    assert model.reads_word_features == (features in ("words", None)) and len(model.pair_columns) == {
+        "words": 0,
+        "counts": 5,
+        "position": 2,
+    }.get(features, 7)
+    assert model.counts_shared_words == (features != "position")
+    assert model.reads_positions == (features in ("position", None))

