@@ -38,6 +38,11 @@ class QuestionColumns:
         Column of the question's id, which rows of one question share (default: "question_id", if there is one).
     min_relevance : float, optional
         Labels are grades, and an answer with this grade or a higher one is right (default: labels are 1 or 0).
+
+    Examples
+    --------
+    >>> from varitext import QuestionColumns, load_questions
+    >>> columns = QuestionColumns(answer_column="sentence", label_column="grade", min_relevance=2)
     """
 
     question_column: str | None = None

@@ -108,6 +108,15 @@ def prepare(
     -------
     ShardFolder
         The folder, which `load_documents` reads as counts that stay on disk.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from varitext import load_documents, prepare
+    >>> _ = Path("articles.txt").write_text("a rocket to the moon")
+    >>> _ = prepare(["articles.txt"], "shards")
+    >>> load_documents("shards").counts.shape
+    (1, 2)
     """
     out = Path(out)
     refuse_to_overwrite(out)
