@@ -222,6 +222,13 @@ def test_index_names_every_page():
     assert linked == set(PAGES) - {"index.md"}
 
 
+@on_every_page
+def test_pages_are_short(page):
+    """Without generated tables."""
+    written = re.sub(r"<!-- ([\w-]+):begin -->.*?<!-- \1:end -->", "", text_of(page), flags=re.DOTALL)
+    assert len(written.split()) <= 1_800, f"{page} has {len(written.split())} words"
+
+
 def test_the_site_builds_and_fetches_nothing(tmp_path):
     """--strict refuses pages that are not in the menu, broken links and wrong references (--quiet would disable it)."""
     mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
