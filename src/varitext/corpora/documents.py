@@ -24,21 +24,7 @@ Column = Sequence[Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table holds what, and the encoding of the file.
-
-    Parameters
-    ----------
-    text_column : str, optional
-        Column of the text (default: "text", or the only text column).
-    id_column : str, optional
-        Column of the ids.
-    label_column : str, optional
-        Column of the labels (default: "label", if every document has one).
-    date_column : str, optional
-        Column of the dates.
-    encoding : str, optional
-        Encoding of the file (default: UTF-8, or UTF-16 with a byte order mark).
-    """
+    """Which column of a table holds what, and the encoding of the file; the parameters of `load_documents`."""
 
     text_column: str | None = None
     id_column: str | None = None
