@@ -24,7 +24,7 @@ class Distribution(Protocol):
     """What a prior must provide. A posterior also has `rsample` (Gaussian) or `sample` (discrete)."""
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log probability or density of h [S, B, ...]: [S, B]."""
+        """Log probability or density of `h` [S, B, ...]: [S, B]."""
 
 
 @runtime_checkable
@@ -42,7 +42,7 @@ class Discrete(Distribution, Protocol):
 @runtime_checkable
 class Factorised(Distribution, Protocol):
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """log p(h_k | h_<k), [S, B, K]."""
+        """log p(h_k | h_<k) at `h`, [S, B, K]."""
 
 
 class LatentModel(Protocol):
@@ -64,16 +64,23 @@ class LatentModel(Protocol):
     """
 
     def encode(self, batch: Any) -> Any:
-        """Steps 1 and 2 of the inference network: u = f_x(x), v = f_y(y), pi = g(u, v)."""
+        """Steps 1 and 2 of the inference network on a `batch`: u = f_x(x), v = f_y(y), pi = g(u, v)."""
 
     def prior(self, encoding: Any) -> Distribution:
-        """p(h | x), or p(h) if h has no parent."""
+        """p(h | x) given the `encoding`, or p(h) if h has no parent."""
 
     def posterior(self, encoding: Any) -> Distribution:
-        """q(h | x, y), step 3: mean = l_1(pi), log_std = l_2(pi)."""
+        """q(h | x, y) given the `encoding`, step 3: mean = l_1(pi), log_std = l_2(pi)."""
 
     def log_likelihood(self, h: Tensor, encoding: Any) -> Tensor:
-        """log p(y | h) for h of shape [S, B, K]: [S, B]."""
+        """log p(y | h), [S, B].
+
+        Parameters
+        ----------
+        h : Tensor of shape (S, B, K)
+        encoding : object
+            What `encode` returned.
+        """
 
 
 # The KL divergence
@@ -159,7 +166,7 @@ class Bound:
         return self.log_likelihood - self.kl
 
     def weighted(self, kl_weight: float) -> Tensor:
-        """E_q[log p(y | h)] - kl_weight KL(q || p), [B]."""
+        """E_q[log p(y | h)] - `kl_weight` KL(q || p), [B]."""
         return self.log_likelihood - kl_weight * self.kl
 
     def detach(self) -> "Bound":
@@ -168,7 +175,15 @@ class Bound:
 
 
 class Draws(NamedTuple):
-    """Samples h of the posterior and the model's values there, as returned by `draw` and in `elbo(...).draws`."""
+    """Samples h of the posterior and the model's values there, as returned by `draw` and in `elbo(...).draws`.
+
+    Parameters
+    ----------
+    encoding : object
+    prior, posterior : Distribution
+    h : Tensor of shape (S, B, K)
+    log_likelihood : Tensor of shape (S, B)
+    """
 
     encoding: Any
     prior: Distribution
@@ -184,13 +199,25 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True)
 class SampledBound(Bound):
-    """What `elbo` returns: the bound, and the `draws` that it was estimated from."""
+    """What `elbo` returns: a bound with the draws that it was estimated from.
+
+    Parameters
+    ----------
+    log_likelihood : Tensor of shape (B,)
+    kl_per_dimension : Tensor of shape (B, K)
+    draws : Draws
+    """
 
     draws: Draws
 
 
 def draw(model: LatentModel, batch: Any, samples: int = 1) -> Draws:
-    """Draw h from the posterior and evaluate the likelihood there; parameters as in `elbo`, which calls it.
+    """Draw h from the posterior and evaluate the likelihood there.
+
+    Parameters
+    ----------
+    model, batch, samples
+        As in `elbo`, which calls this.
 
     Returns
     -------
@@ -247,7 +274,10 @@ def elbo(model: LatentModel, batch: Any, samples: int = 1) -> SampledBound:
 def importance_weighted_bound(model: LatentModel, batch: Any, samples: int) -> Tensor:
     """The log of the mean importance weight (Burda et al. 2016): tighter than `elbo`, exact as samples grow.
 
-    Parameters as in `elbo`, whose `draws.importance_weighted()` gives it from the same samples.
+    Parameters
+    ----------
+    model, batch, samples
+        As in `elbo`, whose `draws.importance_weighted()` gives this bound from the same samples.
 
     Returns
     -------

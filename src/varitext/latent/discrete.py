@@ -43,19 +43,19 @@ class Bernoullis(NamedTuple):
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """Draw h, [S, B, K]."""
+        """Draw `samples` of h, [S, B, K]."""
         return (noise.uniform(samples, self.logits) < self.probabilities).to(self.logits.dtype)
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """h logit - softplus(logit), [S, B, K]."""
+        """Log probability of each unit of `h`, [S, B, K]: h logit - softplus(logit)."""
         return h * self.logits - functional.softplus(self.logits)
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log probability of h [S, B, K]: [S, B]."""
+        """Log probability of `h` [S, B, K]: [S, B]."""
         return self.log_prob_per_dimension(h).sum(-1)
 
     def local_log_odds(self, h: Tensor) -> Tensor:
-        """log p(h with h_k = 1) - log p(h with h_k = 0), [S, B, K]: the logit, since units are independent."""
+        """log p(`h` with h_k = 1) - log p(h with h_k = 0), [S, B, K]: the logit, since units are independent."""
         return self.logits.expand_as(h)
 
     @property
@@ -101,20 +101,20 @@ class AutoregressiveBernoullis(NamedTuple):
     between: Tensor  # [K, K]
 
     def conditionals(self, h: Tensor) -> Bernoullis:
-        """p(h_k | h_<k) for every k at once."""
+        """p(h_k | h_<k) at `h`, for every k at once."""
         return Bernoullis(self.bias + h @ self.between.tril(-1).T)  # [S, B, K]
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """log p(h_k | h_<k), [S, B, K]."""
+        """log p(h_k | h_<k) at `h`, [S, B, K]."""
         return self.conditionals(h).log_prob_per_dimension(h)
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log probability of h [S, B, K]: [S, B]."""
+        """Log probability of `h` [S, B, K]: [S, B]."""
         return self.log_prob_per_dimension(h).sum(-1)
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """Draw h unit by unit, [S, K]."""
+        """Draw `samples` of h unit by unit, [S, K]."""
         h = self.bias.new_zeros(samples, len(self.bias))
         noise = torch.rand_like(h)
         between = self.between.tril(-1)
@@ -123,7 +123,7 @@ class AutoregressiveBernoullis(NamedTuple):
         return h
 
     def local_log_odds(self, h: Tensor) -> Tensor:
-        """log p(h with h_k = 1) - log p(h with h_k = 0), [S, B, K]: of h_k itself and of every unit after it."""
+        """log p(`h` with h_k = 1) - log p(h with h_k = 0), [S, B, K]: of h_k and of every unit after it."""
         logits, between = self.conditionals(h).logits, self.between.tril(-1)
         without = logits[..., :, None] - h[..., None, :] * between  # [S, B, j, k]   the logit of j if k is off
         normalisers = functional.softplus(without + between) - functional.softplus(without)
@@ -166,16 +166,16 @@ class Categoricals(NamedTuple):
 
     @torch.no_grad()
     def sample(self, samples: int = 1) -> Tensor:
-        """Draw one-hot vectors of argmax_c (logit_c - log E_c), E_c ~ Exponential(1): [S, B, K, C]."""
+        """Draw `samples` of h as one-hot vectors, [S, B, K, C]: argmax_c (logit_c - log E_c), E_c ~ Exponential(1)."""
         races = noise.exponential(samples, self.logits)
         return self._one_hot((self.logits - races.log()).argmax(-1))
 
     def log_prob_per_dimension(self, h: Tensor) -> Tensor:
-        """Log probability of each unit's value, [S, B, K]."""
+        """Log probability of each unit of `h`, [S, B, K]."""
         return self._with_dimensions(self.log_probabilities.masked_fill(h == 0, 0.0).sum(-1))
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log probability of h [S, B, K, C]: [S, B]."""
+        """Log probability of `h` [S, B, K, C]: [S, B]."""
         return self.log_prob_per_dimension(h).sum(-1)
 
     @property

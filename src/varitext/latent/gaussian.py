@@ -53,11 +53,11 @@ class DiagonalGaussian(NamedTuple):
         return self.log_std.exp()
 
     def rsample(self, samples: int = 1) -> Tensor:
-        """Draw h = mean + std * noise, [S, B, K]; gradients reach mean and log_std (paper, equations 3 and 4)."""
+        """Draw `samples` of h = mean + std * noise, [S, B, K], with gradients (paper, equations 3 and 4)."""
         return self.mean + self.std * noise.normal(samples, self.mean)  # [S, B, K]
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log density of h [S, B, K], summed over latent dimensions: [S, B]."""
+        """Log density of `h` [S, B, K], summed over latent dimensions: [S, B]."""
         standardised = (h - self.mean) * (-self.log_std).exp()
         return (-0.5 * standardised.square() - self.log_std - 0.5 * math.log(2 * math.pi)).sum(-1)  # [S, B]
 
@@ -105,12 +105,12 @@ class FullGaussian(NamedTuple):
         return self.stretch * self.root.square().sum(1).sqrt()
 
     def rsample(self, samples: int = 1) -> Tensor:
-        """Draw h = mean + S M^T noise, [S, B, K]; gradients reach all three parameters."""
+        """Draw `samples` of h = mean + S M^T noise, [S, B, K], with gradients."""
         drawn = noise.normal(samples, self.mean).transpose(0, 1) @ self.root  # [B, S, K]
         return self.mean + self.stretch * drawn.transpose(0, 1)  # [S, B, K]
 
     def log_prob(self, h: Tensor) -> Tensor:
-        """Log density of h [S, B, K]: [S, B]."""
+        """Log density of `h` [S, B, K]: [S, B]."""
         distance = ((h - self.mean) / self.stretch).permute(1, 2, 0)
         standardised = torch.linalg.solve_triangular(self.root.mT, distance, upper=True)
         log_volume = self._diagonal().log().sum(1) + 0.5 * math.log(2 * math.pi) * h.shape[-1]
