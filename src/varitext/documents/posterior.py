@@ -27,10 +27,18 @@ LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line i
 
 
 class Posterior(NamedTuple):
-    """The approximate posterior q(h | X) of documents."""
+    """The approximate posterior q(h | X) of documents.
 
-    mean: np.ndarray  # [D, K]   the documents' vectors
-    std: np.ndarray  # [D, K]   standard deviations; 0 for a model with a point estimate of h
+    Attributes
+    ----------
+    mean : np.ndarray
+        The documents' vectors, [D, K].
+    std : np.ndarray
+        Standard deviations, [D, K]; 0 for a model with a point estimate of h.
+    """
+
+    mean: np.ndarray
+    std: np.ndarray
 
 
 # Vectors

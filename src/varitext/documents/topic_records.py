@@ -40,37 +40,83 @@ class TypicalDocument:
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """One topic: a region of the latent space."""
+    """One topic: a region of the latent space.
 
-    number: int  # stays the same when other topics are merged, split or dropped
-    name: str  # words that tell it from its neighbours, or the name that the user gave it
-    documents: int  # training documents whose most probable topic it is
-    share: float  # the same as a share of the training documents
-    tokens: int  # words in these documents
-    words: tuple[str, ...]  # by relevance, best first
-    weights: tuple[float, ...]  # p(word | topic) of each of them
-    coherence: float | None  # NPMI of the first ten words in training documents; None for a merged topic
-    typical: tuple[TypicalDocument, ...]  # training documents nearest to its centre
+    Attributes
+    ----------
+    number : int
+        Stays the same when other topics are merged, split or dropped.
+    name : str
+        Words that tell it from its neighbours, or the name that the user gave it.
+    documents : int
+        Training documents whose most probable topic it is.
+    share : float
+        The same as a share of the training documents.
+    tokens : int
+        Words in these documents.
+    words : tuple[str, ...]
+        By relevance, best first.
+    weights : tuple[float, ...]
+        p(word | topic) of each of them.
+    coherence : float or None
+        NPMI of the first ten words in training documents; None for a merged topic.
+    typical : tuple[TypicalDocument, ...]
+        Training documents nearest to its centre.
+    """
+
+    number: int
+    name: str
+    documents: int
+    share: float
+    tokens: int
+    words: tuple[str, ...]
+    weights: tuple[float, ...]
+    coherence: float | None
+    typical: tuple[TypicalDocument, ...]
 
     def as_dict(self) -> dict[str, Any]:
+        """The record as a dict, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class DocumentInfo:
-    """What one document is about. A document without a known word has no topic: those fields are None."""
+    """What one document is about. A document without a known word has no topic: those fields are None.
 
-    row: int  # its place among the documents given, from 0
-    topic: int | None  # number of its most probable topic
-    name: str | None  # of that topic
-    probability: float | None  # p(topic | document)
-    second_topic: int | None  # number of the next most probable topic
-    second_probability: float | None  # p(second topic | document)
-    spread: float  # uncertainty: root mean square of the posterior standard deviations
-    surprise: float | None  # nats per word beyond what documents of its length take
-    known_words: int  # words of the document that are in the vocabulary
+    Attributes
+    ----------
+    row : int
+        Its place among the documents given, from 0.
+    topic : int or None
+        Number of its most probable topic.
+    name : str or None
+        Name of that topic.
+    probability : float or None
+        p(topic | document).
+    second_topic : int or None
+        Number of the next most probable topic.
+    second_probability : float or None
+        p(second topic | document).
+    spread : float
+        Uncertainty: root mean square of the posterior standard deviations.
+    surprise : float or None
+        Nats per word beyond what documents of its length take.
+    known_words : int
+        Words of the document that are in the vocabulary.
+    """
+
+    row: int
+    topic: int | None
+    name: str | None
+    probability: float | None
+    second_topic: int | None
+    second_probability: float | None
+    spread: float
+    surprise: float | None
+    known_words: int
 
     def as_dict(self) -> dict[str, Any]:
+        """The record as a dict, for JSON."""
         return asdict(self)
 
 

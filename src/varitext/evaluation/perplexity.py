@@ -21,7 +21,33 @@ from varitext.evaluation.significance import bootstrap_interval
 
 @dataclass(frozen=True)
 class PerplexityRecord:
-    """What `varitext evaluate --json` prints for a document model."""
+    """What `varitext evaluate --json` prints for a document model.
+
+    Attributes
+    ----------
+    per_document_perplexity, corpus_perplexity : float
+        Of the bound, KL included; the paper reports the first. Lower is better.
+    per_document_interval_95 : tuple of float
+        Bootstrap interval over documents.
+    iwae_per_document_perplexity, iwae_corpus_perplexity : float
+        Of the importance-weighted bound, which is tighter.
+    unigram_per_document_perplexity, unigram_corpus_perplexity : float
+        Of the training documents' word frequencies.
+    ratio_to_unigram : float
+        Per document.
+    reconstruction_per_word, kl_per_word, kl_per_document : float
+        The parts of the bound, in nats.
+    n_documents, n_empty_documents, n_tokens, n_samples : int
+        What was evaluated: documents with and without known words, their known words, draws of h per document.
+    kind : {"bound", "exact", "estimate"}
+        A bound is never above the truth; an estimate may be on either side.
+    figure : str
+        The same in a sentence: which bound or estimator.
+    standard_error : float
+        Of per_document_perplexity, for an estimate with an error of its own.
+    likelihood : str
+        Of the words given h.
+    """
 
     per_document_perplexity: float
     per_document_interval_95: tuple[float, float]
@@ -38,12 +64,13 @@ class PerplexityRecord:
     n_empty_documents: int
     n_tokens: int
     n_samples: int
-    kind: str  # bound: never above the truth; exact; or estimate: may lie on either side
-    figure: str  # the same in a sentence: which bound, which estimator
-    standard_error: float = 0.0  # of per_document_perplexity, where that is an estimate with an error of its own
-    likelihood: str = "multinomial"  # of the words given what the model knows of the document
+    kind: str
+    figure: str
+    standard_error: float = 0.0
+    likelihood: str = "multinomial"
 
     def as_dict(self) -> dict[str, Any]:
+        """The record as a dict, for JSON."""
         return asdict(self)
 
 
