@@ -43,6 +43,13 @@ def varitext(*arguments: object) -> Outcome:
     return Outcome(ended.value.code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
 
+def fit(corpus: Path, out: Path, *options: object) -> str:
+    """What a fit that must succeed says on standard error."""
+    outcome = varitext("fit", corpus, "--out", out, *options)
+    assert (outcome.code, outcome.out) == (0, ""), outcome
+    return outcome.err
+
+
 def process(*arguments: object, **options: object) -> subprocess.Popen:
     """Run the real command."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options

@@ -34,20 +34,8 @@ from varitext.runtime.processes import present_world  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, about its future
 DOCUMENTS = 200
-OPTIONS = (
-    "--model",
-    "nvdm",
-    "--latent-dim",
-    4,
-    "--epochs",
-    12,
-    "--batch-size",
-    32,
-    "--learning-rate",
-    0.005,
-    "--threads",
-    1,
-)
+TRAINING = ("--epochs", 12, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
+OPTIONS = ("--model", "nvdm", "--latent-dim", 4, *TRAINING)
 
 
 @pytest.fixture(scope="module")

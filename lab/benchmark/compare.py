@@ -16,13 +16,13 @@ from scipy.sparse import csr_matrix
 
 from lab.benchmark.systems import SYSTEMS, Setting, is_installed, system_class, version_of
 from lab.child import in_child
+from lab.memory import watched
 from lab.speed.timing import best_seconds, seconds_of
 from varitext.corpora import load_documents
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import in_memory
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
-from varitext.runtime.memory import watched
 
 CORPUS, LATENT_DIM, THREADS = "20newsgroups-nvdm", 50, 2
 QUICK_DOCUMENTS = 300

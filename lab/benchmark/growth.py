@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from lab.child import in_child
+from lab.memory import watched
 from varitext.batches.counts import CountBatches
 from varitext.corpora import load_documents
 from varitext.corpora.sharded_counts import Counts
@@ -28,7 +29,6 @@ from varitext.layers.counts import estimated_log_normaliser, sample_words
 from varitext.models.documents.nvdm import NVDM
 from varitext.report.drawing import INCH, Figure, drawing_style, svg_text
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
-from varitext.runtime.memory import watched
 from varitext.training.trainer import Trainer
 
 FULL, SAMPLED = "full", "sampled"

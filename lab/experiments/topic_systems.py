@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from lab.memory import watched
 from varitext.corpora.documents import Documents
 from varitext.documents.model import DocumentModel
 from varitext.files import atomic_file
 from varitext.reproduce.document_fits import Setting, fitted_model, load_part
 from varitext.reproduce.engine import Plan
 from varitext.runtime.devices import running_on
-from varitext.runtime.memory import watched
 from varitext.text import count_texts
 
 WORDS = 10

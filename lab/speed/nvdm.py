@@ -11,6 +11,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from lab.benchmark.systems.plain_nvdm import DenseFit
+from lab.memory import watched
 from lab.speed.timing import best_seconds, median_seconds, multiply_rate, seconds_of
 from varitext.corpora import load_documents
 from varitext.corpora.documents import Documents
@@ -20,7 +21,6 @@ from varitext.documents.posterior import perplexity_of
 from varitext.documents.settings import DocumentSettings
 from varitext.models.documents.nvdm import NVDM
 from varitext.runtime.devices import running_on
-from varitext.runtime.memory import watched
 
 THREADS, SEED = 2, 0
 TARGET = 836.0  # the paper's test perplexity, K = 50

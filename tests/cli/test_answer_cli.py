@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from command_line import MODEL_FILES, contents, files_no_larger_than, refused, varitext
+from command_line import MODEL_FILES, contents, files_no_larger_than, fit, refused, varitext
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import flat_settings
@@ -64,12 +64,6 @@ def divided(tmp_path_factory) -> Path:
     return folder
 
 
-def fit(corpus: Path, out: Path, *options: object) -> str:
-    outcome = varitext("fit", corpus, "--out", out, *options)
-    assert (outcome.code, outcome.out) == (0, ""), outcome
-    return outcome.err
-
-
 @pytest.fixture(scope="module")
 def fitted(divided) -> Path:
     """A model folder; tests only read it."""
@@ -89,12 +83,6 @@ def sentences(tmp_path) -> Path:
     path = tmp_path / "sentences.txt"
     path.write_text("the old lake\n\nthe first king was near\nxyzzy\n")
     return path
-
-
-@pytest.fixture(autouse=True)
-def no_corpora_from_elsewhere(monkeypatch, tmp_path_factory):
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
-    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 # Fit

@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from command_line import MODEL_FILES, contents, refused, varitext
+from command_line import MODEL_FILES, contents, fit, refused, varitext
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.models.answers import ANSWER_MODELS, model_class
@@ -38,18 +38,6 @@ def asked(tmp_path_factory) -> Path:
     for part, questions in (("train", 24), ("dev", 8), ("test", 12)):
         (folder / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(part, questions)))
     return folder
-
-
-@pytest.fixture(autouse=True)
-def no_corpora_from_elsewhere(monkeypatch, tmp_path_factory):
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
-    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-def fit(asked: Path, out: Path, *options: object) -> str:
-    outcome = varitext("fit", asked, "--out", out, *options)
-    assert (outcome.code, outcome.out) == (0, ""), outcome
-    return outcome.err
 
 
 @pytest.fixture(scope="module")

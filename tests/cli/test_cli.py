@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import importlib
+import io
 import json
 import os
 import shutil
@@ -32,6 +33,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
+from varitext.models.documents.nvdm import NVDM
 
 LEARNS = ("--epochs", 10, "--learning-rate", 0.02)
 SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
@@ -54,9 +56,13 @@ def draw_texts(documents: int, seed: int) -> list[str]:
     ]
 
 
-def write_jsonl(path: Path, texts: list[str], column: str = "text") -> Path:
+def jsonl(texts: list[str], column: str = "text") -> bytes:
     rows = [json.dumps({column: text, "label": f"topic{number % 4}"}) + "\n" for number, text in enumerate(texts)]
-    path.write_text("".join(rows))
+    return "".join(rows).encode()
+
+
+def write_jsonl(path: Path, texts: list[str], column: str = "text") -> Path:
+    path.write_bytes(jsonl(texts, column))
     return path
 
 
@@ -74,7 +80,7 @@ def write_corpus(folder: Path, kind: str, texts: list[str]) -> Path:
     if kind == ".jsonl":
         write_jsonl(path, texts)
     elif kind == ".jsonl.gz":
-        path.write_bytes(gzip.compress(write_jsonl(folder / "plain.jsonl", texts).read_bytes(), mtime=0))
+        path.write_bytes(gzip.compress(jsonl(texts), mtime=0))
     elif kind == ".csv":
         path.write_text("id,text\n" + "".join(f'{number},"{text}"\n' for number, text in enumerate(texts)))
     elif kind == ".parquet":
@@ -120,12 +126,6 @@ def fitted(divided) -> Path:
 def own_model(fitted, tmp_path) -> Path:
     """A copy of the model folder to do harm to."""
     return Path(shutil.copytree(fitted, tmp_path / "model"))
-
-
-@pytest.fixture(autouse=True)
-def no_corpora_from_elsewhere(monkeypatch, tmp_path_factory):
-    monkeypatch.delenv("VARITEXT_DATA", raising=False)
-    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 # Help and errors in what was typed
@@ -238,105 +238,49 @@ def test_own_files_of_every_kind(kind, fitted, tmp_path):
     assert set(DocumentModel.load(tmp_path / "new").fitted_.vocabulary.words) <= set(WORDS)
 
 
-def empty_file(folder: Path) -> Path:
-    (folder / "empty.jsonl").touch()
-    return folder / "empty.jsonl"
+def counts_file(count: float) -> bytes:
+    """An .npz with one bad count."""
+    counts, content = counts_of(TEXTS).toarray().astype(np.float64), io.BytesIO()
+    counts[3, 5] = count
+    scipy.sparse.save_npz(content, scipy.sparse.csr_matrix(counts))
+    return content.getvalue()
 
 
-def empty_folder(folder: Path) -> Path:
-    (folder / "nothing").mkdir()
-    return folder / "nothing"
+BAD_FILES = [
+    ("empty.jsonl", b"", "has no documents"),
+    ("one.jsonl", jsonl(TEXTS[:1]), "at least 2 documents"),
+    ("word.jsonl", jsonl(["hello hello"] * 30), "or in more than 50 % of them"),
+    (
+        "numbers.jsonl",
+        jsonl(["1 2 !", "the of"] * 30),
+        "No usable words in 60 documents: all are stop words or in more",
+    ),
+    ("latin.csv", b"text\nna\xefve reader\n", "latin.csv, line 2: byte 7 is not UTF-8"),
+    ("short.jsonl.gz", gzip.compress(jsonl(TEXTS), mtime=0)[:-100], "truncated"),
+    ("bad.jsonl", jsonl(TEXTS[:2]) + b'{"text": "unfinished\n', "bad.jsonl, line 3: not valid JSON"),
+    ("other.jsonl", jsonl(TEXTS, "body"), "no column 'text'. Columns: body, label."),
+    ("letter.docx", b"hello", "unknown kind of file"),
+    ("bad.feat", b"label 1:2 2:1\nlabel 1:-1 3:1\n", "line 2: '1:-1'"),
+    ("bad.feat", b"label 1:2 2:1\nlabel 1:0.5 3:1\n", "line 2: '1:0.5'"),
+    ("bad.feat", b"label 1:2 2:1\nlabel 1:nan 3:1\n", "line 2: '1:nan'"),
+    ("bad.npz", counts_file(-1), "a negative count"),
+    ("bad.npz", counts_file(0.5), "a fractional count"),
+    ("bad.npz", counts_file(np.nan), "not finite"),
+    ("bad.npz", counts_file(np.inf), "not finite"),
+    ("short.npz", counts_file(1)[:-100], "truncated"),
+]
 
 
-def one_document(folder: Path) -> Path:
-    return write_jsonl(folder / "one.jsonl", TEXTS[:1])
+@pytest.mark.parametrize("name, content, said", BAD_FILES, ids=[f"{name}: {said}" for name, _, said in BAD_FILES])
+def test_bad_documents_are_refused_in_one_line(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    typed = ("--out", tmp_path / "model", "--latent-dim", 2, "--threads", 1)
+    assert said in refused(tmp_path, "fit", tmp_path / name, *typed)
 
 
-def one_word(folder: Path) -> Path:
-    return write_jsonl(folder / "word.jsonl", ["hello hello"] * 30)
-
-
-def no_words(folder: Path) -> Path:
-    return write_jsonl(folder / "numbers.jsonl", ["1 2 !", "the of"] * 30)
-
-
-def latin_1(folder: Path) -> Path:
-    (folder / "latin.csv").write_bytes(b"text\nna\xefve reader\n")
-    return folder / "latin.csv"
-
-
-def cut_short(folder: Path) -> Path:
-    whole = write_corpus(folder, ".jsonl.gz", TEXTS)
-    whole.write_bytes(whole.read_bytes()[:-100])
-    return whole
-
-
-def bad_line(folder: Path) -> Path:
-    path = write_jsonl(folder / "bad.jsonl", TEXTS[:2])
-    path.write_text(path.read_text() + '{"text": "unfinished\n')
-    return path
-
-
-def other_column(folder: Path) -> Path:
-    return write_jsonl(folder / "other.jsonl", TEXTS, column="body")
-
-
-def unknown_kind(folder: Path) -> Path:
-    (folder / "letter.docx").write_text("hello")
-    return folder / "letter.docx"
-
-
-def bad_feat(count: str):
-    def write(folder: Path) -> Path:
-        (folder / "bad.feat").write_text(f"label 1:2 2:1\nlabel 1:{count} 3:1\n")
-        return folder / "bad.feat"
-
-    return write
-
-
-def bad_npz(count: float):
-    def write(folder: Path) -> Path:
-        counts = counts_of(TEXTS).toarray().astype(np.float64)
-        counts[3, 5] = count
-        scipy.sparse.save_npz(folder / "bad.npz", scipy.sparse.csr_matrix(counts))
-        return folder / "bad.npz"
-
-    return write
-
-
-def cut_npz(folder: Path) -> Path:
-    whole = write_corpus(folder, ".npz", TEXTS)
-    whole.write_bytes(whole.read_bytes()[:-100])
-    return whole
-
-
-@pytest.mark.parametrize(
-    "write, said",
-    [
-        (empty_file, "has no documents"),
-        (empty_folder, "has no .txt files"),
-        (one_document, "at least 2 documents"),
-        (one_word, "or in more than 50 % of them"),
-        (no_words, "No usable words in 60 documents: all are stop words or in more than 50 % of them. Try min"),
-        (latin_1, "latin.csv, line 2: byte 7 is not UTF-8"),
-        (cut_short, "truncated"),
-        (bad_line, "bad.jsonl, line 3: not valid JSON"),
-        (other_column, "no column 'text'. Columns: body, label."),
-        (unknown_kind, "unknown kind of file"),
-        (bad_feat("-1"), "line 2: '1:-1'"),
-        (bad_feat("0.5"), "line 2: '1:0.5'"),
-        (bad_feat("nan"), "line 2: '1:nan'"),
-        (bad_npz(-1), "a negative count"),
-        (bad_npz(0.5), "a fractional count"),
-        (bad_npz(np.nan), "not finite"),
-        (bad_npz(np.inf), "not finite"),
-        (cut_npz, "truncated"),
-    ],
-    ids=lambda value: getattr(value, "__name__", None) if callable(value) else "",
-)
-def test_bad_documents_are_refused_in_one_line(write, said, tmp_path):
-    corpus = write(tmp_path)
-    assert said in refused(tmp_path, "fit", corpus, "--out", tmp_path / "model", "--latent-dim", 2, "--threads", 1)
+def test_an_empty_folder_is_refused_in_one_line(tmp_path):
+    (tmp_path / "nothing").mkdir()
+    assert "has no .txt files" in refused(tmp_path, "fit", tmp_path / "nothing", "--out", tmp_path / "model")
 
 
 def test_more_latent_dimensions_than_words_are_as_many_as_words(tmp_path):
@@ -740,6 +684,18 @@ def test_a_damaged_model_folder_is_refused_in_one_line(harm, said, own_model):
     assert said in refused(own_model, "similar", own_model, "--word", "kan")
 
 
+class PlugIn(NVDM):
+    """A model of another package."""
+
+
+def test_a_folder_of_another_packages_class_must_be_trusted(tmp_path):
+    DocumentModel(PlugIn, latent_dim=2, epochs=1, threads=1).fit(TEXTS).save(tmp_path / "model")
+    typed, home = ("similar", tmp_path / "model", "--word", "kan"), f"{__name__}:PlugIn"
+    assert f"(--trust {home})" in refused(tmp_path, *typed)
+    assert "--trust" in refused(tmp_path, *typed, "--trust", "os:system")
+    assert varitext(*typed, "--trust", home).code == 0
+
+
 # Transform
 
 
@@ -943,7 +899,7 @@ def test_similar_documents(fitted, divided, tmp_path):
 
 
 def test_words_never_seen_are_refused_in_one_line(fitted, tmp_path):
-    assert "'zzz' is not one of the" in refused(tmp_path, "similar", fitted, "--word", "zzz")
+    assert "'zzz' is not" in refused(tmp_path, "similar", fitted, "--word", "zzz")
     assert "did you mean kan?" in refused(tmp_path, "similar", fitted, "--word", "kanx")
     assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "zzz, yyy!")
     assert "no word that the model knows" in refused(tmp_path, "similar", fitted, "--text", "")

@@ -15,11 +15,11 @@ from lab.benchmark.growth import Curve, curves, growth_table, sizes, softmax_tab
 from lab.benchmark.synthetic import draw_documents
 from lab.benchmark.systems import SYSTEMS, Setting, is_installed, system_class
 from lab.benchmark.systems.drawn_bound import drawn_bounds
+from lab.memory import watched
 from lab.speed.timing import best_seconds, median_seconds, multiply_operations, multiply_rate
 from varitext.errors import InputError
 from varitext.layers.counts import multinomial_log_likelihood
 from varitext.reproduce.engine import Plan, read_records, reproduce
-from varitext.runtime.memory import watched
 
 SMALL = Setting(latent_dim=3, threads=1, quick=True)
 

@@ -1,0 +1,81 @@
+"""Peak memory of this process and its children during a block (Linux)."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from varitext.runtime.memory import status
+
+EVERY = 0.1  # seconds between two looks at the processes that this one started
+PROCESSES = Path("/proc")
+
+
+@dataclass
+class Peak:
+    """Megabytes; None where the system does not tell."""
+
+    above: float | None = None
+
+
+@contextmanager
+def watched() -> Iterator[Peak]:
+    """The peak during the block: this process's by the kernel's own account, plus what its children have to themselves.
+
+    Children are looked at ten times a second, and count whole: to start another Python is part of what a tool does.
+    """
+    peak = Peak()
+    before = status("VmRSS")
+    if before is None:
+        yield peak
+        return
+    with suppress(OSError):  # not allowed: then the peak of the imports is the least it can be
+        (PROCESSES / "self" / "clear_refs").write_text("5")  # the kernel's peak counts from here
+    children, done = [_of_children()], threading.Event()  # those of before are no part of the block
+    watcher = threading.Thread(target=_watch_children, args=(children, done), daemon=True)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        watcher.join()
+        peak.above = (status("VmHWM") or before) - before + max(children) - children[0]
+
+
+def _watch_children(seen: list[float], done: threading.Event) -> None:
+    while not done.wait(EVERY):
+        seen.append(_of_children())
+
+
+def _of_children() -> float:
+    return sum(map(_private, _descendants("self")))
+
+
+def _descendants(process: str) -> list[str]:
+    """All processes below this one, by number."""
+    found: list[str] = []
+    for task in _entries(PROCESSES / process / "task"):
+        for child in _text(task / "children").split():
+            found += [child, *_descendants(child)]
+    return found
+
+
+def _private(process: str) -> float:
+    """What no other process shares."""
+    lines = _text(PROCESSES / process / "smaps_rollup").splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:  # it has ended
+        return []
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
