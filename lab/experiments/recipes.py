@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.fitting import new_stage, training_threads
-from varitext.answers.prediction import cross_fitted
+from varitext.answers.prediction import Combination
 from varitext.answers.settings import AnswerSettings, settings_from_flat
 from varitext.answers.training_data import TrainingRun, learn_from, out_of_fold, question_folds, questions_to_learn
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order, subset
 from varitext.evaluation.ranking import ranking_record
-from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap
+from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap, PairFeatures
 from varitext.reproduce.answer_fits import TABLES_START, load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.text import Vocabulary
@@ -76,6 +76,16 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
         combined = cross_fitted(probability, features.only(columns), train.labels, fold_of[train.groups])
         found[name] = _map(train, combined)
     return found | {"dev_map": round(float(np.mean(networks.dev_maps)), 5), "dev_kl": round(networks.kl, 6)}
+
+
+def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """The combined probability of each pair by a combination that was fitted without the pair's fold."""
+    combined = np.empty(len(labels))
+    for number in np.unique(fold):
+        inside = fold == number
+        fitted = Combination.fit(probabilities[~inside], features.of_pairs(~inside), labels[~inside])
+        combined[inside] = fitted.probability(probabilities[inside], features.of_pairs(inside))
+    return combined
 
 
 class FoldNetworks:

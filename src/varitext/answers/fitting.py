@@ -4,7 +4,7 @@ import inspect
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from varitext.answers.joint import INITIAL, JointModel
 from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
 from varitext.answers.settings import AnswerSettings, flat_settings
-from varitext.answers.stages import FirstStage, ScorerStage, build_stage
+from varitext.answers.stages import FirstStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
@@ -37,16 +37,16 @@ class FittedAnswers:
     first_stage: FirstStage
     overlap: Overlap
     joint: JointModel  # of a question's candidates, given what all stages predict
-    training: dict[str, Any]  # the settings of the training loop
-    history: list[dict[str, float]]  # one record per epoch
-    corpus: dict[str, Any]  # name, part and SHA-256 of the training questions
-    vectors: dict[str, Any]  # source of the initial word vectors, and how many words have one
-    n_training_questions: int
-    n_training_pairs: int
-    n_dev_questions: int
-    dev_map: float
-    stopped: str  # why training ended
-    fit_seconds: float
+    training: dict[str, Any] = field(default_factory=dict)  # the settings of the training loop
+    history: list[dict[str, float]] = field(default_factory=list)  # one record per epoch
+    corpus: dict[str, Any] = field(default_factory=dict)  # name, part and SHA-256 of the training questions
+    vectors: dict[str, Any] = field(default_factory=dict)  # source of the initial word vectors, words that have one
+    n_training_questions: int = 0
+    n_training_pairs: int = 0
+    n_dev_questions: int = 0
+    dev_map: float = math.nan
+    stopped: str = ""  # why training ended
+    fit_seconds: float = 0.0
     comparison: "DevComparison | None" = None  # with baselines that need no training
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
     combination: Combination | None = None  # the second stage, if there is one
@@ -317,20 +317,7 @@ def ranks_untrained(settings: AnswerSettings) -> bool:
 
 
 def untrained(settings: AnswerSettings) -> FittedAnswers:
-    kind, vocabulary = model_class(settings.model).untrained, Vocabulary(())
+    kind, overlap = model_class(settings.model).untrained, Overlap(Vocabulary(()), np.zeros(0, np.int64), 0)
     assert kind is not None
-    return FittedAnswers(
-        first_stage=ScorerStage(kind, {"vocabulary_size": 0}, vocabulary),
-        overlap=Overlap(vocabulary, np.zeros(0, np.int64), 0),
-        training={},
-        history=[],
-        corpus={},
-        vectors={},
-        n_training_questions=0,
-        n_training_pairs=0,
-        n_dev_questions=0,
-        dev_map=math.nan,
-        stopped="untrained",
-        fit_seconds=0.0,
-        joint=UNTRAINED_JOINT,
-    )
+    stage = build_stage(kind, {"vocabulary_size": 0}, overlap, settings.device)
+    return FittedAnswers(stage, overlap, UNTRAINED_JOINT, stopped="untrained")

@@ -209,16 +209,6 @@ class OutOfFold:
         return Combination.fit(self.probability, self.features.only(columns), self.labels)
 
 
-def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """The combined probability of each pair by a combination that was fitted without the pair's fold."""
-    combined = np.empty(len(labels))
-    for number in np.unique(fold):
-        inside = fold == number
-        fitted = Combination.fit(probabilities[~inside], features.of_pairs(~inside), labels[~inside])
-        combined[inside] = fitted.probability(probabilities[inside], features.of_pairs(inside))
-    return combined
-
-
 def _with_log_odds(probabilities: np.ndarray, features: PairFeatures) -> np.ndarray:
     return np.column_stack([log_odds(probabilities), features.values])
 

@@ -158,27 +158,13 @@ class AnswerEvaluation:
 
 @dataclass(frozen=True, eq=False)
 class RankingPosterior:
-    """Posterior probabilities of the pairs and questions of a corpus, in its order.
+    """Posterior probabilities of the pairs and questions of a corpus, in its order."""
 
-    Attributes
-    ----------
-    right : array of shape (pairs,)
-        P(right).
-    best : array of shape (pairs,)
-        P(highest-ranked right answer); with `none` it sums to one over a question's candidates.
-    none : array of shape (questions,), or None
-        P(no candidate is right); None where it is given that one is right.
-    intervals : RankIntervals
-        Intervals of ranks, given that some candidate is right.
-    question_of : array of shape (pairs,)
-        The question of each pair.
-    """
-
-    right: np.ndarray
-    best: np.ndarray
-    none: np.ndarray | None
-    intervals: RankIntervals
-    question_of: np.ndarray
+    right: np.ndarray  # [P] P(right)
+    best: np.ndarray  # [P] P(highest-ranked right answer); with `none` it sums to one over a question's candidates
+    none: np.ndarray | None  # [Q] P(no candidate is right); None where it is given that one is right
+    intervals: RankIntervals  # [P] of ranks, given that some candidate is right
+    question_of: np.ndarray  # [P]
 
     def given_answer(self) -> "RankingPosterior":
         """The posterior given that every question has a right answer among its candidates."""

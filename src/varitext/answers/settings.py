@@ -11,8 +11,7 @@ from varitext.records import DATA, MODEL, TRAINING, Option, record_from_dict, se
 from varitext.training.settings import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from varitext.models.answers.network import AnswerNetwork
-    from varitext.models.answers.scorer import AnswerScorer
+    from varitext.models.answers.network import AnswerModel
     from varitext.models.answers.vocabulary import VectorSource
 
 DEFAULT_MODEL = "compare"
@@ -72,7 +71,7 @@ class AnswerRecipe:
 class AnswerSettings:
     """`AnswerRanker` inherits its constructor from here and documents the arguments."""
 
-    model: "str | type[AnswerNetwork] | type[AnswerScorer]" = DEFAULT_MODEL
+    model: "str | type[AnswerModel]" = DEFAULT_MODEL
     latent_dim: int | None = setting(None, LATENT_DIM)
     _: KW_ONLY
     network: "Mapping[str, Any] | None" = None

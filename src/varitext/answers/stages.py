@@ -23,11 +23,12 @@ from varitext.answers.training_data import TrainingData, TrainingRun, most_wrong
 from varitext.batches.pairs import PairBatches, PairInputs, PairWordFeatures
 from varitext.batches.tokens import PairPieces
 from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.features.word_features import word_features
-from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.network import AnswerModel, AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device
 from varitext.runtime.randomness import seeded, stream
@@ -310,7 +311,7 @@ FirstStage = NetworkStage | ScorerStage
 
 
 def build_stage(
-    kind: type[AnswerNetwork] | type[AnswerScorer],
+    kind: type[AnswerModel],
     architecture: dict[str, Any],
     overlap: Overlap,
     device: str,
@@ -320,4 +321,6 @@ def build_stage(
     own = {key: value for key, value in architecture.items() if key != MEMBERS}
     if issubclass(kind, AnswerScorer):
         return ScorerStage(kind, own, overlap.vocabulary)
-    return NetworkStage(kind, own, overlap, device, seed, members)
+    if issubclass(kind, AnswerNetwork):
+        return NetworkStage(kind, own, overlap, device, seed, members)
+    raise InputError(f"a subclass of AnswerNetwork or AnswerScorer is needed, not {kind!r}")

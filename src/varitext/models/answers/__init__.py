@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from varitext.models.registry import ModelEntry, check_name, plug_ins, stored_name
 
 if TYPE_CHECKING:
-    from varitext.models.answers.network import AnswerNetwork
-    from varitext.models.answers.scorer import AnswerScorer
+    from varitext.models.answers.network import AnswerModel
 
 ROOM = "varitext.models.answers"
 
@@ -24,8 +23,8 @@ class AnswerEntry(ModelEntry):
     extra: str = ""
     """The extra that it needs: `pip install 'varitext[extra]'`."""
 
-    def load(self) -> "type[AnswerNetwork] | type[AnswerScorer]":
-        kind: type[AnswerNetwork] | type[AnswerScorer] = self.imported()
+    def load(self) -> "type[AnswerModel]":
+        kind: type[AnswerModel] = self.imported()
         return kind
 
 
@@ -53,9 +52,7 @@ ANSWER_MODELS = {
 ANSWER_MODELS = plug_ins("varitext.answer_models", AnswerEntry) | ANSWER_MODELS
 
 
-def model_class(
-    model: "str | type[AnswerNetwork] | type[AnswerScorer]",
-) -> "type[AnswerNetwork] | type[AnswerScorer]":
+def model_class(model: "str | type[AnswerModel]") -> "type[AnswerModel]":
     """The class of a name, or the class itself."""
     if not isinstance(model, str):
         return model

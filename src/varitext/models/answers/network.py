@@ -4,16 +4,13 @@ Training maximises the bound of `latent/bound.py` (`answers/task.py`). Without a
 the KL is zero and the bound is the log-likelihood.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
 from varitext.latent import DiagonalGaussian
 from varitext.layers.words import Sentences, WordEmbedding
-
-if TYPE_CHECKING:
-    from varitext.models.answers.scorer import AnswerScorer
 
 
 class Encoding(NamedTuple):
@@ -22,46 +19,49 @@ class Encoding(NamedTuple):
     question_of: Tensor  # [P]
     labels: Tensor  # [P]   used by the posterior and the likelihood only
     features: Tensor | None = None  # [P, F]   for networks that ask for `pair_columns`
-    weights: Tensor | None = (
-        None  # [P]   how many candidates each stands for; for networks with a question-level latent
-    )
+    weights: Tensor | None = None  # [P]   how many candidates each stands for, if they share an h
 
     @property
     def question_by_pair(self) -> Tensor:
         return self.question.index_select(0, self.question_of)  # [P, H]
 
 
-class AnswerNetwork(nn.Module):
-    """p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
-
-    A deterministic model implements `encode` and `logits`; a latent model also `prior_by_question` and `posterior`. The
-    bound has one value per pair or, if all candidates of a question share its h (`latent_of_question`), per question.
-    """
+class AnswerModel(nn.Module):
+    """What fitting asks of a network or a scorer (`scorer.py`), with the answers of most."""
 
     has_latent = False
-    latent_of_question = False
-    importance_weighted = False  # whether training maximises the importance-weighted bound
+    latent_of_question = False  # whether all candidates of a question share its h
     training_samples = 1  # of h, per example
     learns_from = "answerable"  # the protocol of its training questions
     fewest_latent_dims = 1
     trained_by_gradient = True
-    updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
-    joins_columns = True  # whether counts and position can be added to its probability
     parallel_training = False  # whether its training can use several workers
-    reads_positions = False  # whether it reads the position of a candidate in its document
-    feature_names: tuple[str, ...] = ()  # what a user can choose from
-    pair_columns: tuple[str, ...] = ()  # columns of `features/overlap.py` that it reads
-    reads_word_features = False  # whether it reads those of `word_features.py`
-    reads_likeness = False  # whether it reads the similarities of `minilm.py`
-    untrained: "type[AnswerScorer] | None" = None  # ranks in its place before any fit
-    pretrained = False  # whether it has a pretrained encoder, which knows every word and needs no word vectors
-    reads_pieces = False  # whether it reads question and candidate as one sequence of word pieces
+    updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
     passes: int | None = None  # epochs of training; None: as many as `updates` need
     learning_rate_factor = 1.0
     batch_factor = 1.0  # of the pairs per update
+    joins_columns = True  # whether counts and position can be added to its probability
+    feature_names: tuple[str, ...] = ()  # what a user can choose from
+    reads_positions = False  # whether it reads the position of a candidate in its document
     reads_states = False  # whether it reads states of a pretrained encoder instead of word vectors
+    pretrained = False  # whether it has a pretrained encoder, which knows every word and needs no word vectors
+    untrained: "type[AnswerModel] | None" = None  # the scorer that ranks in its place before any fit
+
+
+class AnswerNetwork(AnswerModel):
+    """p(y = 1 | q, a, h) is the sigmoid of `logits(h, encoding)`.
+
+    A deterministic model implements `encode` and `logits`; a latent model also `prior_by_question` and `posterior`. The
+    bound has one value per pair or, with `latent_of_question`, per question.
+    """
+
+    importance_weighted = False  # whether training maximises the importance-weighted bound
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
     cross_entropy = 1.0  # that of the bound
+    pair_columns: tuple[str, ...] = ()  # columns of `features/overlap.py` that it reads
+    reads_word_features = False  # whether it reads those of `word_features.py`
+    reads_likeness = False  # whether it reads the similarities of `minilm.py`
+    reads_pieces = False  # whether it reads question and candidate as one sequence of word pieces
 
     def __init__(self, vocabulary_size: int, embedding_dim: int = 50, fixed_words: int = 0):
         super().__init__()

@@ -34,6 +34,7 @@ DEFAULT_INITIALIZATION = "forget_bias"
 
 class RecurrentNetwork(AnswerNetwork):
     parallel_training = True
+    attends = False  # whether s_q is the query of an attention over the answer
 
     def __init__(
         self,
@@ -52,6 +53,8 @@ class RecurrentNetwork(AnswerNetwork):
         if initial.same_weights:
             self.answer_lstm.load_state_dict(self.question_lstm.state_dict())
         self.match = BilinearMatch(hidden_dim, hidden_dim, initial.identity)
+        if self.attends:
+            self.attention = LatentAttention(hidden_dim, hidden_dim, initial.identity)
 
     def encode(self, batch: PairBatch) -> Encoding:
         lstms, sentences = (self.question_lstm, self.answer_lstm), (batch.questions, batch.answers)
@@ -70,18 +73,7 @@ class LSTM(RecurrentNetwork):
 class LSTMAttention(RecurrentNetwork):
     """p(y = 1 | q, a) = sigmoid(s_q^T M z_a(a, s_q) + b)."""
 
-    def __init__(
-        self,
-        vocabulary_size: int,
-        embedding_dim: int = 50,
-        hidden_dim: int = 50,
-        layers: int = 3,
-        dropout: float = 0.4,
-        fixed_words: int = 0,
-        initialization: str = DEFAULT_INITIALIZATION,
-    ):
-        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
-        self.attention = LatentAttention(hidden_dim, hidden_dim, self.initialization.identity)
+    attends = True
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         question = encoding.question_by_pair  # [P, H]

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression
-from torch import Tensor, nn
+from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.network import AnswerModel
 from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
 
@@ -55,31 +56,15 @@ class Regression(NamedTuple):
         return log_odds  # [P]
 
 
-class AnswerScorer(nn.Module):
+class AnswerScorer(AnswerModel):
     """The base class; a system implements `learn_words` and `features`.
 
     The log odds of a pair are a linear function of its standardised features. A system with a single feature ranks by
     it, and the regression only turns its values into probabilities.
     """
 
-    has_latent = False
-    latent_of_question = False
-    training_samples = 1
-    learns_from = "answerable"  # the protocol of its training questions
-    fewest_latent_dims = 1
     trained_by_gradient = False
-    updates = 0
-    joins_columns = True  # whether counts and position can be added to its probability
-    parallel_training = False
-    reads_positions = False  # whether it reads the position of a candidate in its document
     counts_shared_words = True  # whether a word shared with the question counts even if it is not in the vocabulary
-    feature_names: tuple[str, ...] = ()  # what a user can choose from
-    untrained: "type[AnswerScorer] | None" = None  # ranks in its place before any fit
-    pretrained = False  # whether it needs a pretrained encoder, which knows every word
-    passes: int | None = None
-    learning_rate_factor = 1.0
-    batch_factor = 1.0
-    reads_states = False  # whether it reads states of a pretrained encoder
     named_features: tuple[str, ...] | None = None  # the features chosen, if there is a choice
 
     mean: Tensor  # [F]
