@@ -41,7 +41,6 @@ LONGEST = (  # by processor time; those that wait for others, as servers and clu
     "models/answers/test_minilm.py",
     "models/documents/test_nvdm.py",
     "training/test_training.py",
-    "serve/test_serve_alone.py",
     "reproduce/test_document_experiments.py",
     "runtime/test_devices.py",
     "documents/test_topics.py",

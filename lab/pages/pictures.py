@@ -103,7 +103,7 @@ def draw_page(browser: "Browser", address: str, out: Path) -> None:
     box = page.locator("section:has(> #posterior)").bounding_box()
     assert box is not None
     page.screenshot(
-        path=out, full_page=True, clip={"x": 0, "y": 0, "width": 900, "height": box["y"] + box["height"] + 18}
+        path=out, full_page=True, clip={"x": 0, "y": 0, "width": 900, "height": box["y"] + box["height"] + 8}
     )
 
 

@@ -1,17 +1,14 @@
 """The real server: many clients at once, a stop with answers in flight, a stop while it starts, and a kill."""
 
 import asyncio
-import importlib.util
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from command_line import contents, forked
@@ -24,18 +21,9 @@ httpx = pytest.importorskip("httpx")
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "serve_load.py"
+from lab.speed import serve_load as load  # noqa: E402
+
 ENDED_WITHIN = 10  # seconds: five are promised, and a machine that runs other tests too has its own
-
-
-@pytest.fixture(scope="module")
-def load() -> ModuleType:
-    """The benchmark, as a module."""
-    spec = importlib.util.spec_from_file_location("serve_load", BENCHMARK)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["serve_load"] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +42,7 @@ def server(news) -> Iterator[tuple[subprocess.Popen, str]]:
     server.stderr.close()
 
 
-def test_many_clients_and_a_stop_in_the_middle(load, server):
+def test_many_clients_and_a_stop_in_the_middle(server):
     process, address = server
     call = load.Call("/api/models/news/transform", {"texts": texts(20)})
     asyncio.run(load.load(address, call, 40, 1, process.pid))  # what is made once is made before memory is looked at
@@ -64,16 +52,16 @@ def test_many_clients_and_a_stop_in_the_middle(load, server):
     assert outcomes["200"] > 40 and outcomes.keys() <= {"200", "503"}, outcomes
     assert max(memory) - before < 20  # megabytes
     call = load.Call("/api/models/news/transform", {"texts": texts(TEXTS // 4)})
-    stop = asyncio.run(load.stop_in_the_middle(process, address, call, 40))
+    stop = asyncio.run(load.stop_under_load(process, address, call, 40))
     assert stop["outcomes"].keys() <= {"200", "503"} and stop["outcomes"]["200"] and stop["in_flight"], stop
     assert stop["exit_code"] == 0 and stop["seconds_to_exit"] < ENDED_WITHIN, stop
     assert process.stderr.read() == ""
 
 
-def test_everybody_who_waits_at_a_stop_is_answered_or_told(load, server):
+def test_everybody_who_waits_at_a_stop_is_answered_or_told(server):
     process, address = server
     call = load.Call("/api/models/news/perplexity", {"texts": [" ".join(texts(80))] * TEXTS, "samples": 100})
-    stop = asyncio.run(load.stop_in_the_middle(process, address, call, 100))
+    stop = asyncio.run(load.stop_under_load(process, address, call, 100))
     assert stop["outcomes"].keys() <= {"200", "503"} and sum(stop["outcomes"].values()) == 100, stop
     assert stop["exit_code"] == 0 and stop["seconds_to_exit"] < ENDED_WITHIN, stop
 
