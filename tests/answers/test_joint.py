@@ -1,4 +1,4 @@
-"""The joint picture of a question's candidates, against the enumeration of every vector of labels."""
+"""The joint model of a question's candidates, against the enumeration of every vector of labels."""
 
 import itertools
 
@@ -63,7 +63,7 @@ def test_candidates_that_cannot_be_right_leave_none(by_scores):
     assert mixed.right[0] == 0 and 0 < mixed.right[1] < 1 and alone.none[0] != mixed.none[0]  # none grows with n
 
 
-def test_beliefs_are_those_of_the_enumeration():
+def test_posteriors_are_those_of_the_enumeration():
     vectors = every_vector(4)
     share = np.array([by_definition(MODEL, SCORES, one) for one in vectors])
     found, labels = MODEL.posterior(SCORES), np.array(vectors)

@@ -192,7 +192,7 @@ def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:
 
 
 def _posterior(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
-    """P(right) and P(best), [Q, n], and P(none), [Q], of candidates that stand best first.
+    """P(right) and P(best), [Q, n], and P(none), [Q], of candidates in falling order.
 
     i is the best if it is the main answer and no higher one is right beside it, or if a lower one is the main answer
     and i is the highest that is right beside that.

@@ -1,6 +1,7 @@
 """Fitting answers, as a `Task` for the training loop: batches of questions, the bound, held-out MAP under the prior.
 
-Nothing here depends on the order of a file: `canonical_order` puts questions and candidates into an order of their own.
+The bound and its KL come from `latent/bound.py::elbo`. Results do not depend on the order of a file: questions and
+candidates are in `canonical_order`.
 """
 
 import hashlib
@@ -25,26 +26,26 @@ from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Score, StepLoss, TrainingSettings
 
-POSTERIOR_SAMPLES = 5  # for the leak alone: a mean over all dev pairs needs no more
-ACTIVE = 0.01  # nats: a latent unit with a smaller KL carries nothing
+POSTERIOR_SAMPLES = 5  # for the posterior-prior gap, a mean over all dev pairs
+ACTIVE = 0.01  # nats: a latent dimension with a larger KL is active
 
 
 @dataclass(frozen=True)
 class AnswerObjective:
     """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood.
 
-    A pair weighs as many candidates as it stands for. A network that is `importance_weighted` is trained on that bound
-    instead, which pays for the KL as it is.
+    A pair is weighted by the number of candidates it stands for. A network that is `importance_weighted` is trained on
+    that bound instead, without beta and free bits.
     """
 
     free_bits: float = 0.0
-    """Nats of KL per pair that cost nothing: what may keep a latent alive that would not pay for itself."""
+    """Nats of KL per pair that cost nothing, against posterior collapse."""
     most_wrong: int | None = None
-    """The most wrong answers of a question per pass, drawn anew; None for all of them."""
+    """Wrong answers per question and epoch, drawn again in each epoch; None: all of them."""
 
 
 class AnswerTask:
-    """Learn which answers are right; choose by the MAP of dev questions under samples of the prior.
+    """Learn which answers are right; stop by the MAP of dev questions under samples of the prior.
 
     Not by the bound: the posterior sees the label, and prediction does not.
     """
@@ -104,7 +105,7 @@ class AnswerTask:
         if not all(np.isfinite(values).all() for values in found):
             return Score(float("inf"), {})
         ranking = ranking_record(found.probability, self.dev.labels, self.dev.groups)
-        exchanged = ranking_record(found.exchanged, self.dev.labels, self.dev.groups)
+        shuffled = ranking_record(found.shuffled, self.dev.labels, self.dev.groups)
         metrics = {
             "dev_map": ranking.map,
             "dev_mrr": ranking.mrr,
@@ -112,13 +113,13 @@ class AnswerTask:
             "dev_kl": float(found.kl.sum(1).mean()),
             "active_units": int((found.kl.mean(0) > ACTIVE).sum()),
             "posterior_prior_gap": float((found.posterior_log_likelihood - found.prior_log_likelihood).mean()),
-            "dev_map_shuffled_h": exchanged.map,
+            "dev_map_shuffled_h": shuffled.map,
         }
         return Score(-ranking.map, metrics)
 
 
 def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tensor:
-    """Of what pairs cost, [P], each as many as it stands for; or of what questions cost, [Q], with all their pairs."""
+    """Of costs of pairs, [P], weighted by the candidates each stands for; or of questions, [Q], over all their pairs."""
     if of_questions:
         return cost.sum() / batch.weights.sum()
     return (batch.weights * cost).mean() / batch.weights.mean()
@@ -127,8 +128,8 @@ def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tenso
 def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
     """The mean over questions with a right answer of -log p(a right one), p the softmax of their candidates' logits.
 
-    Where a question has several right answers, the mean of theirs. Shifting all candidates of a question changes
-    nothing: it is a loss of rankings alone. `logits` are [P]; a wrong answer weighs as many as it stands for.
+    If a question has several right answers, the mean of theirs. Shifting the logits, [P], of all candidates of a
+    question changes nothing: it is a loss of rankings. A wrong answer is weighted by the number it stands for.
     """
     right, n_questions = batch.labels, len(batch.questions)
     shifted = logits + batch.weights.log()
@@ -142,13 +143,13 @@ def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
 
 
 class _HeldOut(NamedTuple):
-    """What held-out pairs look like by h of the prior, by h of the posterior, and by another question's h.
+    """Of held-out pairs, under h of the prior, of the posterior, and of another question.
 
-    B examples are the pairs, or the questions where all pairs of one share its h.
+    B examples are the pairs, or the questions if all pairs of one share its h.
     """
 
     probability: np.ndarray  # [P]
-    exchanged: np.ndarray  # [P]   the probability under h of the prior of another question
+    shuffled: np.ndarray  # [P]   the probability under h of the prior of another question
     prior_log_likelihood: np.ndarray  # [B]   E_p[log p(y | h)]
     posterior_log_likelihood: np.ndarray  # [B]   E_q[log p(y | h)]
     kl: np.ndarray  # [B, K]
@@ -158,12 +159,12 @@ def _held_out(model: AnswerNetwork, batch: PairBatch, seed: int) -> _HeldOut:
     posterior = elbo(model, batch, POSTERIOR_SAMPLES)
     encoding = posterior.draws.encoding
     h = prior_samples(model, encoding, batch, PREDICTION_SAMPLES, seed)  # [S, Q, K]
-    # half round the batch: questions stand in the order of their words, so that neighbours are often alike
+    # half a batch away: questions are in the order of their words, so neighbours are often similar
     other = h.roll(max(1, h.shape[1] // 2), 1)
     of_pairs = model.log_likelihood_of_pairs(h.index_select(1, batch.question_of), encoding)  # [S, P]
-    exchanged = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
+    shuffled = model.logits(other.index_select(1, batch.question_of), encoding)  # [S, P]
     right = torch.where(batch.labels == 1, of_pairs.exp(), -torch.expm1(of_pairs))  # [S, P] p(y = 1 | h)
     prior = model.log_likelihood(h, encoding) if model.latent_of_question else of_pairs  # [S, B]
-    means = (right.mean(0), exchanged.sigmoid().mean(0), prior.mean(0))
+    means = (right.mean(0), shuffled.sigmoid().mean(0), prior.mean(0))
     found = (*means, posterior.log_likelihood, posterior.kl_per_dimension)
     return _HeldOut(*(values.double().cpu().numpy() for values in found))

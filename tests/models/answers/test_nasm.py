@@ -1,4 +1,4 @@
-"""NASM and its twins: the paper's formulas, padding, batches and samples, the bound's order, and that they learn."""
+"""NASM, LSTM and LSTM + Att: formulas, padding, batches and samples, the order of the bounds, and that they learn."""
 
 import math
 from dataclasses import replace

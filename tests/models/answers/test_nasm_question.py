@@ -1,4 +1,4 @@
-"""NASM with one h a question: bound by quadrature, labels one by one, sets without order, who sees labels, the twin."""
+"""NASM with a question-level latent: bound by quadrature, likelihood by enumeration, order, labels, and without h."""
 
 import itertools
 import math
@@ -263,18 +263,18 @@ def test_gradients_reach_every_parameter():
         assert parameter.grad is not None and parameter.grad.any(), f"no gradient reaches {part}"
 
 
-# The twin
+# Without the latent variable
 
 
-def test_without_dimensions_it_is_its_deterministic_twin():
-    twin, batch = network(latent_dim=0), some_pairs()
-    assert not twin.has_latent and QuestionNASM.has_latent
-    bound, encoding = elbo(twin, batch, 2), twin.encode(batch)
+def test_without_dimensions_it_is_its_deterministic_without():
+    without, batch = network(latent_dim=0), some_pairs()
+    assert not without.has_latent and QuestionNASM.has_latent
+    bound, encoding = elbo(without, batch, 2), without.encode(batch)
     h = torch.zeros(4, 0).double()
-    exact = [math.log(by_enumeration(twin, h[number], batch, number)) for number in range(4)]
+    exact = [math.log(by_enumeration(without, h[number], batch, number)) for number in range(4)]
     torch.testing.assert_close(bound.elbo, torch.tensor(exact).double())
-    logits = twin.logits(twin.prior_samples(encoding, 2), encoding)
-    torch.testing.assert_close(draw(twin, batch, 3).importance_weighted(), bound.elbo)
+    logits = without.logits(without.prior_samples(encoding, 2), encoding)
+    torch.testing.assert_close(draw(without, batch, 3).importance_weighted(), bound.elbo)
     assert not bound.kl.any()
     torch.testing.assert_close(logits[0], logits[1])
 

@@ -60,7 +60,7 @@ def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[P
 
 
 def _of_question(asked: _Words, answers: _Words, lengths: np.ndarray) -> list[PairWordFeatures]:
-    """Of all candidates of one question, whose words stand one after another."""
+    """Of all candidates of one question, whose words are concatenated."""
     real = ~asked.is_punctuation[:, None] & ~answers.is_punctuation  # [Tq, m]: a full stop is in every sentence
     same = (asked.number[:, None] == answers.number) & real
     same_stem = (asked.stem[:, None] == answers.stem) & real
