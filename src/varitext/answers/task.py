@@ -119,7 +119,7 @@ class AnswerTask:
 
 
 def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tensor:
-    """Of costs of pairs, [P], weighted by the candidates each stands for; or of questions, [Q], over all their pairs."""
+    """Of pairs [P], weighted by the candidates each stands for; or of questions [Q], over all their pairs."""
     if of_questions:
         return cost.sum() / batch.weights.sum()
     return (batch.weights * cost).mean() / batch.weights.mean()
