@@ -42,7 +42,9 @@ def data_fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus name from `varitext data list`.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Find or download a corpus, verify its checksum, and keep it in the cache.
+    """Find or download a corpus, and verify its checksum.
+
+    A download is kept in the cache.
 
     \b
     Example:

@@ -20,7 +20,6 @@ from varitext.cli.fit_run import (
     lock_folder,
     update_learned,
 )
-from varitext.cli.input import load_documents
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import log
 from varitext.documents.settings import DEFAULT_MODEL, DocumentSettings, default_document_model
@@ -173,6 +172,7 @@ def _check_and_fit(request: FitRequest) -> None:
 
 
 def _fit_documents(request: FitRequest) -> None:
+    from varitext.corpora import load_as
     from varitext.documents.model import DocumentModel
     from varitext.documents.topics import read_seed_topics
 
@@ -185,7 +185,7 @@ def _fit_documents(request: FitRequest) -> None:
         token_rules=data.token_rules(),
         vocabulary_rules=data.vocabulary_rules(),
     )
-    documents = load_documents(request.corpus, request.part, request.data_dir, None, data.columns())
+    documents = load_as(request.corpus, request.part, request.data_dir, data.columns())
     model = DocumentModel(**vars(settings))
     corpus = {} if request.corpus == "-" else {"name": request.corpus}
     fit_and_save(
@@ -225,6 +225,7 @@ def _fit_answers(request: FitRequest) -> None:
 
 def _continue_fit(request: FitRequest, folder: Path) -> None:
     """Continue from the model in `folder`, which the new one replaces if both have the same folder."""
+    from varitext.corpora import load_as
     from varitext.documents.updating import check_can_update
     from varitext.runtime.devices import check_device
     from varitext.store import checkpoints
@@ -246,7 +247,7 @@ def _continue_fit(request: FitRequest, folder: Path) -> None:
         changed = {name: typed[name] for name in UPDATE_OPTIONS if name in typed}
         model.set_params(**changed, time_limit=typed.get("time_limit"))  # the limit of the first fit is not kept
         columns = record_from_options(options.DataSettings, typed).columns()
-        documents = load_documents(request.corpus, request.part, request.data_dir, None, columns)
+        documents = load_as(request.corpus, request.part, request.data_dir, columns)
         fit_and_save(
             model,
             lambda progress, checkpoint, world: model.partial_fit(

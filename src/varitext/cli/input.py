@@ -8,17 +8,15 @@ from varitext.errors import InputError
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
-    from varitext.corpora import Columns, Documents, QuestionAnswers, QuestionColumns
+    from varitext.corpora import Documents, QuestionAnswers, QuestionColumns
     from varitext.documents.model import DocumentModel
 
 
-def load_documents(
-    corpus: str, part: str | None, data_dir: Path | None, text_column: str | None, columns: "Columns | None" = None
-) -> "Documents":
+def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
     """The named part; by default the test part, or all documents of an undivided file."""
     from varitext.corpora import Columns, load_as
 
-    return load_as(corpus, part or default_part(corpus), data_dir, columns or Columns(text_column))
+    return load_as(corpus, part or default_part(corpus), data_dir, Columns(text_column))
 
 
 def default_part(corpus: str) -> str:
