@@ -287,6 +287,6 @@ def test_a_latent_that_carries_nothing_is_not_drawn(ranker, test_part, tmp_path)
 def test_an_error_leaves_the_old_file(ranker, test_part, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("before")
-    with pytest.raises(InputError, match="no protocol is called 'most'"):
+    with pytest.raises(InputError, match="unknown protocol 'most'"):
         write_answer_report(ranker, test_part, path, protocol="most")
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]

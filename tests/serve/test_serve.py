@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import refused
-from served import HOSTILE, fitted_news, fitted_ranker, questions, started, texts
+from made_up_questions import made_up
+from served import HOSTILE, fitted_news, fitted_ranker, started, texts
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
@@ -68,7 +69,7 @@ def problem(response: httpx.Response, status: int) -> str:
 def test_models_say_how_many_latent_dimensions_they_have(client, ranker, news):
     found = {one["id"]: one["latent_dim"] for one in client.get("/api/models").json()["models"]}
     assert found == {"news": news.latent_dim, "answers": 4}
-    counting = AnswerRanker("overlap", threads=1).fit(questions(20, "train"), questions(10, "dev"))
+    counting = AnswerRanker("overlap", threads=1).fit(made_up(20, 0), made_up(10, 1))
     with TestClient(create_application({"counting": counting}), base_url=ADDRESS) as without:
         assert without.get("/api/models").json()["models"][0]["latent_dim"] == 0
 
