@@ -19,7 +19,7 @@ from varitext.corpora.question_answers import MAX_SENTENCE_LENGTH, Candidate, Qu
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.evaluation.columns import TOLERANCE
-from varitext.models.answers.features.overlap import COLUMNS, Overlap, PairFeatures
+from varitext.models.answers.features.overlap import COLUMNS, PairFeatures
 from varitext.models.answers.nasm import NASM
 from varitext.models.answers.vocabulary import reduce_vectors
 from varitext.text import Vocabulary
@@ -407,20 +407,6 @@ def test_a_column_that_never_varies_is_not_blown_up_by_rounding():
         np.array([0.5]), PairFeatures(("log_length",), np.array([[np.log(9)]]), np.zeros(1, int))
     )
     np.testing.assert_allclose(combination.probability(np.array([0.5]), shorter), same, atol=1e-6)
-
-
-def test_overlap_columns_by_hand():
-    train = of_one(
-        Question("q", ("who",), "who", tuple(Candidate(str(n), ("King", "lake")[: n + 1], "", n) for n in range(2)))
-    )
-    overlap = Overlap.learn(train, Vocabulary(("king", "lake")))
-    asked = ("Who", "was", "king", "KING", "'s", "lake", "novel", "?")
-    pair = of_one(Question("q", asked, "", (Candidate("a", ("Lake", "novel", "was", "?", "lake"), "", 1, 3),)))
-    lake, unseen = np.log(3 / 2), np.log(3 / 1)
-    expected = [2, lake + unseen, 3, lake + 2 * unseen, (lake + 2 * unseen) / np.sqrt(6), np.log(4), np.log(6)]
-    np.testing.assert_allclose(overlap.features(pair).values, [expected])
-    unknown = of_one(pair.questions[0]._replace(candidates=(Candidate("a", ("x",), "", 1),)))
-    assert np.isnan(overlap.features(unknown).values[0, COLUMNS.index("log_position")])
 
 
 # Keeping it, and bad input

@@ -84,6 +84,9 @@ def test_what_is_no_list_of_questions_is_refused(ranker):
         ranker.rank_many([("", ["a king"])])
     with pytest.raises(InputError, match="questions must be a corpus"):
         AnswerRanker(**SMALL).fit(PAIRS)
+    with pytest.raises(InputError, match="row 1: no field 'label'"):
+        AnswerRanker(**SMALL).fit(frame(TEST).drop(columns="label"))
+    assert ranker.rank_many([]) == []
 
 
 def test_many_questions_may_hold_one_without_a_known_candidate(ranker):

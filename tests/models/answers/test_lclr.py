@@ -14,7 +14,7 @@ from made_up_questions import VECTORS, corpus, labelled, named_answers, question
 from varitext.errors import InputError
 from varitext.models.answers.features.alignment import AlignedCorpus
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.features.wordnet import WordNet, WordSenses, has_wordnet, known_wordnet
+from varitext.models.answers.features.wordnet import WordNet, has_wordnet, known_wordnet
 from varitext.models.answers.lclr import (
     LCLR,
     MAX_CHOICES,
@@ -233,72 +233,6 @@ def test_how_a_word_looks(word, place, look):
 # WordNet
 
 
-SENSES = {  # word: (meant, above, opposite, derived)
-    "car": ({0}, {1}, set(), set()),
-    "auto": ({0}, {1}, set(), set()),
-    "vehicle": ({1}, set(), set(), set()),
-    "hot": ({2}, set(), {3}, set()),
-    "cold": ({3}, set(), {2}, set()),
-    "invent": ({4}, set(), set(), {5}),
-    "inventor": ({5}, set(), set(), {4}),
-    "the": ({6}, set(), set(), set()),
-}
-
-
-class SmallWordNet(WordNet):
-    """The relations above, in place of WordNet's files."""
-
-    def __init__(self):
-        pass
-
-    def senses(self, words):
-        matrices = []
-        for kind in range(4):
-            dense = np.zeros((len(words), 7), np.int32)
-            for row, word in enumerate(words):
-                for column in SENSES.get(word, (set(),) * 4)[kind]:
-                    dense[row, column] = 1
-            matrices.append(scipy.sparse.csr_array(dense))
-        return WordSenses(*matrices)
-
-
-RELATED = {
-    ("car", "auto"): "synonym",
-    ("hot", "cold"): "antonym",
-    ("vehicle", "car"): "kind",
-    ("car", "vehicle"): "kind_of",
-    ("invent", "inventor"): "same_root",
-}
-
-
-@pytest.mark.parametrize(("pair", "relation"), RELATED.items())
-def test_relations_of_wordnet_become_features_of_a_choice(pair, relation, monkeypatch):
-    monkeypatch.setattr("varitext.models.answers.lclr.needed_wordnet", SmallWordNet)
-    asked, said = pair
-    system = lclr("lexical,wordnet", list(SENSES))
-    found = system.choices(corpus(question(asked, f"xyzzy {said} plugh", "xyzzy", asked)))
-    names, first = list(system.names), found.features[found.pair_of == 0]
-    assert [names[column] for column in first.nonzero()[2]] == [relation] and first.sum() == pytest.approx(1)
-    assert first[0, 0, names.index(relation)] == 1  # the related word is the first choice
-    assert not (found.pair_of == 1).any()
-    itself = found.features[found.pair_of == 2]  # the same word is that, and no synonym of itself
-    assert [names[column] for column in itself.nonzero()[2]] == ["same"]
-
-
-def test_stop_words_have_no_relations_and_padding_none(monkeypatch):
-    monkeypatch.setattr("varitext.models.answers.lclr.needed_wordnet", SmallWordNet)
-    system = lclr("wordnet", list(SENSES))
-    assert not system.choices(corpus(question("the", "the the", "car"))).features.any()
-    asked = corpus(question("car auto", "vehicle auto hot", "cold"))
-    aligned = AlignedCorpus.of(asked, system.overlap, np.zeros((8, 2), np.float32))
-    (pairs,) = aligned.questions()
-    found = _relations(SmallWordNet().senses(aligned.table.words), pairs)  # [5, n, C, T]
-    expected = np.zeros((5, 2, 2, 3), bool)
-    expected[0, :, 0, 1] = True  # auto stands for the same as car, and as itself
-    expected[3, :, 0, 0] = True  # both are kinds of vehicle
-    np.testing.assert_array_equal(found, expected)
-
-
 def write_wordnet(folder: Path) -> None:
     """A database of our own in WordNet's format: car, automobile < vehicle; hot ! cold; invent + inventor."""
 
@@ -326,6 +260,7 @@ def write_wordnet(folder: Path) -> None:
             ("vehicle", lambda place: synset(place, "n", "vehicle")),
             ("car", lambda place: synset(place, "n", "car automobile", f"@ {at('vehicle'):08d} n")),
             ("taxi", lambda place: synset(place, "n", "taxi", f"@ {at('car'):08d} n")),
+            ("the", lambda place: synset(place, "n", "the")),
         ],
     )
     assert nouns["inventor"] == 12  # where the verb points to
@@ -343,6 +278,50 @@ def write_wordnet(folder: Path) -> None:
         (folder / f"index.{name}").write_text("\n".join(lines) + "\n", encoding="ascii")
 
 
+@pytest.fixture
+def wordnet(tmp_path, monkeypatch) -> WordNet:
+    write_wordnet(tmp_path)
+    found = WordNet(tmp_path)
+    monkeypatch.setattr("varitext.models.answers.lclr.needed_wordnet", lambda: found)
+    return found
+
+
+RELATED_WORDS = ["car", "automobile", "vehicle", "hot", "cold", "invent", "inventor", "the"]
+RELATED = {
+    ("car", "automobile"): "synonym",
+    ("hot", "cold"): "antonym",
+    ("vehicle", "car"): "kind",
+    ("car", "vehicle"): "kind_of",
+    ("invent", "inventor"): "same_root",
+}
+
+
+@pytest.mark.parametrize(("pair", "relation"), RELATED.items())
+def test_relations_of_wordnet_become_features_of_a_choice(pair, relation, wordnet):
+    asked, said = pair
+    system = lclr("lexical,wordnet", RELATED_WORDS)
+    found = system.choices(corpus(question(asked, f"xyzzy {said} plugh", "xyzzy", asked)))
+    names, first = list(system.names), found.features[found.pair_of == 0]
+    assert [names[column] for column in first.nonzero()[2]] == [relation] and first.sum() == pytest.approx(1)
+    assert first[0, 0, names.index(relation)] == 1  # the related word is the first choice
+    assert not (found.pair_of == 1).any()
+    itself = found.features[found.pair_of == 2]  # the same word is that, and no synonym of itself
+    assert [names[column] for column in itself.nonzero()[2]] == ["same"]
+
+
+def test_stop_words_have_no_relations_and_padding_none(wordnet):
+    system = lclr("wordnet", RELATED_WORDS)
+    assert not system.choices(corpus(question("the", "the the", "car"))).features.any()
+    asked = corpus(question("car automobile", "vehicle automobile hot", "cold"))
+    aligned = AlignedCorpus.of(asked, system.overlap, np.zeros((8, 2), np.float32))
+    (pairs,) = aligned.questions()
+    found = _relations(wordnet.senses(aligned.table.words), pairs)  # [5, n, C, T]
+    expected = np.zeros((5, 2, 2, 3), bool)
+    expected[0, :, 0, 1] = True  # automobile means the same as car, and as itself
+    expected[3, :, 0, 0] = True  # both are kinds of vehicle
+    np.testing.assert_array_equal(found, expected)
+
+
 def related(wordnet: WordNet, words: list[str]) -> dict[str, set[tuple[str, str]]]:
     senses = wordnet.senses(words)
     products = {
@@ -355,10 +334,9 @@ def related(wordnet: WordNet, words: list[str]) -> dict[str, set[tuple[str, str]
     return {name: {(words[row], words[column]) for row, column in rows} for name, rows in found.items()}
 
 
-def test_relations_of_a_small_wordnet(tmp_path):
-    write_wordnet(tmp_path)
+def test_relations_of_a_small_wordnet(wordnet):
     words = ["cars", "automobile", "vehicle", "taxis", "hotter", "hot", "cold", "invented", "inventor", "xyzzy", ""]
-    found = related(WordNet(tmp_path), words)
+    found = related(wordnet, words)
     assert ("cars", "automobile") in found["synonym"] and ("cars", "taxis") not in found["synonym"]
     assert found["kind"] == {
         ("vehicle", "cars"), ("vehicle", "automobile"), ("vehicle", "taxis"), ("cars", "taxis"), ("automobile", "taxis")

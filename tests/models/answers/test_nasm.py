@@ -1,5 +1,6 @@
 """NASM, LSTM and LSTM + Att: formulas, padding, batches and samples, the order of the bounds, and that they learn."""
 
+import inspect
 import math
 from dataclasses import replace
 
@@ -230,13 +231,9 @@ def test_both_gaussians_start_with_log_std_zero():
 
 
 def test_sizes_are_the_papers_by_default():
-    model = NASM(1)
-    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-    assert model.question_lstm.lstm.num_layers == model.answer_lstm.lstm.num_layers == 3
-    assert model.question_lstm.dropout.share == model.answer_lstm.dropout.share == 0.4
-    assert shapes["prior_mlp.layers.0.weight"] == shapes["prior_mlp.layers.1.weight"] == (50, 50)
-    assert shapes["posterior_mlp.layers.0.weight"] == shapes["posterior_mlp.layers.1.weight"] == (150, 150)
-    assert shapes["match.weight"] == (50, 50)
+    default = {name: one.default for name, one in inspect.signature(NASM).parameters.items()}
+    sizes = {"embedding_dim": 50, "hidden_dim": 50, "latent_dim": 50, "prior_dim": 50, "posterior_dim": 150}
+    assert default | sizes | {"layers": 3, "dropout": 0.4} == default
 
 
 @for_every_model
@@ -329,7 +326,7 @@ def test_sentences_of_no_words(name):
 
 
 @pytest.mark.parametrize("name", ["lstm", "lstm_attention"])
-def test_the_twins_bound_is_their_log_likelihood(name):
+def test_without_a_latent_variable_the_bound_is_the_log_likelihood(name):
     model, batch = model_named(name), some_pairs()
     bound = elbo(model, batch, samples=2)
     assert bound.kl_per_dimension.shape == (len(batch), 0) and bound.kl.tolist() == [0.0] * len(batch)
