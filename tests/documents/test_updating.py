@@ -122,10 +122,14 @@ def test_a_new_word_starts_where_its_documents_lie(fitted):
     assert everywhere.norm() < 0.3 * own.norm()
 
 
-def test_a_tree_of_words_cannot_grow():
-    network = model_class("docnade")(vocabulary_size=10, latent_dim=3, output="balanced")
+def test_a_network_without_a_place_for_each_word_cannot_grow():
+    class WithOneWordLess(model_class("nvdm")):
+        def __init__(self, vocabulary_size, latent_dim):
+            super().__init__(vocabulary_size, latent_dim)
+            self.others = torch.nn.Parameter(torch.zeros(vocabulary_size - 1))
+
     with pytest.raises(InputError, match="cannot learn new words"):
-        grown(network, {"latent_dim": 3, "output": "balanced"}, torch.zeros(12), 0)
+        grown(WithOneWordLess(10, 3), {"latent_dim": 3}, torch.zeros(12), 0)
 
 
 # The whole

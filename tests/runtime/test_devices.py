@@ -31,14 +31,13 @@ COUNTS = topic_documents(40, 30, 3, 15)
 NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient and not entry.extra]
 DOCUMENT_NETWORKS = {name: entry.load() for name, entry in DOCUMENT_MODELS.items() if name != "lda"} | {
     "nvdm, statistics": partial(model_class("nvdm"), inference="statistics", refinement_steps=2),
-    "docnade, tree": partial(model_class("docnade"), output="balanced"),
     "sbn, nvil": partial(model_class("sbn"), estimator="nvil", refinement_steps=2),
 }
 SETTINGS = TrainingSettings(epochs=2, batch_size=16, samples=2, averaging=0.9, seed=1)
 LEARNS = replace(SETTINGS, epochs=4, learning_rate=0.01)
 # RSM asks how many updates it has seen, NVIL whether this is the first; the DCM likelihood, how many words occur
 # twice, three times ...; a sentence network, how long its sentences are
-MAY_ASK = {"rsm", "docnade, tree", "sbn, nvil", "nvdm_dcm"} | set(NETWORKS)
+MAY_ASK = {"rsm", "sbn, nvil", "nvdm_dcm"} | set(NETWORKS)
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-6)  # an LSTM has a kernel of its own on a CPU
 
 

@@ -35,9 +35,7 @@ DOCUMENT_MODELS = {
     "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM"),
     "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI),
     "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI),
-    "docnade": DocumentEntry(
-        "docNADE", f"{ROOM}.docnade:DocNADE", presets=("recommended", "balanced-tree", "huffman-tree")
-    ),
+    "docnade": DocumentEntry("docNADE", f"{ROOM}.docnade:DocNADE"),
     "rsm": DocumentEntry("RSM", f"{ROOM}.rsm:RSM"),
     "lda": DocumentEntry("LDA", f"{ROOM}.lda:LDA"),
     "swv": DocumentEntry("SWV", f"{ROOM}.swv:SWV"),

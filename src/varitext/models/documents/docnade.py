@@ -17,23 +17,13 @@ probability s, and predict all others at once. If r of the N words remain,
 
 because the number of observed words is then uniform on 0 .. N: one softmax per draw instead of N per document (as in
 Uria et al. 2014 and Lauly et al. 2017, who draw the position).
-
-*The output* is a full softmax, or a binary tree whose leaves are the words (`WordTree`):
-
-    log p(w | h) = sum over the turns of w's path of log sigmoid(turn * (h . node + bias)),   turn = +1 or -1
-
-The two turns at a node sum to one, so the leaves do. A word costs the length of its path, about log2 V, instead of V.
-`balanced` puts all words at the same depth, give or take one; `huffman` puts frequent words near the root, which
-minimises the mean path length of running words.
 """
 
-import heapq
 import math
 
 import scipy.sparse
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.errors import InputError
@@ -46,9 +36,6 @@ from varitext.training.settings import TrainingSettings
 
 MAX_LOGITS = 2**23  # positions x words held at once: 32 MB
 SAMPLES_PER_ORDER = 5  # an order costs a softmax per word; a draw of h in other models costs one per document
-SHAPES = ("balanced", "huffman")
-MAX_DEPTH = 64  # Huffman's longest path for n counted words has about 1.44 log2 n steps
-MAX_BLOCK = 2**16  # words evaluated at once: paths x K values are held for each
 ACTIVATIONS = {"sigmoid": torch.sigmoid, "tanh": torch.tanh}
 
 
@@ -70,27 +57,22 @@ class DocNADE(DocumentNetwork):
         vocabulary_size: int,
         latent_dim: int = 50,
         activation: str = "sigmoid",
-        output: str = "softmax",
         draws: int = 4,
         dropout: float = 0.0,
     ):
         super().__init__(vocabulary_size, latent_dim)
         if activation not in ACTIVATIONS:
             raise InputError(f"activation is {' or '.join(map(repr, ACTIVATIONS))}, not {activation!r}")
-        if output not in ("softmax", *SHAPES):
-            raise InputError(f"output is 'softmax' or a tree, {' or '.join(map(repr, SHAPES))}, not {output!r}")
         self.activation, self.draws = ACTIVATIONS[activation], draws
         self.embedding = nn.Parameter(0.01 * torch.randn(vocabulary_size, latent_dim))  # W^T
         self.bias = nn.Parameter(torch.zeros(latent_dim))  # c
         self.dropout = nn.Dropout(dropout)
-        self.output: FullSoftmax | WordTree
-        if output == "softmax":
-            self.output = FullSoftmax(vocabulary_size, latent_dim)
-        else:
-            self.output = WordTree(vocabulary_size, latent_dim, output)
+        self.output = nn.Linear(latent_dim, vocabulary_size)  # weight: U, bias: b
+        nn.init.normal_(self.output.weight, std=0.05)
 
     def initialize_from_frequencies(self) -> None:
-        self.output.initialize_from_frequencies(self.word_log_frequencies.exp())
+        with torch.no_grad():
+            self.output.bias.copy_(self.word_log_frequencies.exp().log())  # rounded as in the stored results
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """An unbiased estimate of log p(X) over all orders, from `draws` random parts of each document."""
@@ -100,7 +82,7 @@ class DocNADE(DocumentNetwork):
         share = (strata + torch.rand_like(batch.lengths.expand(draws, -1))) / draws  # [S, B]
         seen = torch.binomial(batch.counts.expand(draws, -1), share[:, batch.documents])  # [S, n]
         before, rest = stacked(batch, seen), stacked(batch, batch.counts - seen)
-        log_likelihood = self.output.log_likelihood(self.hidden(before), rest).view(draws, -1)  # [S, B]
+        log_likelihood = self.word_log_likelihood(self.hidden(before), rest).view(draws, -1)  # [S, B]
         scale = (batch.lengths + 1) / rest.lengths.view(draws, -1).clamp(min=1)
         value = (scale * log_likelihood).mean(0)
         return Estimate(value, Bound(value, value.new_zeros(len(batch), self.latent_dim)))
@@ -141,14 +123,18 @@ class DocNADE(DocumentNetwork):
         size_of_block = MAX_LOGITS // len(self.embedding) + 1
         blocks = torch.split(torch.arange(len(words), device=words.device), size_of_block)
         values = [
-            self.output.log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
+            self.word_log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
             for i in blocks
         ]
         return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
         """sum_w count_w log p(w | observed): each hidden word as the next one; exact, without draws."""
-        return self.output.log_likelihood(self.hidden(observed), hidden)  # [B]
+        return self.word_log_likelihood(self.hidden(observed), hidden)  # [B]
+
+    def word_log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
+        """sum_w count_w log softmax(U h + b)_w for each row of `hidden`, [R]; the batch's documents are the rows."""
+        return multinomial_log_likelihood(self.output(hidden)[None], batch)[0]
 
     def _activated(self, sums: Tensor) -> Tensor:
         hidden: Tensor = self.dropout(self.activation(self.bias + sums))
@@ -162,7 +148,7 @@ class DocNADE(DocumentNetwork):
         return DocumentVectors(hidden, torch.zeros_like(hidden))
 
     def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
-        directions = self.output.word_gradients()
+        directions = self.output.weight.detach()
         return direction_information(vectors.mean, directions, self.word_log_frequencies, float(lengths.mean()))
 
     def word_directions(self) -> Tensor:
@@ -170,34 +156,12 @@ class DocNADE(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        """The presets differ in the output: a full softmax, or a tree over words."""
-        outputs = {"recommended": "softmax", "balanced-tree": "balanced", "huffman-tree": "huffman"}
         epochs = round(min(100, max(8, 4000 / math.sqrt(documents))))
         batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
         training = TrainingSettings(
             epochs=epochs, batch_size=batch_size, learning_rate=5e-3, patience=max(5, epochs // 4), kl_warm_up=0
         )
-        return Recipe({"output": outputs[preset]}, training, DocumentObjective(length_exponent=0.7))
-
-
-class FullSoftmax(nn.Linear):
-    """p(w | h) = softmax(U h + b)_w."""
-
-    def __init__(self, vocabulary_size: int, hidden_dim: int):
-        super().__init__(hidden_dim, vocabulary_size)
-        nn.init.normal_(self.weight, std=0.05)
-
-    def initialize_from_frequencies(self, frequencies: Tensor) -> None:
-        with torch.no_grad():
-            self.bias.copy_(frequencies.log())
-
-    def word_gradients(self) -> Tensor:
-        """The gradient of each word's score in h, [V, K]."""
-        return self.weight.detach()
-
-    def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
-        """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
-        return multinomial_log_likelihood(self(hidden)[None], batch)[0]
+        return Recipe({}, training, DocumentObjective(length_exponent=0.7))
 
 
 def stacked(batch: CountBatch, counts: Tensor) -> CountBatch:
@@ -227,112 +191,3 @@ def _single(words: Tensor, like: Tensor, vocabulary_size: int) -> CountBatch:
     """Each word as a document; numbers have the type of `like`."""
     numbers, ones = torch.arange(len(words), device=words.device), like.new_ones(len(words))
     return CountBatch(words, ones, numbers, numbers, ones, vocabulary_size)
-
-
-# The tree softmax
-
-
-class WordTree(nn.Module):
-    """The tree softmax. The paths are buffers, so that a saved model includes its tree."""
-
-    paths: Tensor  # [V, depth]   nodes
-    turns: Tensor  # [V, depth]   +1 or -1, and 0 after the end of the path
-
-    def __init__(self, vocabulary_size: int, hidden_dim: int, shape: str = "balanced"):
-        super().__init__()
-        if shape not in SHAPES:
-            raise InputError(f"a tree is {' or '.join(map(repr, SHAPES))}, not {shape!r}")
-        self.shape = shape
-        depth = _balanced_depth(vocabulary_size) if shape == "balanced" else MAX_DEPTH
-        self.nodes = nn.Embedding(vocabulary_size - 1, hidden_dim)
-        self.bias = nn.Parameter(torch.zeros(vocabulary_size - 1))
-        nn.init.normal_(self.nodes.weight, std=0.05)
-        self.register_buffer("paths", torch.zeros(vocabulary_size, depth, dtype=torch.int32))
-        self.register_buffer("turns", torch.zeros(vocabulary_size, depth, dtype=torch.int8))
-        self._build(torch.ones(vocabulary_size))
-
-    def initialize_from_frequencies(self, frequencies: Tensor) -> None:
-        """Build the tree, and set the biases so that at h = 0 the leaves have these probabilities."""
-        self._build(frequencies)
-        right, left = torch.zeros(2, len(self.bias), dtype=torch.double)
-        for side, turn in ((right, 1), (left, -1)):
-            words, places = torch.nonzero(self.turns == turn, as_tuple=True)
-            side.index_add_(0, self.paths[words, places], frequencies[words].double())
-        with torch.no_grad():
-            self.bias.copy_((right / left).log())
-
-    def log_likelihood(self, hidden: Tensor, batch: CountBatch) -> Tensor:
-        """sum_w count_w log p(w | h) for each row of `hidden`, [R]; the batch's documents are the rows."""
-        total = hidden.new_zeros(len(hidden))
-        for block in torch.split(torch.arange(len(batch.words), device=hidden.device), MAX_BLOCK):
-            rows, words = batch.documents[block], batch.words[block]
-            values = batch.counts[block].to(hidden.dtype) * self._walk(hidden, rows, words)
-            total = total.index_add(0, rows, values)
-        return total
-
-    def word_gradients(self) -> Tensor:
-        """The gradient of each word's log p in h if all turns have probability 1/2, [V, K]."""
-        with torch.no_grad():
-            nodes: Tensor = self.nodes(self.paths)  # [V, depth, K]
-            return 0.5 * (nodes * self.turns[..., None]).sum(1)
-
-    def _walk(self, hidden: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-        """log p(words[i] | hidden[rows[i]])."""
-        turns = self.turns[words]  # [n, depth]
-        longest = int((turns != 0).any(0).sum())
-        nodes, turns = self.paths[words, :longest], turns[:, :longest].to(hidden.dtype)
-        scores = (self.nodes(nodes) @ hidden[rows][:, :, None]).squeeze(2) + self.bias[nodes]  # [n, depth]
-        return (functional.logsigmoid(turns * scores) * turns.abs()).sum(1)
-
-    def _build(self, frequencies: Tensor) -> None:
-        size = len(frequencies)
-        codes = _balanced_codes(size) if self.shape == "balanced" else _huffman_codes(frequencies.tolist())
-        while max(map(len, codes)) > MAX_DEPTH:  # impossible for counts, but frequencies may be arbitrary
-            frequencies = frequencies.sqrt()
-            codes = _huffman_codes(frequencies.tolist())
-        self.paths.zero_()
-        self.turns.zero_()
-        for word, code in enumerate(codes):
-            nodes, turns = zip(*code, strict=True)
-            self.paths[word, : len(code)] = torch.tensor(nodes, dtype=torch.int32)
-            self.turns[word, : len(code)] = torch.tensor(turns, dtype=torch.int8)
-
-
-Code = list[tuple[int, int]]  # (node, turn) from the root to the leaf
-
-
-def _balanced_depth(size: int) -> int:
-    return (size - 1).bit_length()
-
-
-def _balanced_codes(size: int) -> list[Code]:
-    """A heap: the children of node i are 2i + 1 and 2i + 2, and the leaves come after the size - 1 nodes."""
-    codes = []
-    for leaf in range(size - 1, 2 * size - 1):
-        code, place = [], leaf
-        while place:
-            parent = (place - 1) // 2
-            code.append((parent, 1 if place == 2 * parent + 1 else -1))
-            place = parent
-        codes.append(code[::-1])
-    return codes
-
-
-def _huffman_codes(frequencies: list[float]) -> list[Code]:
-    """Join the two lightest trees until one is left; node numbers count from the leaves up."""
-    size = len(frequencies)
-    heap = [(frequency, place) for place, frequency in enumerate(frequencies)]  # places below `size` are leaves
-    heapq.heapify(heap)
-    parents: list[tuple[int, int]] = [(0, 0)] * (2 * size - 1)
-    for place in range(size, 2 * size - 1):
-        (first_weight, first), (second_weight, second) = heapq.heappop(heap), heapq.heappop(heap)
-        parents[first], parents[second] = (place, 1), (place, -1)
-        heapq.heappush(heap, (first_weight + second_weight, place))
-    codes = []
-    for leaf in range(size):
-        code, place = [], leaf
-        while place != 2 * size - 2:
-            place, turn = parents[place]
-            code.append((place - size, turn))
-        codes.append(code[::-1])
-    return codes
