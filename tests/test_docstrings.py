@@ -83,7 +83,7 @@ def test_public_names_are_those_for_type_checkers():
         for module, names in re.findall(r"^    from (varitext[\w.]*) import \(?([^()]*?)\)?$", source, re.MULTILINE)
         for name in re.findall(r"(\w+) as \1\b", names)
     )
-    assert sorted(typed) == sorted(varitext._HOMES)
+    assert sorted(typed) == sorted(f"{module}:{name}" for name, module in varitext._MODULES.items())
 
 
 def test_the_citation_has_the_version():

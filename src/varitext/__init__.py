@@ -29,31 +29,26 @@ if TYPE_CHECKING:
     from varitext.text.vocabulary import Vocabulary as Vocabulary
     from varitext.text.vocabulary import VocabularyRules as VocabularyRules
 
-_HOMES = (
-    "varitext.answers.index:CandidateIndex",
-    "varitext.answers.ranker:AnswerRanker",
-    "varitext.answers.ranking:Ranking",
-    "varitext.answers.reranker:Reranker",
-    "varitext.answers.settings:AnswerRecipe",
-    "varitext.corpora:load_documents",
-    "varitext.corpora:load_questions",
-    "varitext.corpora.documents:Documents",
-    "varitext.corpora.own_questions:QuestionColumns",
-    "varitext.corpora.prepare:prepare",
-    "varitext.corpora.question_answers:Candidate",
-    "varitext.corpora.question_answers:Question",
-    "varitext.corpora.question_answers:QuestionAnswers",
-    "varitext.documents.model:DocumentModel",
-    "varitext.documents.posterior:Posterior",
-    "varitext.documents.topic_records:DocumentInfo",
-    "varitext.documents.topic_records:TopicInfo",
-    "varitext.errors:InputError",
-    "varitext.evaluation.perplexity:PerplexityRecord",
-    "varitext.text.tokens:TokenRules",
-    "varitext.text.vocabulary:Vocabulary",
-    "varitext.text.vocabulary:VocabularyRules",
-)
-_MODULES = {name: module for module, _, name in (home.partition(":") for home in _HOMES)}
+_HOMES = {  # module: its public names
+    "answers.index": "CandidateIndex",
+    "answers.ranker": "AnswerRanker",
+    "answers.ranking": "Ranking",
+    "answers.reranker": "Reranker",
+    "answers.settings": "AnswerRecipe",
+    "corpora": "load_documents load_questions",
+    "corpora.documents": "Documents",
+    "corpora.own_questions": "QuestionColumns",
+    "corpora.prepare": "prepare",
+    "corpora.question_answers": "Candidate Question QuestionAnswers",
+    "documents.model": "DocumentModel",
+    "documents.posterior": "Posterior",
+    "documents.topic_records": "DocumentInfo TopicInfo",
+    "errors": "InputError",
+    "evaluation.perplexity": "PerplexityRecord",
+    "text.tokens": "TokenRules",
+    "text.vocabulary": "Vocabulary VocabularyRules",
+}
+_MODULES = {name: f"varitext.{module}" for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_MODULES]
 

@@ -8,5 +8,10 @@ class InputError(ValueError):
     """
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its kind if it has none, to quote in an `InputError`."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class TrainingDiverged(InputError):
     """Training kept producing infinities after every rescue; the message names the setting to change."""

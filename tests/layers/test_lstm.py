@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from varitext.batches.pairs import padded
+from varitext.batches.tokens import TokenBatch
 from varitext.layers import lstm as sentence_lstm
 from varitext.layers.lstm import SentenceLSTM, chunk_bounds, read
 from varitext.layers.words import WordEmbedding
@@ -20,7 +20,7 @@ EMBEDDING = WordEmbedding(18, 8, fixed_words=6).double()
 
 def sentences_of(lengths, seed=0):
     generator = np.random.default_rng(seed)
-    return padded([generator.integers(2, 20, length) for length in lengths])
+    return TokenBatch.from_lists([generator.integers(2, 20, length) for length in lengths])
 
 
 MANY = np.random.default_rng(0).integers(0, 30, 200).tolist()

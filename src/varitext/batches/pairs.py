@@ -6,7 +6,7 @@ padding, 1 any unknown word, and the vocabulary starts at 2.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -62,23 +62,8 @@ class PairBatch:
         return len(self.answers)
 
     def to(self, device: torch.device | str) -> "PairBatch":
-        return PairBatch(
-            questions=self.questions.to(device),
-            answers=self.answers.to(device),
-            question_of=self.question_of.to(device),
-            labels=self.labels.to(device),
-            weights=self.weights.to(device),
-            features=_moved(self.features, device),
-            question_words=_moved(self.question_words, device),
-            answer_words=_moved(self.answer_words, device),
-            question_states=_moved(self.question_states, device),
-            answer_states=_moved(self.answer_states, device),
-            pieces=None if self.pieces is None else self.pieces.to(device),
-        )
-
-
-def _moved(values: Tensor | None, device: torch.device | str) -> Tensor | None:
-    return None if values is None else values.to(device)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: value.to(device) for name, value in values.items() if value is not None})
 
 
 class PairBatches:
@@ -136,14 +121,13 @@ class PairBatches:
         pairs = list(zip(chosen, kept, strict=True))
         numbers = np.concatenate([self.first_pair[place] + rows for place, rows in pairs])
         batch = PairBatch(
-            questions=padded([self.questions[place] for place in chosen]),
-            answers=padded([self.answers[place][one] for place, rows in pairs for one in rows]),
+            questions=TokenBatch.from_lists([self.questions[place] for place in chosen]),
+            answers=TokenBatch.from_lists([self.answers[place][one] for place, rows in pairs for one in rows]),
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
             pieces=None if self.inputs.pieces is None else PieceBatch.of([self.inputs.pieces[one] for one in numbers]),
-            **self._inputs(numbers),
-            **self._states(chosen, numbers),
+            **self._inputs(chosen, numbers),
         )
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
@@ -156,25 +140,18 @@ class PairBatches:
         drawn = fewer.choice(wrong, self.most_wrong, replace=False)
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
 
-    def _inputs(self, pairs: np.ndarray) -> dict[str, Tensor]:
-        """Of the pairs at these places of the corpus."""
-        columns, words = self.inputs[:2]
+    def _inputs(self, questions: Sequence[int] | np.ndarray, pairs: np.ndarray) -> dict[str, Tensor]:
+        """Of the questions and pairs at these places of the corpus."""
+        columns, words, of_questions, of_answers, _ = self.inputs
         found = {}
         if columns is not None:
-            found["features"] = columns[pairs].astype(np.float32)
+            found["features"] = columns[pairs]
         if words is not None:
             found["question_words"] = np.concatenate([words[pair].question for pair in pairs])
             found["answer_words"] = np.concatenate([words[pair].answer for pair in pairs])
-        return {name: torch.from_numpy(values) for name, values in found.items()}
-
-    def _states(self, questions: Sequence[int] | np.ndarray, pairs: np.ndarray) -> dict[str, Tensor]:
-        of_questions, of_answers = self.inputs.question_states, self.inputs.answer_states
-        if of_questions is None or of_answers is None:
-            return {}
-        found = {
-            "question_states": np.concatenate([of_questions[place] for place in questions]),
-            "answer_states": np.concatenate([of_answers[pair] for pair in pairs]),
-        }
+        if of_questions is not None and of_answers is not None:
+            found["question_states"] = np.concatenate([of_questions[place] for place in questions])
+            found["answer_states"] = np.concatenate([of_answers[pair] for pair in pairs])
         return {name: torch.from_numpy(values.astype(np.float32)) for name, values in found.items()}
 
     def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
@@ -195,16 +172,6 @@ def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
 def reading_form(word: str) -> str:
     """A word as models of sentences read it: in lower case, with 0 for every digit, so that all years are 0000."""
     return _DIGIT.sub("0", word.lower())
-
-
-def padded(sentences: Sequence[np.ndarray]) -> TokenBatch:
-    """All sentences, padded to the longest one, and to at least one word."""
-    lengths = np.array([len(sentence) for sentence in sentences])
-    mask = np.arange(max(1, lengths.max(initial=0))) < lengths[:, None]  # [B, T]
-    tokens = np.full(mask.shape, PADDING, np.int64)
-    if sentences:
-        tokens[mask] = np.concatenate(sentences)
-    return TokenBatch(torch.from_numpy(tokens), torch.from_numpy(mask))
 
 
 def _cuts(sizes: np.ndarray, parts: int) -> np.ndarray:

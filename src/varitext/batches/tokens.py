@@ -27,14 +27,10 @@ class TokenBatch:
         return TokenBatch(self.tokens.to(device), self.mask.to(device))
 
     @classmethod
-    def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "TokenBatch":
-        width = max(1, max(map(len, sequences), default=1))
-        tokens = torch.zeros(len(sequences), width, dtype=torch.long)
-        mask = torch.zeros(len(sequences), width, dtype=torch.bool)
-        for row, sequence in enumerate(sequences):
-            tokens[row, : len(sequence)] = torch.as_tensor(sequence, dtype=torch.long)
-            mask[row, : len(sequence)] = True
-        return cls(tokens, mask)
+    def from_lists(cls, sequences: Sequence[Sequence[int] | np.ndarray]) -> "TokenBatch":
+        """Padded to the longest, and to at least one word."""
+        mask = _mask(sequences)
+        return cls(torch.from_numpy(_padded(sequences, mask)), torch.from_numpy(mask))
 
 
 class PairPieces(NamedTuple):
@@ -52,11 +48,8 @@ class PieceBatch:
 
     @classmethod
     def of(cls, pairs: Sequence[PairPieces]) -> "PieceBatch":
-        lengths = np.array([len(one.tokens) for one in pairs])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        tokens, segments = np.zeros(mask.shape, np.int64), np.zeros(mask.shape, np.int64)
-        tokens[mask] = np.concatenate([one.tokens for one in pairs])
-        segments[mask] = np.concatenate([one.segments for one in pairs])
+        mask = _mask([one.tokens for one in pairs])
+        tokens, segments = (_padded(values, mask) for values in zip(*pairs, strict=True))
         return cls(*map(torch.from_numpy, (tokens, segments, mask)))
 
     @property
@@ -70,3 +63,14 @@ class PieceBatch:
 
     def to(self, device: torch.device | str) -> "PieceBatch":
         return PieceBatch(self.tokens.to(device), self.segments.to(device), self.mask.to(device))
+
+
+def _mask(sequences: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
+    lengths = np.array([len(one) for one in sequences], np.int64)
+    return np.asarray(np.arange(max(1, lengths.max(initial=0))) < lengths[:, None])  # [B, T]
+
+
+def _padded(sequences: Sequence[Sequence[int] | np.ndarray], mask: np.ndarray) -> np.ndarray:
+    tokens = np.zeros(mask.shape, np.int64)
+    tokens[mask] = np.concatenate([np.zeros(0, np.int64), *sequences])
+    return tokens

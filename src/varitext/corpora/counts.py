@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.files import read_text
 from varitext.text import Vocabulary
 
@@ -83,7 +83,12 @@ def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 
     lengths = [entry.count(b":") for entry in entries]
     numbers = np.fromstring(b" ".join(entries).replace(b":", b" ").decode("ascii"), np.int64, sep=" ").reshape(-1, 2)
     columns = numbers[:, 0] - 1
-    _check_ids(columns, np.repeat(places, lengths), where, words)
+    largest = words or MAX_VOCABULARY
+    wrong = (columns < 0) | (columns >= largest)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        place = f"{where}, line {np.repeat(places, lengths)[first]}"
+        raise InputError(f"{place}: word id {columns[first] + 1} is not between 1 and {largest:,}")
     width = words or int(columns.max(initial=-1)) + 1
     rows = (numbers[:, 1], columns, np.cumsum([0, *lengths]))
     return LabelledCounts(check_counts(sparse.csr_matrix(rows, (len(labels), width)), where), tuple(labels))
@@ -98,15 +103,6 @@ def _what_is_wrong(line: bytes) -> str:
     return f"{wrong[:40]!r} is not word id:count, two whole numbers from 0 to 999,999,999"
 
 
-def _check_ids(columns: np.ndarray, lines: np.ndarray, where: str, words: int | None) -> None:
-    largest = words or MAX_VOCABULARY
-    wrong = (columns < 0) | (columns >= largest)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        line, word = int(lines[first]), columns[first] + 1
-        raise InputError(f"{where}, line {line}: word id {word} is not between 1 and {largest:,}")
-
-
 def read_npz(path: Path) -> sparse.csr_matrix:
     """Sparse counts; a file that holds Python objects is refused, because reading those would run code."""
     try:
@@ -117,30 +113,23 @@ def read_npz(path: Path) -> sparse.csr_matrix:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError) as error:
-        raise InputError(f"{path} is not a readable sparse matrix ({_one_line(error)})") from None
-
-
-def _one_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} is not a readable sparse matrix ({first_line(error)})") from None
 
 
 def vocabulary_beside(path: Path, words: int | None) -> Vocabulary | None:
     """The words of a file of counts: NAME.vocabulary.txt, vocabulary.txt or the authors' vocab.new in its folder."""
     stem = path.name.removesuffix(".gz").rpartition(".")[0]
-    for name in (f"{stem}.vocabulary.txt", "vocabulary.txt"):
-        if (path.parent / name).is_file():
-            return _of_length(Vocabulary.load(path.parent / name), path.parent / name, words)
-    listing = path.parent / "vocab.new"
-    if listing.is_file():  # "word count" on each line
-        lines = [line.split() for line in read_text(listing).splitlines()]
-        return _of_length(Vocabulary(tuple(line[0] if line else "" for line in lines)), listing, words)
+    for name in (f"{stem}.vocabulary.txt", "vocabulary.txt", "vocab.new"):
+        if not (file := path.parent / name).is_file():
+            continue
+        if name == "vocab.new":  # "word count" on each line
+            found = Vocabulary(tuple((*line.split(), "")[0] for line in read_text(file).splitlines()))
+        else:
+            found = Vocabulary.load(file)
+        if words is not None and len(found) != words:
+            raise InputError(f"{file} has {len(found)} words, but the counts have {words} columns")
+        return found
     return None
-
-
-def _of_length(vocabulary: Vocabulary, path: Path, words: int | None) -> Vocabulary:
-    if words is not None and len(vocabulary) != words:
-        raise InputError(f"{path} has {len(vocabulary)} words, but the counts have {words} columns")
-    return vocabulary
 
 
 def numbered_words(words: int) -> Vocabulary:

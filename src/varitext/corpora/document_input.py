@@ -58,20 +58,19 @@ def listed_documents(X: Any, text_column: str | None = None) -> Any:
         if text_column is None and not any(_is_text(X[name]) for name in names):
             return X
         X = X[choose_column(names, lambda name: _is_text(X[name]), text_column, "the data frame")]
-    return _without_gaps(X.tolist()) if hasattr(X, "iloc") and _is_text(X) else X
+    if not (hasattr(X, "iloc") and _is_text(X)):
+        return X
+    values = X.tolist()
+    if gaps := sum(map(is_missing, values)):
+        many = "documents have" if gaps > 1 else "document has"
+        warnings.warn(f"{gaps:,} {many} no text (a missing value)", UserWarning, stacklevel=3)
+    return ["" if is_missing(value) else value for value in values]
 
 
 def _is_text(column: Any) -> bool:
     """Whether a column of a data frame holds only texts and missing values."""
     values = [value for value in column.tolist() if not is_missing(value)] if column.dtype.kind not in "biufcmM" else []
     return bool(values) and all(isinstance(value, str) for value in values)
-
-
-def _without_gaps(values: list[Any]) -> list[str]:
-    if gaps := sum(map(is_missing, values)):
-        said = f"{gaps:,} {'documents have' if gaps > 1 else 'document has'} no text (a missing value)"
-        warnings.warn(said, UserWarning, stacklevel=4)
-    return ["" if is_missing(value) else value for value in values]
 
 
 def kind_of(X: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from varitext.corpora.dates import parse_dates
 from varitext.corpora.sharded_counts import Counts
@@ -147,10 +147,7 @@ def is_missing(value: Any) -> bool:
     )
 
 
-class Description(NamedTuple):
-    ids: Sequence[str] | None
-    labels: Sequence[str] | None
-    dates: Sequence[datetime | None] | None
+Description = tuple[Sequence[str] | None, Sequence[str] | None, Sequence[datetime | None] | None]
 
 
 def described(table: Mapping[str, Column], columns: Columns, where: str) -> Description:
@@ -159,11 +156,9 @@ def described(table: Mapping[str, Column], columns: Columns, where: str) -> Desc
         if wanted is not None:
             check_column(wanted, list(table), where)
     ids, when = columns.id_column, columns.date_column
-    return Description(
-        ids=None if ids is None else _ids(table[ids], ids, where),
-        labels=_labels(table, columns.label_column, where),
-        dates=None if when is None else parse_dates(table[when], when, where),
-    )
+    labels = _labels(table, columns.label_column, where)
+    dates = None if when is None else parse_dates(table[when], when, where)
+    return None if ids is None else _ids(table[ids], ids, where), labels, dates
 
 
 def _ids(values: Column, column: str, where: str) -> tuple[str, ...]:

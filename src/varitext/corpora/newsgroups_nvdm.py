@@ -6,7 +6,6 @@ columns are ordered by training count, then by word, and documents by label, the
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -91,27 +90,24 @@ def _read_own(files: list[LocalFile], part: str) -> Documents:
 def _rebuild(part: str, data_dir: Path | None) -> Documents:
     """The counts from the raw articles, checked against those of the authors' files."""
     files = dict(zip(PARTS, fetch(data_dir), strict=True))
-    train = read_articles(files["train"], "train")
-    counted, sources = _count_by_recipe(train.articles, None), [train.file]
+    articles, *sources = read_articles(files["train"], "train")
+    counts, names, vocabulary = _count_by_recipe(articles, None)
     if part == "test":
-        test = read_articles(files["test"], "test")
-        counted = _count_by_recipe(test.articles, counted.vocabulary)
-        sources.append(test.file)
-    labels = np.array([GROUPS.index(label) for label in counted.labels])
-    documents = _in_order(part, counted.counts, labels, counted.vocabulary, tuple(sources))
+        articles, source = read_articles(files["test"], "test")
+        counts, names, vocabulary = _count_by_recipe(articles, vocabulary)
+        sources.append(source)
+    labels = np.array([GROUPS.index(name) for name in names])
+    documents = _in_order(part, counts, labels, vocabulary, tuple(sources))
     if fingerprint(documents) != COUNTS_SHA256[part]:
         where = files[part].path
         raise InputError(f"{where} does not give the counts of the paper's {part} set. Provide {FILES[part].name}.")
     return documents
 
 
-class RecipeCounts(NamedTuple):
-    counts: sparse.csr_matrix
-    labels: list[str]
-    vocabulary: Vocabulary
-
-
-def _count_by_recipe(articles: list[Article], vocabulary: Vocabulary | None) -> RecipeCounts:
+def _count_by_recipe(
+    articles: list[Article], vocabulary: Vocabulary | None
+) -> tuple[sparse.csr_matrix, list[str], Vocabulary]:
+    """The counts of the documents that have words, their labels, and the vocabulary."""
     texts = [article for article in articles if article.id not in NOT_TEXT]
     tokens = [(article.label, tokenise(article.body, PAPER_TOKENS)) for article in texts]
     tokens = [(label, words) for label, words in tokens if len(set(words)) > 1]
@@ -120,7 +116,7 @@ def _count_by_recipe(articles: list[Article], vocabulary: Vocabulary | None) -> 
     counts = counted.counts[:, chosen]
     kept = np.flatnonzero(counts.getnnz(axis=1))
     words = tuple(counted.vocabulary.words[column] for column in chosen)
-    return RecipeCounts(counts[kept], [tokens[row][0] for row in kept], Vocabulary(words))
+    return counts[kept], [tokens[row][0] for row in kept], Vocabulary(words)
 
 
 def _in_order(

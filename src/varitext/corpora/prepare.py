@@ -128,22 +128,25 @@ def prepare(
         texts: CountedTexts | None = counter(corpora, part, text_column, find_words, sizes)
     else:
         streams = [_open(corpus, part, data_dir, text_column) for corpus in corpora]
-        texts = _counted(streams, find_words, processes) if _are_texts(streams) else None
+        kinds = {stream.texts is not None for stream in streams}
+        if not kinds:
+            raise InputError("Nothing to prepare: name at least one corpus")
+        if len(kinds) > 1:
+            raise InputError("Texts and counts cannot be prepared together")
+        texts = _counted(streams, find_words, processes) if kinds.pop() else None
     with atomic_folder(out) as folder:
         if texts is not None:
             written = _write_texts(folder, texts, vocabulary_rules, vocabulary, sizes, progress)
             written.details["token_rules"] = token_rules.as_dict()
-            _finish(folder, written, texts.sources, texts.names)
+            sources, names = texts.sources, texts.names
         else:
             written = _write_counts(folder, streams, vocabulary, sizes, progress)
-            _finish(folder, written, _sources(streams), [stream.name for stream in streams])
+            sources = [source for stream in streams for source in stream.sources]
+            names = [stream.name for stream in streams]
+        if not sum(shard.documents for shard in written.shards):
+            raise InputError(f"No documents in {', '.join(names)}")
+        finish_folder(folder, written.shards, written.vocabulary, sources, written.details)
     return ShardFolder.open(out)
-
-
-def _finish(folder: Path, written: Written, sources: list[SourceFile], names: list[str]) -> None:
-    if not sum(shard.documents for shard in written.shards):
-        raise InputError(f"No documents in {', '.join(names)}")
-    finish_folder(folder, written.shards, written.vocabulary, sources, written.details)
 
 
 def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None, text_column: str | None) -> Stream:
@@ -154,22 +157,14 @@ def _open(corpus: str | Path | Documents, part: str, data_dir: str | Path | None
     return stream_documents(load_documents(corpus, part, data_dir))  # which also reports an unknown name
 
 
-def _are_texts(streams: list[Stream]) -> bool:
-    kinds = {stream.texts is not None for stream in streams}
-    if len(kinds) != 1:
-        raise InputError(
-            "Texts and counts cannot be prepared together" if kinds else "Nothing to prepare: name at least one corpus"
-        )
-    return kinds.pop()
-
-
-def _sources(streams: list[Stream]) -> list[SourceFile]:
-    return [source for stream in streams for source in stream.sources]
-
-
-def _told(chunks: Iterable[ChunkCounts], progress: Progress | None) -> Iterator[ChunkCounts]:
+def _told(
+    chunks: Iterable[ChunkCounts], progress: Progress | None, ids: BoundedIds | None = None
+) -> Iterator[ChunkCounts]:
+    """The chunks; on the way, `ids` counts their words and `progress` is told the number of documents."""
     documents = 0
     for chunk in chunks:
+        if ids is not None:
+            ids.add(chunk)
         documents += len(chunk.distinct_words)
         if progress:
             progress(documents)
@@ -204,7 +199,7 @@ def _write_texts(
         chunks = _told(texts.chunks(KnownIds(vocabulary.index)), progress)
         return Written(write_shards(folder, chunks, len(vocabulary), sizes), vocabulary, {"vocabulary": "given"})
     ids = BoundedIds(sizes.table)
-    documents = write_drafts(folder, _told(_remembered(texts.chunks(ids), ids), progress), sizes)
+    documents = write_drafts(folder, _told(texts.chunks(ids), progress, ids), sizes)
     if not documents:
         return Written([], Vocabulary(()), {})
     statistics = ids.statistics()
@@ -216,12 +211,6 @@ def _write_texts(
     }
     shards = finish_drafts(folder, len(documents), ids.ids[chosen])
     return Written(shards, Vocabulary(tuple(statistics.words[place] for place in chosen)), details)
-
-
-def _remembered(chunks: Iterable[ChunkCounts], ids: BoundedIds) -> Iterator[ChunkCounts]:
-    for chunk in chunks:
-        ids.add(chunk)
-        yield chunk
 
 
 # Counts

@@ -9,7 +9,6 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
 from varitext.corpora.sources import LocalFile, SourceFile, find, not_found, read_bytes, read_checked, source_file
@@ -32,19 +31,11 @@ FILES = {
 PARTS = tuple(FILES)
 OFFICIAL_FOLDERS = ("qasent", "jacana-qa-naacl2013-data-results")
 ADDRESS = "http://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"
-
-
-class PublishedCounts(NamedTuple):
-    questions: int  # with those that have no candidates: Table 3 of the paper
-    questions_with_candidates: int
-    pairs: int
-
-
-PUBLISHED = {
-    "train-all": PublishedCounts(1_229, 1_229, 53_417),
-    "train": PublishedCounts(94, 93, 4_718),
-    "dev": PublishedCounts(82, 81, 1_148),
-    "test": PublishedCounts(100, 95, 1_517),
+PUBLISHED = {  # questions with candidates, and pairs
+    "train-all": (1_229, 53_417),
+    "train": (93, 4_718),
+    "dev": (81, 1_148),
+    "test": (95, 1_517),
 }
 _OPENING = re.compile(r"<QApairs id=['\"](.+)['\"]>")
 _LABELS = {"<positive>": 1, "<negative>": 0}
@@ -59,9 +50,15 @@ def load(part: str, data_dir: Path | None = None) -> QuestionAnswers:
         questions = group_pairs(_read_jsonl(content.decode("utf-8"), str(file.path)))
         return QuestionAnswers(NAME, part, (source_file(file.name, content),), questions)
     content = read_bytes(file.path)  # no checksums of these files are published: results record those found
-    questions = group_pairs(parse_xml(_decode(content), str(file.path)))
+    try:  # the files have a dozen non-ASCII letters, and no declaration
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    questions = group_pairs(parse_xml(text, str(file.path)))
     loaded = QuestionAnswers(NAME, part, (source_file(f"qasent/{part}.xml", content),), questions)
-    _warn_of_other_counts(loaded, file)
+    if (found := (loaded.n_questions, loaded.n_pairs)) != PUBLISHED[part]:
+        counts = "{:,} questions with {:,} candidates that have text, not {:,} with {:,}"
+        warnings.warn(f"{file.path} has {counts.format(*found, *PUBLISHED[part])}", stacklevel=2)
     return loaded
 
 
@@ -84,16 +81,6 @@ def _find(part: str, data_dir: Path | None) -> LocalFile | None:
 def _not_here(what: str, data_dir: Path | None) -> InputError:
     files = ", ".join(f"{part}.xml" for part in PARTS)
     return not_found(what, f"Unpack {ADDRESS} there, or put its {files} into a folder qasent.", data_dir)
-
-
-def _warn_of_other_counts(loaded: QuestionAnswers, file: LocalFile) -> None:
-    expected = PUBLISHED[loaded.part]
-    if (loaded.n_questions, loaded.n_pairs) != (expected.questions_with_candidates, expected.pairs):
-        warnings.warn(
-            f"{file.path} has {loaded.n_questions:,} questions with {loaded.n_pairs:,} candidates that have text, "
-            f"not {expected.questions_with_candidates:,} with {expected.pairs:,}",
-            stacklevel=3,
-        )
 
 
 def _read_jsonl(text: str, where: str) -> Iterator[Pair]:
@@ -123,7 +110,8 @@ def parse_xml(text: str, where: str) -> Iterator[Pair]:
             if not question or line == "</question>":
                 raise InputError(f"{where}, line {number}: question {question_id} has no words")
         elif tag and line.strip() and not line.startswith("</"):
-            candidate = Candidate(f"{question_id}-{sentences - 1}", *_words_and_text(line), _LABELS[tag])
+            words = split_words(line)
+            candidate = Candidate(f"{question_id}-{sentences - 1}", words, " ".join(words), _LABELS[tag])
             yield Pair(question_id, " ".join(question), question, candidate, f"{where}, line {number}")
         tag = line.strip() if line.strip() in ("<question>", *_LABELS) else ""
         if (tag and not question_id) or (tag in _LABELS and not question):
@@ -131,16 +119,3 @@ def parse_xml(text: str, where: str) -> Iterator[Pair]:
         sentences += tag in _LABELS
     if not question_id:
         raise InputError(f"{where} has no <QApairs id='...'>")
-
-
-def _decode(content: bytes) -> str:
-    """UTF-8 or Latin-1: the files have a dozen non-ASCII letters, and no declaration."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
-
-
-def _words_and_text(line: str) -> tuple[tuple[str, ...], str]:
-    words = split_words(line)
-    return words, " ".join(words)

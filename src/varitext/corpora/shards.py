@@ -36,6 +36,7 @@ FORMAT_VERSION = 1
 SHARD_DOCUMENTS = 1 << 15
 SHARD_ENTRIES = 1 << 21  # three to eight bytes each
 ARRAYS = ("starts", "words", "counts")
+TOTALS = ("documents", "empty_documents", "words", "entries")  # numbers of each shard and of all
 
 
 class ShardArrays(NamedTuple):
@@ -70,8 +71,7 @@ class ShardFolder:
         try:
             shards = tuple(record_from_dict(ShardRecord, entry) for entry in config["shards"])
             for number, shard in enumerate(shards):
-                _check_record(shard)
-                _check_sizes(path, number, shard)
+                _check_shard(path, number, shard)
             _check_totals(config, shards)
             words = config["sha256"]["vocabulary.txt"]
         except InputError:
@@ -118,7 +118,10 @@ class ShardFolder:
 def is_shard_folder(path: Path) -> bool:
     """Whether a folder holds shards, damaged or not. Model folders have a config.json, too."""
     config = path / "config.json"
-    return path.is_dir() and config.is_file() and _says_shards(config)
+    if not path.is_dir() or not config.is_file():
+        return False
+    with config.open("rb") as stream:  # the first lines only; other errors are reported later
+        return f'"{FORMAT}"'.encode() in stream.read(200)
 
 
 def array_path(folder: Path, number: int, array: str) -> Path:
@@ -154,13 +157,8 @@ def finish_folder(
     """Write vocabulary.txt and config.json; `details` record how the counts were made."""
     vocabulary.save(folder / "vocabulary.txt")
     header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
-    totals = {
-        "documents": sum(shard.documents for shard in shards),
-        "empty_documents": sum(shard.empty_documents for shard in shards),
-        "words": sum(shard.words for shard in shards),
-        "entries": sum(shard.entries for shard in shards),
-        "vocabulary_size": len(vocabulary),
-    }
+    totals = {name: sum(getattr(shard, name) for shard in shards) for name in TOTALS}
+    totals["vocabulary_size"] = len(vocabulary)
     listed = {
         "sources": [asdict(source) for source in sources],
         "sha256": {"vocabulary.txt": sha256_of(folder / "vocabulary.txt")},
@@ -172,34 +170,25 @@ def finish_folder(
 # Inside
 
 
-def _says_shards(config: Path) -> bool:
-    """Look at the first lines only; other errors are reported later."""
-    with config.open("rb") as stream:
-        return f'"{FORMAT}"'.encode() in stream.read(200)
-
-
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_dir() or not (path / "config.json").is_file():
         raise InputError(f"{path} is not a shard folder: it has no config.json. `varitext prepare --out` writes one.")
     return read_config(path, FORMAT, FORMAT_VERSION, "shard folder")
 
 
-def _check_record(shard: ShardRecord) -> None:
-    numbers = (shard.documents, shard.empty_documents, shard.words, shard.entries)
-    if not all(type(number) is int and number >= 0 for number in numbers) or set(shard.sha256) != set(ARRAYS):
-        raise ValueError(f"a shard of {numbers} documents, empty documents, words and entries")
-
-
 def _check_totals(config: dict[str, Any], shards: tuple[ShardRecord, ...]) -> None:
     """Notice a shard that config.json does not list."""
-    for name in ("documents", "empty_documents", "words", "entries"):
+    for name in TOTALS:
         total = sum(getattr(shard, name) for shard in shards)
         if config.get(name, total) != total:
             raise ValueError(f"the shards have {total} {name}, not {config[name]}")
 
 
-def _check_sizes(path: Path, number: int, shard: ShardRecord) -> None:
+def _check_shard(path: Path, number: int, shard: ShardRecord) -> None:
     """Refuse missing or truncated files before an hour of work, without reading them."""
+    numbers = [getattr(shard, name) for name in TOTALS]
+    if not all(type(one) is int and one >= 0 for one in numbers) or set(shard.sha256) != set(ARRAYS):
+        raise ValueError(f"a shard of {numbers} documents, empty documents, words and entries")
     lengths = (shard.documents + 1, shard.entries, shard.entries)
     for array, length in zip(ARRAYS, lengths, strict=True):
         file = array_path(path, number, array)

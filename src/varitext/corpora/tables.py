@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from varitext.corpora.sources import SourceFile, open_content
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.files import sha256_of
 
 if TYPE_CHECKING:
@@ -146,11 +146,7 @@ def _xlsx_rows(stream: io.BufferedReader, where: str, encoding: str | None) -> I
     except InputError:
         raise
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
-        raise InputError(f"{where} is not a readable .xlsx file ({str(error).splitlines()[0]})") from None
-
-
-def _parquet_stream_rows(stream: io.BufferedReader, where: str, encoding: str | None) -> Iterator[Row]:
-    return parquet_rows(io.BytesIO(stream.read()), where)
+        raise InputError(f"{where} is not a readable .xlsx file ({first_line(error)})") from None
 
 
 READERS: dict[str, Reader] = {
@@ -158,7 +154,7 @@ READERS: dict[str, Reader] = {
     ".csv": _csv_rows,
     ".tsv": _csv_rows,
     ".xlsx": _xlsx_rows,
-    ".parquet": _parquet_stream_rows,
+    ".parquet": lambda stream, where, _: parquet_rows(io.BytesIO(stream.read()), where),
 }
 
 
@@ -196,7 +192,7 @@ def _opened_parquet(source: Path | BinaryIO, where: str) -> Iterator[Any]:
     try:
         yield parquet.ParquetFile(source)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{where} is not a readable .parquet file ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{where} is not a readable .parquet file ({first_line(error)})") from None
 
 
 # Bytes and lines

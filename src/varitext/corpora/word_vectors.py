@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext.corpora.sources import SourceFile, find, open_content, read_bytes, read_checked
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.text import Vocabulary
 
 GLOVE_SUBSET = SourceFile(
@@ -69,16 +69,13 @@ def vectors_for(vocabulary: Vocabulary | Sequence[str], word_vectors: WordVector
     deviation of `word_vectors`, to match the scale of known words. It depends only on the seed and the word's index.
     """
     words = vocabulary.words if isinstance(vocabulary, Vocabulary) else tuple(vocabulary)
-    rows = np.array([_row_of(word, word_vectors.index) for word in words], np.int64)
+    index = word_vectors.index
+    rows = np.array([next((index[form] for form in _forms(word) if form in index), -1) for word in words], np.int64)
     limit = np.sqrt(3.0) * word_vectors.vectors.std(dtype=np.float64)
     start = np.random.default_rng(seed).uniform(-limit, limit, (len(words), word_vectors.dim))
     matrix, is_known = start.astype(np.float32), rows >= 0
     matrix[is_known] = word_vectors.vectors[rows[is_known]]
     return StartingVectors(matrix, is_known)
-
-
-def _row_of(word: str, index: dict[str, int]) -> int:
-    return next((index[form] for form in _forms(word) if form in index), -1)
 
 
 def _forms(word: str) -> tuple[str, ...]:
@@ -108,7 +105,7 @@ def load_word_vectors(path: Path | str, only: Collection[str] | None = None, fir
         return _word_vectors([loaded.words[row] for row in kept], loaded.vectors[kept], where)
     with open_content(path) as stream:
         found = list(entries(stream, where, wanted))
-    return _word_vectors([entry.word for entry in found], np.array([entry.vector for entry in found]), where)
+    return _word_vectors([word for word, _ in found], np.array([vector for _, vector in found]), where)
 
 
 def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> WordVectors:
@@ -120,6 +117,7 @@ def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> Word
         raise InputError(f"{where}: {error}") from None
 
 
+WRONG_CONTENT = (ValueError, KeyError, TypeError, AttributeError)
 MAX_DIM = 10_000
 MAX_WORD_LENGTH = 10_000  # bytes; longer ones show that it is another kind of file
 
@@ -134,9 +132,7 @@ class Wanted(NamedTuple):
         return self.words is None or number <= self.first or word in self.words
 
 
-class Entry(NamedTuple):
-    word: str
-    vector: np.ndarray  # [dim]
+Entry = tuple[str, np.ndarray]  # a word and its vector, [dim]
 
 
 def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[Entry]:
@@ -172,19 +168,15 @@ def _read_text(lines: Iterable[bytes], where: str, wanted: Wanted, dim: int, exp
         if not line:
             continue
         word, *numbers = line.rsplit(b" ", dim)  # some words of GloVe have spaces in them
-        if len(numbers) != dim or _ends_in_number(word):
+        # too many numbers: the first one looks like the end of the word
+        if len(numbers) != dim or (b" " in word and _is_number(word.rpartition(b" ")[2])):
             raise InputError(f"{place}: expected a word and {dim} numbers, not {line.count(b' ')} numbers")
         found += 1
         decoded = _decoded(word, place)
         if wanted.has(decoded, found):
-            yield Entry(decoded, _numbers(numbers, place))
+            yield decoded, _numbers(numbers, place)
     if expected is not None and found != expected:
         raise InputError(f"{where}: {found:,} words, but the first line announces {expected:,}. Is the file truncated?")
-
-
-def _ends_in_number(word: bytes) -> bool:
-    """Whether a line has too many numbers, so that the first one looks like the end of the word."""
-    return b" " in word and _is_number(word.rpartition(b" ")[2])
 
 
 def _is_number(field: bytes) -> bool:
@@ -219,7 +211,7 @@ def _read_binary(stream: io.BufferedIOBase, where: str, wanted: Wanted, dim: int
             raise InputError(f"{place}: the file is truncated; its first line announces {expected:,} words")
         decoded = _decoded(word, place)
         if wanted.has(decoded, number):
-            yield Entry(decoded, np.frombuffer(numbers, "<f4"))
+            yield decoded, np.frombuffer(numbers, "<f4")
     if stream.read(2).strip():
         raise InputError(f"{where} continues after the {expected:,} words that its first line announces")
 
@@ -243,16 +235,6 @@ def read_npz(content: bytes, where: str) -> tuple[list[str], np.ndarray]:
             words = (text.decode("utf-8") if isinstance(text, bytes) else text).split("\n")
         if vectors.dtype.kind not in "fiu":
             raise ValueError(f"vectors are {vectors.dtype}")
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        OSError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{where} is not a readable file of word vectors ({reason})") from None
+    except (*WRONG_CONTENT, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{where} is not a readable file of word vectors ({first_line(error)})") from None
     return [str(word) for word in words], vectors

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import torch
 
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 
 _WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=None)
 
@@ -20,8 +20,7 @@ def check_device(name: str) -> None:
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"The device {name} cannot be used here ({reason}). Use cpu.") from None
+        raise InputError(f"The device {name} cannot be used here ({first_line(error)}). Use cpu.") from None
 
 
 def usable_device(name: str) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor, distributed
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.runtime.interruption import ending_with_launcher
 
 
@@ -50,7 +50,7 @@ class World:
         try:
             distributed.all_reduce(bucket)
         except RuntimeError as error:  # whoever is killed takes its connections along
-            raise LostProcess(f"another of the {self.size} processes went away ({_first_line(error)})") from None
+            raise LostProcess(f"another of the {self.size} processes went away ({first_line(error)[:100]})") from None
         for tensor, summed in zip(tensors, torch.split(bucket, [tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(summed.view_as(tensor))
 
@@ -65,7 +65,7 @@ class World:
             message = said if self.is_first else said.new_empty(int(length))
             distributed.broadcast(message, 0)
         except RuntimeError as error:
-            raise LostProcess(f"another of the {self.size} processes went away ({_first_line(error)})") from None
+            raise LostProcess(f"another of the {self.size} processes went away ({first_line(error)[:100]})") from None
         return json.loads(bytes(message.tolist()))
 
 
@@ -187,7 +187,3 @@ def size_at_launch() -> int:
 def restarts() -> int:
     """How often the launcher has started this run again because a process of it died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:100]

@@ -56,8 +56,7 @@ class GrowingIds(defaultdict[str, int]):
     """Ids in the order in which words are first seen."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.default_factory = self.__len__
+        super().__init__(itertools.count().__next__)
 
     def of(self, words: list[str]) -> np.ndarray:
         return np.fromiter(map(self.__getitem__, words), np.int64, len(words))
@@ -190,28 +189,18 @@ def _runs(letters: bytes, rules: TokenRules) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _word_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
-    is_short = lengths <= PACKED_LETTERS
-    long_starts = starts[~is_short]
-    word_ids = np.empty(len(starts), np.int64)
-    word_ids[is_short] = _short_ids(letters, starts[is_short], lengths[is_short], ids)
-    word_ids[~is_short] = ids.of(_cut(letters, long_starts, long_starts + lengths[~is_short]))
+    word_ids, is_short = np.empty(len(starts), np.int64), lengths <= PACKED_LETTERS
+    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # at every position
+    packed = eight_letters[starts[is_short]] & _FIRST_LETTERS[lengths[is_short]]
+    distinct, places = np.unique(packed, return_inverse=True)
+    short_words = distinct.view(f"S{PACKED_LETTERS}").astype(f"U{PACKED_LETTERS}").tolist()
+    word_ids[is_short] = ids.of(short_words)[places]
+    text, first, ends = letters.decode("ascii"), starts[~is_short], (starts + lengths)[~is_short]
+    word_ids[~is_short] = ids.of(list(map(text.__getitem__, map(slice, first.tolist(), ends.tolist()))))
     return word_ids
 
 
-def _short_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
-    eight_letters = np.ndarray((len(letters) - PACKED_LETTERS + 1,), "<u8", letters, strides=(1,))  # at every position
-    packed = eight_letters[starts] & _FIRST_LETTERS[lengths]
-    distinct, places = np.unique(packed, return_inverse=True)
-    distinct_words = distinct.view(f"S{PACKED_LETTERS}").astype(f"U{PACKED_LETTERS}").tolist()
-    return ids.of(distinct_words)[places]
-
-
-def _cut(letters: bytes, starts: np.ndarray, ends: np.ndarray) -> list[str]:
-    text = letters.decode("ascii")
-    return list(map(text.__getitem__, map(slice, starts.tolist(), ends.tolist())))
-
-
-class BoundedIds(defaultdict[str, int]):
+class BoundedIds(GrowingIds):
     """Word ids for a corpus of any size: a table that drops its rarest words when it grows too large.
 
     A word's id is a number that no other word ever has; ids ascend in the order of the table. Zipf's law makes dropping
@@ -225,7 +214,7 @@ class BoundedIds(defaultdict[str, int]):
     """
 
     def __init__(self, largest: int = MAX_TABLE) -> None:
-        super().__init__(itertools.count().__next__)
+        super().__init__()
         self.largest = largest
         self.undercount = 0  # t_1 + t_2 + ...: the most that any count is too low
         self.drops = 0
@@ -233,9 +222,6 @@ class BoundedIds(defaultdict[str, int]):
         self._first_new = 0
         self._tokens = np.zeros(0, np.int64)  # [table]
         self._documents = np.zeros(0, np.int64)  # [table]
-
-    def of(self, words: list[str]) -> np.ndarray:
-        return np.fromiter(map(self.__getitem__, words), np.int64, len(words))
 
     def add(self, chunk: ChunkCounts) -> None:
         """Add the counts of these documents; then drop words if the table is full."""

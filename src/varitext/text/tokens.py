@@ -138,21 +138,17 @@ def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
 
 def simplify(text: str, rules: TokenRules) -> str:
     """`text` with the same words, and in ASCII if only its quotation marks and dashes are not."""
-    if rules.strip_html or rules.strip_urls or rules.segmenter in RUNS:
-        text = _prepared(text, rules)
+    if rules.strip_html:
+        text = html.unescape(_TAGS.sub(" ", text))
+    if rules.strip_urls:
+        text = _ADDRESSES.sub(" ", text)
+    if rules.segmenter in RUNS:
+        text = segment(text, rules.segmenter)
     if is_plain(text, rules):
         return text
     text = text.lower() if rules.lowercase else text
     text = _SYMBOLS.sub(lambda symbols: symbols[0].translate(_LETTERS_AND_MARKS), text)
     return unicodedata.normalize("NFC", text)  # so that "é" is one letter however it was typed
-
-
-def _prepared(text: str, rules: TokenRules) -> str:
-    if rules.strip_html:
-        text = html.unescape(_TAGS.sub(" ", text))
-    if rules.strip_urls:
-        text = _ADDRESSES.sub(" ", text)
-    return segment(text, rules.segmenter) if rules.segmenter in RUNS else text
 
 
 def is_plain(text: str, rules: TokenRules) -> bool:
@@ -167,11 +163,9 @@ def tokenise_simple(text: str, rules: TokenRules) -> list[str]:
 
 def unicode_runs(text: str) -> list[str]:
     """The words of a text in any script; `ascii_letters` is faster for ASCII text."""
-    return [word for run in _RUN.findall(text) for word in ((run,) if run.isalpha() else _without_numerals(run))]
-
-
-def _without_numerals(run: str) -> list[str]:
-    return _RUN.findall(run.translate(_LETTERS_AND_MARKS))
+    runs = _RUN.findall(text)  # some with numerals in them
+    cleaned = ((run,) if run.isalpha() else _RUN.findall(run.translate(_LETTERS_AND_MARKS)) for run in runs)
+    return [word for words in cleaned for word in words]
 
 
 def ascii_letters(text: str, rules: TokenRules) -> bytes:

@@ -74,14 +74,6 @@ class VocabularyRules:
         """The words to leave out."""
         return stop_words_of(self.stop_words) if isinstance(self.stop_words, str) else frozenset(self.stop_words)
 
-    def fewest_documents(self, documents: int) -> int:
-        """The smallest number of `documents` in which a word must occur."""
-        return min(self.minimum_documents, max(1, documents // 100))
-
-    def most_documents(self, documents: int) -> float:
-        """The largest number of `documents` in which a word may occur."""
-        return documents if documents < SMALL_CORPUS else self.maximum_document_share * documents
-
 
 DEFAULT_VOCABULARY_RULES = VocabularyRules()
 
@@ -177,7 +169,8 @@ def choose_words(
     import numpy as np
 
     documents = statistics.documents
-    fewest, most = rules.fewest_documents(corpus_size), rules.most_documents(corpus_size)
+    fewest = min(rules.minimum_documents, max(1, corpus_size // 100))
+    most = corpus_size if corpus_size < SMALL_CORPUS else rules.maximum_document_share * corpus_size
     suitable = (documents >= fewest) & (documents <= most)
     if rules.skip_most_frequent:
         suitable[statistics.most_frequent(rules.skip_most_frequent, np.arange(len(documents)))] = False

@@ -14,7 +14,8 @@ from made_up_questions import (
 from made_up_questions import WORDS as KNOWN_WORDS
 
 from varitext.answers.task import listwise_loss
-from varitext.batches.pairs import PairBatch, PairBatches, PairInputs, padded
+from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
+from varitext.batches.tokens import TokenBatch
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
 from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate, PairColumns
 from varitext.models.answers.features.overlap import Overlap
@@ -25,8 +26,8 @@ from varitext.runtime.randomness import seeded
 def batch_of(labels: list[float], question_of: list[int], weights: list[float] | None = None) -> PairBatch:
     n = len(labels)
     return PairBatch(
-        questions=padded([np.array([2])] * (max(question_of) + 1)),
-        answers=padded([np.array([2])] * n),
+        questions=TokenBatch.from_lists([np.array([2])] * (max(question_of) + 1)),
+        answers=TokenBatch.from_lists([np.array([2])] * n),
         question_of=torch.tensor(question_of),
         labels=torch.tensor(labels),
         weights=torch.tensor(weights or [1.0] * n),
@@ -161,8 +162,8 @@ def test_places_are_dropped_for_whole_questions_in_training_alone():
     columns, questions, candidates = PairColumns(position=True), 4000, 2
     positions = torch.tensor([[0.0, 2.0], [1.0, 2.0]]).repeat(questions, 1)
     batch = PairBatch(
-        questions=padded([np.array([2])] * questions),
-        answers=padded([np.array([2])] * questions * candidates),
+        questions=TokenBatch.from_lists([np.array([2])] * questions),
+        answers=TokenBatch.from_lists([np.array([2])] * questions * candidates),
         question_of=torch.arange(questions).repeat_interleave(candidates),
         labels=torch.zeros(questions * candidates),
         weights=torch.ones(questions * candidates),
@@ -184,8 +185,8 @@ def test_places_are_dropped_for_whole_questions_in_training_alone():
 def test_likeness_counts_and_place_stand_side_by_side():
     columns = PairColumns(likeness=True, counts=True, position=True).eval()
     batch = PairBatch(
-        questions=padded([np.array([2])]),
-        answers=padded([np.array([2])]),
+        questions=TokenBatch.from_lists([np.array([2])]),
+        answers=TokenBatch.from_lists([np.array([2])]),
         question_of=torch.zeros(1, dtype=torch.int64),
         labels=torch.zeros(1),
         weights=torch.ones(1),

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from made_up_questions import WORDS as KNOWN_WORDS
 from made_up_questions import logits_of, made_up, random_weights
 
-from varitext.batches.pairs import PairBatches, PairInputs, padded
+from varitext.batches.pairs import PairBatches, PairInputs
+from varitext.batches.tokens import TokenBatch
 from varitext.layers.words import Dropout, WordEmbedding
 from varitext.models.answers import model_class
 from varitext.models.answers.convolutional import BigramCNN, DeepCNN, SentenceConvolution
@@ -23,7 +24,7 @@ def test_convolution_by_hand(lengths, shape):
         torch.manual_seed(0)
         vectors, layer = WordEmbedding(9, 3).double(), SentenceConvolution(3, 4, width, wide).double()
         sentences = [np.random.default_rng(row).integers(1, 11, length) for row, length in enumerate(lengths)]
-    batch = padded(sentences)
+    batch = TokenBatch.from_lists(sentences)
     batch.tokens[~batch.mask] = 7  # another word's number on padding must not matter either
     for row, sentence in enumerate(sentences):
         words = vectors.weight[torch.from_numpy(sentence)]

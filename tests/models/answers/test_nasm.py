@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_up_questions import WORDS, built, made_up, some_pairs
 from torch.distributions import Bernoulli, Normal, kl_divergence
 
-from varitext.batches.pairs import FIRST_WORD, UNKNOWN, PairBatch, PairBatches, padded, word_numbers
+from varitext.batches.pairs import FIRST_WORD, UNKNOWN, PairBatch, PairBatches, word_numbers
 from varitext.batches.tokens import TokenBatch
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.errors import InputError
@@ -82,7 +82,7 @@ def test_unknown_words_share_a_number_and_case_is_optional():
     assert word_numbers(("WHO", "xyz", "zyx"), WORDS).tolist() == [FIRST_WORD, UNKNOWN, UNKNOWN]
     years = Vocabulary(("0000", "00.0"))
     assert word_numbers(("1969", "33.3", "٣٣.٣", "12345"), years).tolist() == [2, 3, 3, UNKNOWN]
-    assert padded([np.array([5, 6]), np.array([], np.int64)]).tokens.tolist() == [[5, 6], [0, 0]]
+    assert TokenBatch.from_lists([np.array([5, 6]), np.array([], np.int64)]).tokens.tolist() == [[5, 6], [0, 0]]
 
 
 @pytest.mark.parametrize(("questions", "batch_size"), [(1, 1), (7, 3), (7, 12), (7, 10_000)])
@@ -125,7 +125,7 @@ def test_no_questions_are_refused():
 
 def test_attention_is_the_papers_formula():
     embedding, lstm = WordEmbedding(18, 8).double(), SentenceLSTM(8, 6).double().eval()
-    answers = lstm(padded([np.array([4, 7, 5]), np.array([9])]), embedding)
+    answers = lstm(TokenBatch.from_lists([np.array([4, 7, 5]), np.array([9])]), embedding)
     attention, query = LatentAttention(3, 6).double(), torch.randn(2, 2, 3, dtype=torch.float64)
     states, h = answers.states[0], query[1, 0]
     energy = torch.tanh(attention.from_query(h) + attention.from_state(states)) @ attention.score.weight[0]

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from varitext.batches.pairs import FIRST_WORD, UNKNOWN, padded, reading_form, word_numbers
+from varitext.batches.pairs import FIRST_WORD, UNKNOWN, reading_form, word_numbers
 from varitext.batches.tokens import TokenBatch
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
@@ -81,7 +81,7 @@ class ParagraphVectors(AnswerScorer):
         found = torch.empty(len(numbers), self.word_rows.shape[1], dtype=torch.float64)
         for start in range(0, len(order), CHUNK):
             rows = order[start : start + CHUNK]
-            found[torch.from_numpy(rows)] = self._ascend(padded([numbers[row] for row in rows]))
+            found[torch.from_numpy(rows)] = self._ascend(TokenBatch.from_lists([numbers[row] for row in rows]))
         return found
 
     def _ascend(self, batch: TokenBatch) -> Tensor:
