@@ -170,11 +170,7 @@ def test_help_names_a_new_model():
 
 
 @pytest.mark.parametrize(
-    ("experiment", "registry", "model"),
-    [
-        ("table1a", DOCUMENT_MODELS, "nvdm"),
-        ("table4", ANSWER_MODELS, "nasm"),
-    ],
+    ("experiment", "registry", "model"), [("table1a", DOCUMENT_MODELS, "nvdm"), ("table4", ANSWER_MODELS, "nasm")]
 )
 def test_experiments_run_every_model(experiment, registry, model, monkeypatch):
     monkeypatch.setitem(registry, "one_more", registry[model])

@@ -65,7 +65,7 @@ def articles(data_dir: Path | None) -> Sequence[str]:
 
 def titles(data_dir: Path | None) -> Sequence[str]:
     """The subject lines of the articles: four or five words each."""
-    found = read_articles(fetch_articles(data_dir)[0], "train").articles
+    found, _ = read_articles(fetch_articles(data_dir)[0], "train")
     headers = (article.text.partition("\n\n")[0] for article in found)
     subjects = [line for header in headers for line in header.split("\n") if line.startswith(SUBJECT)]
     return [subject.removeprefix(SUBJECT).replace("Re:", "") for subject in subjects]

@@ -31,11 +31,7 @@ class Case(NamedTuple):
     latent_dim: int
 
 
-CASES = (
-    Case(NEWSGROUPS, 50),
-    Case(ARTICLES, 50),
-    Case(NEWSGROUPS, 200),
-)
+CASES = (Case(NEWSGROUPS, 50), Case(ARTICLES, 50), Case(NEWSGROUPS, 200))
 
 
 def runs(plan: Plan) -> Iterator[Run]:

@@ -16,15 +16,7 @@ from lab.child import in_child, is_available
 from lab.experiments.topic_systems import BERTOPIC, Task
 from varitext.evaluation import diversity_record, topic_stability_record
 from varitext.evaluation.topic_quality import clustering_record
-from varitext.reproduce.document_fits import (
-    ARTICLES,
-    NEWSGROUPS,
-    coherence,
-    hashes,
-    is_here,
-    load_part,
-    short,
-)
+from varitext.reproduce.document_fits import ARTICLES, NEWSGROUPS, coherence, hashes, is_here, load_part, short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.runtime.devices import running_on
 

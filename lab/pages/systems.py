@@ -90,10 +90,7 @@ def estimate(found: Result) -> str:
         ["held-out score, per document", f"{micro['seconds_per_held_out_document']:.0f} µs"],
         ["noise, per number", f"{1000 * micro['seconds_per_number_of_noise']:.1f} ns"],
         ["gradient", f"{one['gradient_bytes'] / 1e6:.2f} MB"],
-        [
-            "its sum over two processes on one machine",
-            f"{1000 * one['two_process_sum_core_seconds']:.1f} ms of a core",
-        ],
+        ["its sum over two processes on one machine", f"{1000 * one['two_process_sum_core_seconds']:.1f} ms of a core"],
     ]
     parts = list(found["estimates"][0]["seconds"])
     totals = [

@@ -44,11 +44,7 @@ def many_questions(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, f
         lambda: [ranker.rank(question, candidates) for question, candidates in asked],
         repeats=ROUNDS,
     )
-    return {
-        "questions": len(asked),
-        "questions_at_once_seconds": together,
-        "questions_one_by_one_seconds": singly,
-    }
+    return {"questions": len(asked), "questions_at_once_seconds": together, "questions_one_by_one_seconds": singly}
 
 
 def unrelated(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, dict[str, float]]:

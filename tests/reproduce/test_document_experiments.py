@@ -17,12 +17,7 @@ from varitext.evaluation.perplexity import split_words
 from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM
-from varitext.reproduce import (
-    experiment_named,
-    table1a,
-    table2,
-    tsne,
-)
+from varitext.reproduce import experiment_named, table1a, table2, tsne
 from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
 from varitext.reproduce.engine import Plan, reproduce
 

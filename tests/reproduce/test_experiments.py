@@ -10,13 +10,7 @@ import pytest
 from small_corpora import questions, use_small_questions
 
 from varitext.errors import InputError
-from varitext.reproduce import (
-    EXPERIMENTS,
-    answer_fits,
-    experiment_named,
-    overfitting,
-    table4,
-)
+from varitext.reproduce import EXPERIMENTS, answer_fits, experiment_named, overfitting, table4
 from varitext.reproduce.engine import Experiment, Plan, Run, markdown_table, read_records, reproduce
 
 
@@ -70,16 +64,7 @@ def test_every_experiment_says_what_it_is():
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "table4",
-        "map-by-samples",
-        "question-types",
-        "complexity",
-        "attention",
-        "hinton",
-        "overfitting",
-    ],
+    "name", ["table4", "map-by-samples", "question-types", "complexity", "attention", "hinton", "overfitting"]
 )
 def test_experiments_run_from_fit_to_table(name, small, tmp_path):
     plan = Plan(quick=True, models=tmp_path / "models", threads=1)

@@ -14,10 +14,7 @@ BLOCK = 256
 
 @torch.no_grad()
 def drawn_bounds(
-    posterior: Callable[[Tensor], Normal],
-    prior: Normal,
-    log_words: Callable[[Tensor], Tensor],
-    counts: csr_matrix,
+    posterior: Callable[[Tensor], Normal], prior: Normal, log_words: Callable[[Tensor], Tensor], counts: csr_matrix
 ) -> np.ndarray:
     """E_q[log p(X | h)] - KL(q || p) of each document: of its words in one order, without the multinomial coefficient.
 
