@@ -1,8 +1,7 @@
 """The pictures of the README, drawn by a headless browser: the topic map of a report and the page of `varitext serve`.
 
     varitext fit 20newsgroups --out models/news
-    python -m lab.pages.pictures models/news --topics 24 --rename "geb, gordon, banks=medicine" \\
-        --rename "ei, qq, wt=encoded files"
+    python -m lab.pages.pictures models/news --topics 24
 
 writes docs/images/topic-map.png and docs/images/page.png, below 400 kB together. Needs playwright, chromium and Pillow.
 """
@@ -57,18 +56,13 @@ TEXT = (
 )
 
 
-def prepared(
-    folder: Path, topics: int | None, renames: dict[str, str], data_dir: Path | None, out: Path
-) -> DocumentModel:
-    """The model with that many topics and these names, saved to `out`."""
+def prepared(folder: Path, topics: int | None, data_dir: Path | None, out: Path) -> DocumentModel:
+    """The model with that many topics, saved to `out`."""
     model = DocumentModel.load(folder)
     if topics is not None:
         corpus = model.fitted_.corpus
         assert corpus is not None
         model.refit_topics(load_again(corpus, corpus["part"], data_dir), topics)
-    for topic in model.topics():
-        if topic.name in renames:
-            model.rename_topic(topic.number, renames[topic.name])
     model.save(out)
     return model
 
@@ -89,7 +83,7 @@ def draw_map(browser: "Browser", model: DocumentModel, data_dir: Path | None, ou
 
 
 def draw_page(browser: "Browser", address: str, out: Path) -> None:
-    """The page with its topics, one of them open, and a text with its topics."""
+    """The upper part of the page: the map with the place of a text, and the topics."""
     page = browser.new_page(viewport={"width": 900, "height": 1000}, device_scale_factor=1.5)
     page.set_default_timeout(180_000)
     page.goto(address)
@@ -100,7 +94,7 @@ def draw_page(browser: "Browser", address: str, out: Path) -> None:
     page.wait_for_selector("#alike .label")
     page.wait_for_selector("#posterior .probability")
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
-    box = page.locator("section:has(> #posterior)").bounding_box()
+    box = page.locator("#map-card").bounding_box()
     assert box is not None
     page.screenshot(
         path=out, full_page=True, clip={"x": 0, "y": 0, "width": 900, "height": box["y"] + box["height"] + 8}
@@ -140,15 +134,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Draw the pictures of the README.")
     parser.add_argument("folder", type=Path, help="a folder of a document model fitted on 20newsgroups")
     parser.add_argument("--topics", type=int, help="number of topics (default: those of the model)")
-    parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help="name of a topic to replace")
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--out", type=Path, default=IMAGES)
     given = parser.parse_args()
-    renames = dict(one.split("=", 1) for one in given.rename)
     given.out.mkdir(parents=True, exist_ok=True)
     chromium = os.environ.get("VARITEXT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
-        model = prepared(given.folder, given.topics, renames, given.data_dir, Path(temporary) / "20newsgroups")
+        model = prepared(given.folder, given.topics, given.data_dir, Path(temporary) / "20newsgroups")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         draw_map(browser, model, given.data_dir, given.out / "topic-map.png")
         with serving(Path(temporary) / "20newsgroups", given.data_dir) as address:
