@@ -17,7 +17,6 @@ from lab.import_graph import ROOT
 from varitext.errors import InputError
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-Record = dict[str, Any]
 
 
 def peer_packages() -> Path | None:
@@ -32,7 +31,7 @@ def is_available(package: str) -> bool:
     return importlib.util.find_spec(package) is not None or bool(folder and (folder / package).is_dir())
 
 
-def in_child(function: str, task: Record, threads: int, package: str | None = None) -> Record:
+def in_child(function: str, task: dict[str, Any], threads: int, package: str | None = None) -> dict[str, Any]:
     """The result of a function, named `module:name`, in a process of its own. Raises InputError if it fails.
 
     `package` is one that the function needs and that may be in the folder of peers.
@@ -46,8 +45,8 @@ def in_child(function: str, task: Record, threads: int, package: str | None = No
     if done.returncode:
         reason = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise InputError(f"{function} failed with {task}: {reason[-1]}")
-    record: Record = json.loads(done.stdout)
-    return record
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def main(function: str, task: str) -> None:

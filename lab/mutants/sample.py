@@ -23,13 +23,8 @@ PACKAGE = ROOT / "src" / "varitext"
 ROOMS = ("latent", "layers", "training", "evaluation", "models")
 MAX_SECONDS = 5.0  # of tests under the tracer, for one mutant of a sample
 SLOW = (  # tests that fit whole models
-    "known_answer",
-    "test_it_learns",
-    "in_bursts_it_beats",
-    "never_ends_in_nan",
-    "both_presets",
-    "as_well_as_without",
-    "needs_no_torch",
+    *("known_answer", "test_it_learns", "in_bursts_it_beats", "never_ends_in_nan", "both_presets"),
+    *("as_well_as_without", "needs_no_torch"),
 )
 
 

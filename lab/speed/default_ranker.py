@@ -27,7 +27,8 @@ def measure(quick: bool) -> dict[str, Any]:
     ranker = AnswerRanker(threads=THREADS, epochs=1 if quick else None)
     fit_seconds = seconds_of(lambda: ranker.fit(train, dev))
     found = {"threads": THREADS, "cores": os.cpu_count() or 1, "fit_seconds": fit_seconds}
-    return found | one_question(ranker, test) | many_questions(ranker, test) | {"unrelated": unrelated(ranker, test)}
+    sentences = unrelated(ranker, test, 5 if quick else ASKED)
+    return found | one_question(ranker, test) | many_questions(ranker, test) | {"unrelated": sentences}
 
 
 def one_question(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, float]:
@@ -47,7 +48,7 @@ def many_questions(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, f
     return {"questions": len(asked), "questions_at_once_seconds": together, "questions_one_by_one_seconds": singly}
 
 
-def unrelated(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, dict[str, float]]:
+def unrelated(ranker: AnswerRanker, corpus: QuestionAnswers, questions: int) -> dict[str, dict[str, float]]:
     """Probabilities of sentences of other questions, among a question's own candidates and alone."""
     generator = np.random.default_rng(0)
     of_question = [[one.text for one in question.candidates] for question in corpus.questions]
@@ -56,7 +57,7 @@ def unrelated(ranker: AnswerRanker, corpus: QuestionAnswers) -> dict[str, dict[s
         others = [text for other, texts in enumerate(of_question) if other != place for text in texts]
         return [others[row] for row in generator.choice(len(others), number, replace=False)]
 
-    asked = generator.choice(len(of_question), ASKED, replace=False)
+    asked = generator.choice(len(of_question), questions, replace=False)
     unrelated_to = {place: drawn(place, UNRELATED) for place in asked}
     many = {place: drawn(place, CANDIDATES) for place in asked[:ASKED_OF_MANY]}
     kinds = {

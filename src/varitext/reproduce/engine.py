@@ -96,9 +96,7 @@ def read_records(experiment: Experiment, results: Path, quick: bool = False) -> 
     """All records of an experiment, sorted by the names of their runs."""
     found = _read(experiment.file(results, quick))
     if not found:
-        raise InputError(
-            f"{experiment.file(results, quick)} has no results: run `varitext reproduce {experiment.name}`"
-        )
+        raise InputError(f"{experiment.file(results, quick)} has no results yet: run {experiment.name} first")
     return list(found.values())
 
 
