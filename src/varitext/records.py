@@ -44,6 +44,14 @@ def check_at_least(name: str, value: float, least: float) -> None:
         raise InputError(f"{name} must be at least {least}, not {value}")
 
 
+class DictRecord:
+    """A dataclass that becomes plain values for JSON."""
+
+    def as_dict(self: "DataclassInstance") -> dict[str, Any]:
+        """The record as a dict, for JSON."""
+        return dataclasses.asdict(self)
+
+
 # Groups of options in the help of `varitext fit`, in this order.
 DATA, MODEL, TRAINING, WHERE_IT_RUNS = GROUPS = ("Data", "Model", "Training", "Runtime")
 

@@ -11,13 +11,13 @@ from unittest import mock
 import numpy as np
 import pytest
 from command_line import MODEL_FILES, contents, files_no_larger_than, fit, refused, varitext
+from trec import read_columns
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import flat_settings
 from varitext.cli.rank import NOTEWORTHY
 from varitext.corpora import load_questions
 from varitext.evaluation.ranking import ranking_record
-from varitext.evaluation.trec_files import judged_run, read_qrels, read_run
 from varitext.training.progress import BarProgress, LineProgress
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
@@ -257,8 +257,11 @@ def test_trec_files_hold_the_ranking(fitted, tmp_path):
     files = ("--run", tmp_path / "answers.run", "--qrels", tmp_path / "answers.qrels")
     outcome = varitext("evaluate", fitted, "--json", *files)
     record = json.loads(outcome.out)
-    judged = judged_run(read_run(files[1]), read_qrels(files[3]))
-    assert ranking_record(*judged).map == pytest.approx(record["map"], abs=1e-12)
+    (questions, _, documents, _, scores, _), judged = read_columns(files[1]), read_columns(files[3])
+    grades = dict(zip(zip(judged[0], judged[2], strict=True), map(int, judged[3]), strict=True))
+    labels = [grades[pair] for pair in zip(questions, documents, strict=True)]
+    found = ranking_record(list(map(float, scores)), labels, questions)
+    assert found.map == pytest.approx(record["map"], abs=1e-12)
     assert "exists already" in refused(tmp_path, "evaluate", fitted, *files[:2])
 
 

@@ -8,10 +8,10 @@ import pyarrow.parquet
 import pytest
 from command_line import refused, varitext
 from test_answer_cli import SMALL, rows, write
+from trec import read_columns
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
-from varitext.evaluation.trec_files import read_run
 
 COLUMNS = ("--question-column", "asked", "--answer-column", "said", "--id-column", "number")
 
@@ -55,9 +55,9 @@ def test_many_questions_go_to_a_file_of_every_kind(fitted, tmp_path):
         table = list(csv.DictReader(file))
     assert len(listed) == len(table) == 20 and set(table[0]) == set(listed[0])
     assert pyarrow.parquet.read_table(tmp_path / "run.parquet").to_pylist() == listed
-    run = read_run(tmp_path / "run.trec")
-    np.testing.assert_allclose(run.scores, [one["probability"] for one in listed], rtol=1e-9)
-    assert sorted(run.document_ids.tolist()) == sorted(one["candidate_id"] for one in listed)
+    _, _, documents, _, scores, _ = read_columns(tmp_path / "run.trec")
+    np.testing.assert_allclose(np.array(scores, float), [one["probability"] for one in listed], rtol=1e-9)
+    assert sorted(documents) == sorted(one["candidate_id"] for one in listed)
     ranker = AnswerRanker.load(fitted)
     expected = ranker.rank(listed[0]["question"], [one["said"] for one in renamed(rows(5, 3))[:4]])
     np.testing.assert_allclose(listed[0]["probability"], expected.candidates[0].probability, rtol=1e-4)

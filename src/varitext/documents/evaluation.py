@@ -12,8 +12,7 @@ hidden, samples)`.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
@@ -42,12 +41,13 @@ from varitext.latent import LatentModel
 from varitext.latent.bound import draw_from
 from varitext.models.documents.base import CompletesDocuments, HasWordProbabilities
 from varitext.models.documents.bounds import MAX_LOGITS
+from varitext.records import DictRecord
 from varitext.runtime.randomness import seeded, stream
 from varitext.text import TokenRules
 
 
 @dataclass(frozen=True)
-class DocumentEvaluation:
+class DocumentEvaluation(DictRecord):
     """One record per measure; None where the corpus or the call lacks what the measure needs."""
 
     perplexity: PerplexityRecord
@@ -59,10 +59,6 @@ class DocumentEvaluation:
     classification: ClassificationRecord | None  # labels only
     topic_stability: TopicStabilityRecord | None  # other fits only
     neighbourhood_stability: NeighbourhoodStabilityRecord | None  # other fits only
-
-    def as_dict(self) -> dict[str, Any]:
-        records = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: None if record is None else record.as_dict() for name, record in records.items()}
 
 
 def evaluate_documents(

@@ -13,8 +13,8 @@ these better until they divide what belongs together, so the fewest within one s
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from varitext.documents.posterior import Posterior
+from varitext.records import DictRecord
 
 ITERATIONS = 50
 TOLERANCE = 1e-3  # nats per document: EM ends when an iteration gains less
@@ -154,15 +155,12 @@ def _squared_distances(unit: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(DictRecord):
     """How many topics, and why."""
 
     number: int
     how: str  # in a few words
     log_likelihoods: tuple[tuple[int, float], ...] = ()  # of held-out documents, nats each, by number of topics
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0) -> Choice:

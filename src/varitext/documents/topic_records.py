@@ -4,13 +4,13 @@ Nothing heavy is imported here: `varitext topics` reads `topics.json` at once.
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from varitext.errors import InputError
 from varitext.files import check_sha256, read_json
-from varitext.records import check_choice
+from varitext.records import DictRecord, check_choice
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +39,7 @@ class TypicalDocument:
 
 
 @dataclass(frozen=True)
-class TopicInfo:
+class TopicInfo(DictRecord):
     """One topic: a region of the latent space.
 
     Attributes
@@ -74,13 +74,9 @@ class TopicInfo:
     coherence: float | None
     typical: tuple[TypicalDocument, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The record as a dict, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class DocumentInfo:
+class DocumentInfo(DictRecord):
     """What one document is about. A document without a known word has no topic: those fields are None.
 
     Attributes
@@ -115,13 +111,9 @@ class DocumentInfo:
     surprise: float | None
     known_words: int
 
-    def as_dict(self) -> dict[str, Any]:
-        """The record as a dict, for JSON."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class TopicShare:
+class TopicShare(DictRecord):
     """How many of the documents with one value, such as a class or a month, belong to a topic."""
 
     value: str  # the class, month or other value
@@ -132,9 +124,6 @@ class TopicShare:
     share: float  # documents / of
     low: float  # of the 95 % interval
     high: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Records(list[Made]):

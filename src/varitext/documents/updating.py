@@ -41,6 +41,7 @@ from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import AlignmentRecord, alignment_record
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.base import DocumentNetwork, FitsWithoutGradients, Recipe, procrustes
+from varitext.records import DictRecord
 from varitext.runtime.randomness import seeded, stream
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress, StepLoss
@@ -61,7 +62,7 @@ class UpdateSettings:
 
 
 @dataclass(frozen=True)
-class UpdateRecord:
+class UpdateRecord(DictRecord):
     """What one update did; a model folder lists them in `config.json`."""
 
     documents: int  # new documents that were learned
@@ -73,9 +74,6 @@ class UpdateRecord:
     seconds: float
     stopped: str  # why training ended
     corpus: dict[str, str] | None  # name, part and sha256
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class DocumentUpdate:

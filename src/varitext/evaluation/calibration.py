@@ -10,14 +10,15 @@ right costs nothing; certain and wrong costs 16 nats as float32, 36 as float64, 
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, merge_ties, numbers, question_index, same_length
+from varitext.records import DictRecord
 
 BINNINGS = ("equal-mass", "equal-width")
 NONE_BINS = 10  # questions are few: with more bins, chance is all that is measured
@@ -64,7 +65,7 @@ class TopAnswers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CalibrationRecord:
+class CalibrationRecord(DictRecord):
     """Over pairs of question and candidate; the risks, which come last, over the top answer of each question."""
 
     log_loss: float
@@ -78,9 +79,6 @@ class CalibrationRecord:
     risk: float  # the share of wrong top answers
     risk_of_surer_half: float  # the same among the half of the questions whose top answer is most probable
     risk_coverage_area: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def calibration_record(

@@ -12,7 +12,7 @@ reference in this process: there is no worker to wait for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,14 @@ from varitext.corpora.document_input import DocumentInput
 from varitext.errors import InputError
 from varitext.evaluation.cooccurrence import Cooccurrence, Reference, count_together
 from varitext.evaluation.topic_quality import TopicWords, topic_words
-from varitext.records import check_choice
+from varitext.records import DictRecord, check_choice
 from varitext.text import TokenRules, Vocabulary
 
 SMALL = 1e-12  # e above: a pair that is never together gets a finite value
 
 
 @dataclass(frozen=True)
-class CoherenceRecord:
+class CoherenceRecord(DictRecord):
     """The coherence of topics, and what it rests on."""
 
     measure: str
@@ -43,9 +43,6 @@ class CoherenceRecord:
     n_windows: int
     by_topic: tuple[float | None, ...]
     unknown_words: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class _Measure(NamedTuple):

@@ -11,8 +11,8 @@ All means weight a dimension by its KL before: one without any carries no inform
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,6 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from varitext.errors import InputError
 from varitext.evaluation.columns import merge_ties
 from varitext.evaluation.topic_quality import jaccard
+from varitext.records import DictRecord
 
 FREQUENT_SHARE = 0.8  # of the text: its words may stand for a topic
 
@@ -98,7 +99,7 @@ class LatentSpace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AlignmentRecord:
+class AlignmentRecord(DictRecord):
     in_place: float
     lowest: float  # likeness of the dimension that changed most
     matched: float
@@ -106,9 +107,6 @@ class AlignmentRecord:
     top_words: float
     n_topics: int
     n_words: int  # that both have
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def alignment_record(before: LatentSpace, after: LatentSpace) -> AlignmentRecord:

@@ -9,18 +9,19 @@ log p(hidden words | observed words).
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from varitext.errors import InputError
 from varitext.evaluation.significance import bootstrap_interval
+from varitext.records import DictRecord
 
 
 @dataclass(frozen=True)
-class PerplexityRecord:
+class PerplexityRecord(DictRecord):
     """What `varitext evaluate --json` prints for a document model.
 
     Attributes
@@ -68,10 +69,6 @@ class PerplexityRecord:
     figure: str
     standard_error: float = 0.0
     likelihood: str = "multinomial"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The record as a dict, for JSON."""
-        return asdict(self)
 
 
 def perplexity_record(
@@ -204,7 +201,7 @@ MIN_WORDS = 2  # one to see, one to guess
 
 
 @dataclass(frozen=True)
-class CompletionRecord:
+class CompletionRecord(DictRecord):
     """Perplexity of the hidden half given the other, beside a model that only knows how frequent words are."""
 
     per_document_perplexity: float
@@ -221,9 +218,6 @@ class CompletionRecord:
     seed: int
     estimator: str
     split: str = "floor(N/2) of a document's words hidden at random, the others observed"
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Halves(NamedTuple):

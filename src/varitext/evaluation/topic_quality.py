@@ -16,7 +16,7 @@ neighbourhoods   for each document, the share of its n nearest documents in one 
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from varitext.errors import InputError
 from varitext.evaluation.columns import merge_ties
 from varitext.evaluation.vectors import checked_vectors, unit_rows
-from varitext.records import check_at_least
+from varitext.records import DictRecord, check_at_least
 
 TopicWords = tuple[str, ...]
 PERSISTENCE = 0.9  # p: the first ten ranks carry 86 % of the weight
@@ -117,7 +117,7 @@ def _indicators(rows: list[list[int]], width: int) -> scipy.sparse.csr_matrix:
 
 
 @dataclass(frozen=True)
-class DiversityRecord:
+class DiversityRecord(DictRecord):
     """1 means that no two topics share a word; both go down as topics repeat each other."""
 
     unique_words: float
@@ -126,9 +126,6 @@ class DiversityRecord:
     n_topics_left_out: int  # without any word
     words_per_topic: int  # the longest; the share of unique words falls as topics get longer
     persistence: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def diversity_record(
@@ -169,15 +166,12 @@ def diversity_record(
 
 
 @dataclass(frozen=True)
-class ClusteringRecord:
+class ClusteringRecord(DictRecord):
     purity: float
     nmi: float
     n_documents: int
     n_groups: int
     n_labels: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def clustering_record(groups: Sequence[int] | np.ndarray, labels: Sequence[str]) -> ClusteringRecord:
@@ -200,7 +194,7 @@ BLOCK = 256  # documents whose similarity to all others is held at once
 
 
 @dataclass(frozen=True)
-class TopicStabilityRecord:
+class TopicStabilityRecord(DictRecord):
     """1 means the same topics from every fit; means over all pairs of fits."""
 
     jaccard: float
@@ -212,12 +206,9 @@ class TopicStabilityRecord:
     persistence: float
     matching: str = "one to one, largest sum; a topic without a partner counts 0"
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class NeighbourhoodStabilityRecord:
+class NeighbourhoodStabilityRecord(DictRecord):
     """1 means that every document keeps its neighbours; chance is `by_chance`."""
 
     overlap: float
@@ -229,9 +220,6 @@ class NeighbourhoodStabilityRecord:
     n_centres: int  # documents whose neighbours were looked at
     seed: int
     ties: str = "the earlier document first"
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def topic_stability_record(

@@ -16,7 +16,7 @@ the share of relevant documents. Cosines are tied if equal to 2e-9.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 from varitext.evaluation.significance import bootstrap_interval
+from varitext.records import DictRecord
 
 
 def checked_vectors(vectors: ArrayLike, name: str) -> np.ndarray:
@@ -67,7 +68,7 @@ MAX_ITERATIONS = 2000
 
 
 @dataclass(frozen=True)
-class ClassificationRecord:
+class ClassificationRecord(DictRecord):
     """How well a linear classifier does on the vectors, beside always guessing the most frequent training label."""
 
     accuracy: float
@@ -81,9 +82,6 @@ class ClassificationRecord:
     n_labels: int
     seed: int
     protocol: str = "standardised vectors, logistic regression, C by 3-fold cross-validation on training documents"
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def classification_record(
@@ -168,7 +166,7 @@ MAX_BLOCK = 2**22  # similarities held at once
 
 
 @dataclass(frozen=True)
-class RetrievalRecord:
+class RetrievalRecord(DictRecord):
     """Precision of retrieval, along the two axes in use, beside what a random order would give."""
 
     fractions: tuple[float, ...]
@@ -184,9 +182,6 @@ class RetrievalRecord:
     n_labels: int
     protocol: str = "test documents query training documents; cosine; relevant: same label; mean over queries"
     ties: str = "evenly mixed"
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def retrieval_record(
