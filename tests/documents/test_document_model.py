@@ -1,10 +1,7 @@
 """DocumentModel as users hold it: inputs, scikit-learn's own checks, identities, saving, bad input."""
 
-import doctest
-import inspect
 import json
 import math
-import re
 import runpy
 import warnings
 from functools import partial
@@ -24,7 +21,6 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.corpora.documents import Documents
-from varitext.documents.evaluation import evaluate_documents
 from varitext.documents.posterior import means_of, posterior_of
 from varitext.text import Vocabulary, VocabularyRules
 
@@ -384,20 +380,3 @@ def test_a_fault_in_a_thread_is_told_and_leaves_threads_as_they_were(monkeypatch
     with pytest.raises(ZeroDivisionError):
         posterior_of(network, counts, block=8, threads=2)
     assert torch.get_num_threads() == before and network.refinement_steps == 4
-
-
-# Documentation
-
-
-def test_every_parameter_of_the_public_api_is_documented():
-    public = [DocumentModel, evaluate_documents]
-    public += [getattr(DocumentModel, name) for name in vars(DocumentModel) if not name.startswith("_")]
-    for one in (each for each in public if callable(each)):
-        documented = re.findall(r"^(\w+) : ", inspect.getdoc(one), re.MULTILINE)
-        assert set(inspect.signature(one).parameters) - {"self"} <= set(documented), one
-
-
-def test_examples_run():
-    found = doctest.DocTestFinder(recurse=False).find(DocumentModel, "DocumentModel", globs={})
-    for example in found:
-        assert doctest.DocTestRunner().run(example).failed == 0 < len(example.examples)

@@ -144,11 +144,14 @@ def completion_of(
     """Hide half of the words of every document that has at least two, and measure how well the model predicts them."""
     halves = hide_words(counts, seed)
     log_likelihood = completion_log_likelihoods(model, halves, samples, seed, device)
+    estimator = "each word by itself" if isinstance(model, HasWordProbabilities) else "all at once"
+    if isinstance(model, CompletesDocuments):
+        estimator = "the model's own"
     return completion_record(
         log_likelihood,
         halves,
         word_log_frequencies,
-        estimator=estimator_of(model),
+        estimator=estimator,
         samples=samples,
         seed=seed,
         left_out=counts.shape[0] - halves.hidden.shape[0],
@@ -170,13 +173,6 @@ def completion_log_likelihoods(
             observed, hidden = (CountBatch.from_rows(half[start : start + size], device) for half in halves)
             values.append(_log_likelihood(model, observed, hidden, samples))
     return torch.cat(values).double().cpu().numpy()
-
-
-def estimator_of(model: Completer) -> str:
-    """How log p(hidden | observed) is estimated: by what the model gives."""
-    if isinstance(model, CompletesDocuments):
-        return "the model's own"
-    return "each word by itself" if isinstance(model, HasWordProbabilities) else "all at once"
 
 
 def _log_likelihood(model: Completer, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:

@@ -165,12 +165,6 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
     objective = recipe.objective
     if settings.fractional_counts:  # only whole counts can lose words
         objective = replace(objective, word_dropout=0.0)
-    return Recipe(_architecture(kind, settings, words, recipe), training, objective)
-
-
-def _architecture(
-    kind: type[DocumentNetwork], settings: DocumentSettings, words: int, recipe: Recipe
-) -> dict[str, Any]:
     sizes = {"vocabulary_size": words, "latent_dim": min(settings.latent_dim, words)}
     architecture = with_network_arguments(kind, sizes | recipe.architecture, settings.network, reserved=sizes)
     for name in ("estimator", "softmax"):
@@ -178,7 +172,7 @@ def _architecture(
             if name not in architecture:
                 raise InputError(f"{stored_name(kind, DOCUMENT_MODELS)} has no choice of {name}: leave it at None")
             architecture[name] = value
-    return architecture
+    return Recipe(architecture, training, objective)
 
 
 def build_network(
@@ -230,7 +224,11 @@ class DocumentTask:
         self.objective = objective
         self.steps_per_epoch = -(-train.shape[0] // settings.batch_size)
         # the loss in nats per word of an average document: one learning rate then fits titles and long articles
-        self.loss_scale = 1 / _mean_power_of_lengths(train, 1 - objective.length_exponent)
+        mean = 0.0
+        for block in blocks_of(train):
+            powers = np.asarray(block.sum(1)).ravel() ** (1 - objective.length_exponent)
+            mean += block.shape[0] / train.shape[0] * float(powers.mean())
+        self.loss_scale = 1 / mean
 
     @cached_property
     def fingerprint(self) -> str:
@@ -265,15 +263,6 @@ class DocumentTask:
         return Score(perplexity, metrics)
 
 
-def _mean_power_of_lengths(counts: Counts, exponent: float) -> float:
-    """The mean over documents of a power of their length."""
-    mean = 0.0
-    for block in blocks_of(counts):
-        lengths = np.asarray(block.sum(1)).ravel()
-        mean += block.shape[0] / counts.shape[0] * float((lengths**exponent).mean())
-    return mean
-
-
 class DirectTrainer:
     """In place of `training.Trainer`; afterwards the model holds what scored best on the held-out documents."""
 
@@ -300,8 +289,9 @@ class DirectTrainer:
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - started
                 self._round(share)
-                self.state.stopped = self._reason_to_stop(interruption)
-                if self.state.stopped:
+                limit = self.settings.time_limit
+                if interruption.requested or (limit is not None and self.state.seconds >= limit):
+                    self.state.stopped = "interrupted" if interruption.requested else "time"
                     break
         self.state.stopped = self.state.stopped or "finished"
         self.model.load_state_dict(self.best_weights)
@@ -318,9 +308,3 @@ class DirectTrainer:
         if self.progress:
             self.progress.step(share, score.metrics["dev_elbo_per_word"], score.metrics.get("dev_kl", 0.0))
             self.progress.round(state.history[-1])
-
-    def _reason_to_stop(self, interruption: Interruption) -> str:
-        if interruption.requested:
-            return "interrupted"
-        limit = self.settings.time_limit
-        return "time" if limit is not None and self.state.seconds >= limit else ""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -35,11 +35,6 @@ LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in 
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
 
-class LoadedDocuments(NamedTuple):
-    settings: DocumentSettings
-    fitted: FittedDocuments
-
-
 def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocuments, overwrite: bool) -> None:
     config = {
         "model": fitted.model,
@@ -54,7 +49,9 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
     save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
 
 
-def restore_documents(stored: StoredModel, folder: Path, trust: Trust = None) -> LoadedDocuments:
+def restore_documents(
+    stored: StoredModel, folder: Path, trust: Trust = None
+) -> tuple[DocumentSettings, FittedDocuments]:
     """On the device that the model was fitted on, if this machine has it."""
     config, learned = stored.config, stored.config["learned"]
     kind = _class_of(str(config["model"]), trust, folder)
@@ -81,7 +78,7 @@ def restore_documents(stored: StoredModel, folder: Path, trust: Trust = None) ->
         regions=_restored_regions(stored.attachments, stored.vocabulary, folder),
         **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
     )
-    return LoadedDocuments(settings, fitted)
+    return settings, fitted
 
 
 def _class_of(name: str, trust: Trust, folder: Path) -> type[DocumentNetwork]:

@@ -20,7 +20,7 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules
+from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.text.tokens import resolve_segmenter
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
@@ -50,11 +50,15 @@ def documents_to_learn(
 ) -> TrainingDocuments:
     """Counts of all documents that have words; `words` are the vocabulary, or the names of the columns of counts."""
     content, named = unwrap(X)
-    token_rules = _token_rules(settings, content)
+    token_rules = settings.token_rules or TokenRules(segmenter="auto")
+    if kind_of(content) == "texts" and settings.tokeniser is None:
+        token_rules = resolve_segmenter(token_rules, (text for text in content if isinstance(text, str)))
+    elif token_rules.segmenter == "auto":
+        token_rules = replace(token_rules, segmenter="none")
     vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
-    counted = _count_words(X, settings, token_rules, vocabulary_rules, words)
-    if counted is None and words is not None:
-        named = Vocabulary(tuple(map(str, words)))
+    asked = None if words is None else Vocabulary(tuple(map(str, words)))
+    counted = count_words(X, token_rules, asked, vocabulary_rules, settings.processes, settings.tokeniser)
+    named = named if asked is None else asked
     counts: Counts
     if counted is not None:
         counts, vocabulary = counted.counts, counted.vocabulary
@@ -76,26 +80,6 @@ def texts_of(X: DocumentInput) -> Sequence[str] | None:
     content, _ = unwrap(X)
     is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
     return content if is_texts else None
-
-
-def _token_rules(settings: DocumentSettings, content: Any) -> TokenRules:
-    """The rules that were set, with the segmenter that the texts need if that is left open."""
-    rules = settings.token_rules or TokenRules(segmenter="auto")
-    if kind_of(content) == "texts" and settings.tokeniser is None:
-        return resolve_segmenter(rules, (text for text in content if isinstance(text, str)))
-    return replace(rules, segmenter="none") if rules.segmenter == "auto" else rules
-
-
-def _count_words(
-    X: DocumentInput,
-    settings: DocumentSettings,
-    token_rules: TokenRules,
-    vocabulary_rules: VocabularyRules,
-    words: Sequence[str] | None,
-) -> Counted | None:
-    """Counts of texts or token lists; None if X is counts already."""
-    vocabulary = None if words is None else Vocabulary(tuple(map(str, words)))
-    return count_words(X, token_rules, vocabulary, vocabulary_rules, settings.processes, settings.tokeniser)
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:

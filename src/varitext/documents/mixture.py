@@ -57,12 +57,13 @@ class Mixture(NamedTuple):
         log_joint = np.log(self.weights) + np.where(known, log_density, 0.0)
         return _normalised(log_joint)[0]
 
+    def expected(self, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Memberships and log-likelihood of directions without a variance.  [D, T], [D]"""
+        return _normalised(np.log(self.weights) + _log_density(unit, self.centres, self.variances))
+
     def log_likelihood(self, unit: np.ndarray) -> np.ndarray:
         """Of every direction.  [D]"""
-        return _normalised(self._log_joint(unit))[1]
-
-    def _log_joint(self, unit: np.ndarray) -> np.ndarray:
-        return np.asarray(np.log(self.weights) + _log_density(unit, self.centres, self.variances))  # [D, T]
+        return self.expected(unit)[1]
 
 
 class Seeds(NamedTuple):
@@ -111,7 +112,7 @@ def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seed
 def _expectation_maximisation(unit: np.ndarray, mixture: Mixture, seeds: Seeds | None) -> Mixture:
     before = -np.inf
     for _ in range(ITERATIONS):
-        memberships, evidence = _normalised(mixture._log_joint(unit))
+        memberships, evidence = mixture.expected(unit)
         mixture = _maximised(unit, memberships, seeds)
         if (now := float(evidence.mean())) - before < TOLERANCE:
             break
@@ -178,7 +179,12 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
     grid = [number for number in NUMBERS if number <= min(most, len(fitted_on) // MIN_DOCUMENTS)]
     if not grid or not n_held_out:
         return Choice(max(1, min(most, max(least, 1))), "too few documents to try more")
-    found = _search(fitted_on, held_out, grid, seed)
+    found: dict[int, np.ndarray] = {}
+    for number in grid:
+        found[number] = fit_mixture(fitted_on, number, seed).log_likelihood(held_out)
+        means = [float(values.mean()) for values in found.values()]
+        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
+            break
     best = max(found, key=lambda number: float(found[number].mean()))
     error = float(found[best].std()) / math.sqrt(n_held_out)
     number = next(one for one in found if found[one].mean() >= found[best].mean() - error)
@@ -198,13 +204,3 @@ def number_of_places(unit: np.ndarray) -> int:
     graph = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places), len(places)))
     number, _ = connected_components(graph, directed=False)
     return int(number)
-
-
-def _search(fitted_on: np.ndarray, held_out: np.ndarray, grid: list[int], seed: int) -> dict[int, np.ndarray]:
-    found: dict[int, np.ndarray] = {}
-    for number in grid:
-        found[number] = fit_mixture(fitted_on, number, seed).log_likelihood(held_out)
-        means = [float(values.mean()) for values in found.values()]
-        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
-            break
-    return found

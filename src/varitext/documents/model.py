@@ -27,6 +27,7 @@ from varitext.documents.input import (
     widened_vocabulary,
     without_empty,
 )
+from varitext.documents.mixture import directions_of
 from varitext.documents.posterior import (
     BLOCK,
     Posterior,
@@ -241,10 +242,8 @@ class DocumentModel(
             Highest learning rate. None: half of that of a first fit.
         anchor : float, default=1.0
             Weight of an earlier document relative to a new one; at 0 topics move freely.
-        progress : Progress or None, default=None
-        checkpoint : Path or None, default=None
-        resume : bool, default=False
-            These three as in `fit`.
+        progress, checkpoint, resume
+            As in `fit`.
 
         Returns
         -------
@@ -268,16 +267,7 @@ class DocumentModel(
         return self
 
     def move_to(self, device: str) -> Self:
-        """Compute on another device from now on.
-
-        Parameters
-        ----------
-        device : {"cpu", "cuda"}
-
-        Returns
-        -------
-        self : DocumentModel
-        """
+        """Compute on another `device`, "cpu" or "cuda", from now on; returns the model itself."""
         check_device(device)
         self.device = device
         self.fitted_.network.to(device)
@@ -286,11 +276,7 @@ class DocumentModel(
     # Vectors and likelihood
 
     def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
-        """Count the words of the vocabulary; other words are left out.
-
-        Parameters
-        ----------
-        X : documents
+        """Count the words of the vocabulary in the documents `X`; other words are left out.
 
         Returns
         -------
@@ -338,21 +324,15 @@ class DocumentModel(
         Posterior
             `mean` and `std`, each of shape (n_documents, latent_dim).
         """
-        counts = self.count(X)
-        return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
+        return self._posterior_of(self.count(X), block, refine)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The posterior a block of documents at a time: the vectors of a large corpus need not fit into memory.
 
         Parameters
         ----------
-        X : documents
-        block : int, default=256
-        refine : bool, default=True
-
-        Yields
-        ------
-        Posterior
+        X, block, refine
+            As in `posterior`.
         """
         counts = self.count(X)
         yield from posterior_blocks(self.fitted_.network, counts, block, refine, self.threads)
@@ -379,13 +359,8 @@ class DocumentModel(
 
         Parameters
         ----------
-        X : documents
-        samples : int, default=20
-            Draws of h per document.
-
-        Returns
-        -------
-        float
+        X, samples
+            As in `perplexity_record`.
         """
         return float(np.exp(-self.score(X, samples=samples)))
 
@@ -394,14 +369,9 @@ class DocumentModel(
 
         Parameters
         ----------
-        X : documents
+        X, samples
+            As in `perplexity_record`.
         y : ignored
-        samples : int, default=20
-            Draws of h per document.
-
-        Returns
-        -------
-        float
         """
         counts = without_empty(self.count(X))
         with running_on(self.threads):
@@ -410,18 +380,10 @@ class DocumentModel(
     # Words and neighbours
 
     def latent_dimensions(self, words: int = WORDS) -> list[LatentDimension]:
-        """The latent dimensions as ranked words, as in the paper's Table 2; those of the largest KL first.
+        """The latent dimensions as ranked `words`, as in the paper's Table 2; those of the largest KL first.
 
         Only the frequent words that make up four fifths of the text are ranked: rare words have the largest weights,
         but say least.
-
-        Parameters
-        ----------
-        words : int, default=10
-
-        Returns
-        -------
-        list of LatentDimension
         """
         check_is_fitted(self)
         return rank_dimensions(*self.fitted_.latent_space(), words)
@@ -476,11 +438,7 @@ class DocumentModel(
     # Topics: regions of the latent space in which documents lie
 
     def topics(self, words: int = WORDS) -> Records[TopicInfo]:
-        """The topics, each with its name, size, words, coherence and typical documents.
-
-        Parameters
-        ----------
-        words : int, default=10
+        """The topics, each with its name, size, first `words`, coherence and typical documents.
 
         Returns
         -------
@@ -506,7 +464,7 @@ class DocumentModel(
         counts = in_memory(self.count([query]))
         if not counts.sum():
             raise InputError(f"no word of the query {query!r} is among the {self.n_features_in_} words of the model")
-        return topic_model.nearest_topics(self.fitted_, self._posterior_of(counts), n)
+        return topic_model.nearest_topics(self._regions(), self._posterior_of(counts), n)
 
     def topic_memberships(self, X: DocumentInput | Posterior) -> np.ndarray:
         """p(topic | document).
@@ -522,15 +480,10 @@ class DocumentModel(
             Rows sum to one; columns are in the order of `topics()`.
         """
         posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X))
-        check_is_fitted(self)
-        return topic_model.memberships_of(self.fitted_, posterior)
+        return self._regions().memberships(directions_of(posterior))
 
     def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
-        """Topic, probability, uncertainty and surprise of each document.
-
-        Parameters
-        ----------
-        X : documents
+        """Topic, probability, uncertainty and surprise of each document of `X`.
 
         Returns
         -------
@@ -557,7 +510,7 @@ class DocumentModel(
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
         counts = in_memory(self.count(X))
-        return topic_model.topic_shares(self.fitted_, counts, self._posterior_of(counts), values)
+        return topic_model.topic_shares(self._regions(), counts, self._posterior_of(counts), values)
 
     def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
         """The words that distinguish the documents of each class, month or other value from all others.
@@ -577,25 +530,11 @@ class DocumentModel(
         return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
 
     def topic_tree(self) -> list[TreeMerge]:
-        """Which topics are most alike: merges from two topics up to all.
-
-        Returns
-        -------
-        list of TreeMerge
-        """
+        """Which topics are most alike: merges from two topics up to all."""
         return topic_model.topic_tree(self._regions())
 
     def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
-        """Topics and documents as pyLDAvis takes them; documents without a known word are left out.
-
-        Parameters
-        ----------
-        X : documents
-
-        Returns
-        -------
-        TopicMatrices
-        """
+        """Topics and documents `X` as pyLDAvis takes them; documents without a known word are left out."""
         return topic_model.topic_matrices(self.fitted_, in_memory(self.count(X)), self.threads)
 
     def refit_topics(
@@ -627,16 +566,12 @@ class DocumentModel(
             return self._with(find_regions(fitted.network, fitted.vocabulary, given, n_topics, self.seed, line, wanted))
 
     def rename_topic(self, number: int, name: str) -> Self:
-        """Give a topic a name.
+        """Give the topic with this number a name; returns the model itself.
 
         Parameters
         ----------
         number : int
         name : str
-
-        Returns
-        -------
-        self : DocumentModel
         """
         return self._with(topic_model.renamed(self._regions(), number, name))
 
@@ -656,25 +591,12 @@ class DocumentModel(
         return self._with(topic_model.merged(self._regions(), numbers, name))
 
     def reduce_topics(self, n_topics: int) -> Self:
-        """Merge the topics that are most alike until `n_topics` are left.
-
-        Parameters
-        ----------
-        n_topics : int
-
-        Returns
-        -------
-        self : DocumentModel
-        """
+        """Merge the topics that are most alike until `n_topics` are left; returns the model itself."""
         check_at_least("n_topics", n_topics, 1)
         return self._with(topic_model.reduced(self._regions(), n_topics))
 
     def drop_topics(self, numbers: Sequence[int]) -> Self:
-        """Leave topics out; their documents go to the next most probable topic.
-
-        Parameters
-        ----------
-        numbers : sequence of int
+        """Leave out the topics with these `numbers`; their documents go to the next most probable topic.
 
         Returns
         -------
@@ -744,24 +666,17 @@ class DocumentModel(
         folder : Path
         trust : str, class or None, default=None
         """
-        loaded = restore_documents(stored, folder, trust)
-        model = cls(**vars(loaded.settings))
-        model._take(loaded.fitted)
+        settings, fitted = restore_documents(stored, folder, trust)
+        model = cls(**vars(settings))
+        model._take(fitted)
         return model
 
     # scikit-learn and notebooks
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
-        """Names of the columns that `transform` returns.
+        """Names of the columns that `transform` returns; `input_features` is ignored.
 
-        Parameters
-        ----------
-        input_features : ignored
-
-        Returns
-        -------
-        ndarray of str
-            "topic0: name", ... with `transform_to="topics"`, otherwise "documentmodel0", ...
+        They are "topic0: name", ... with `transform_to="topics"`, otherwise "documentmodel0", ...
         """
         if self.transform_to != "topics":
             return np.asarray(super().get_feature_names_out(input_features))
@@ -830,8 +745,8 @@ class DocumentModel(
         check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
-    def _posterior_of(self, counts: Counts) -> Posterior:
-        return posterior_of(self.fitted_.network, counts, threads=self.threads)
+    def _posterior_of(self, counts: Counts, block: int = BLOCK, refine: bool = True) -> Posterior:
+        return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
 
     def _regions(self) -> Regions:
         check_is_fitted(self)

@@ -160,9 +160,6 @@ class LengthLine(NamedTuple):
     intercept: float
     slope: float
 
-    def expected(self, lengths: np.ndarray) -> np.ndarray:
-        return np.asarray(self.intercept + self.slope * np.log(np.maximum(lengths, 1)))
-
 
 def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> LengthLine | None:
     """None if there is no document to fit it on."""
@@ -183,7 +180,7 @@ def surprises(network: DocumentNetwork, counts: scipy.sparse.csr_matrix, line: L
     known = np.flatnonzero(counts.getnnz(1))
     if len(known):
         nats, lengths = _nats_per_word(network, counts[known], seed)
-        found[known] = nats - line.expected(lengths)
+        found[known] = nats - (line.intercept + line.slope * np.log(np.maximum(lengths, 1)))
     return found
 
 

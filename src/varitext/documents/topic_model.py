@@ -7,7 +7,7 @@ stay as they are when others are merged, split or dropped.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from html import escape
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -57,14 +57,8 @@ def regions_of(fitted: FittedDocuments) -> Regions:
     return fitted.regions
 
 
-def memberships_of(fitted: FittedDocuments, posterior: Posterior) -> np.ndarray:
-    """p(topic | document), [D, topics]."""
-    return regions_of(fitted).memberships(directions_of(posterior))
-
-
-def nearest_topics(fitted: FittedDocuments, posterior: Posterior, n: int) -> list[tuple[int, float]]:
+def nearest_topics(regions: Regions, posterior: Posterior, n: int) -> list[tuple[int, float]]:
     """The topics whose centres have the largest cosine with the mean of one posterior."""
-    regions = regions_of(fitted)
     likeness = unit_rows(regions.group_centres()) @ unit_rows(posterior.mean)[0]
     best = np.argsort(-likeness, kind="stable")[:n]
     return [(regions.groups[place].number, float(likeness[place])) for place in best]
@@ -73,48 +67,31 @@ def nearest_topics(fitted: FittedDocuments, posterior: Posterior, n: int) -> lis
 def document_info(
     fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, posterior: Posterior, seed: int
 ) -> Records[DocumentInfo]:
-    regions, memberships = regions_of(fitted), memberships_of(fitted, posterior)
+    regions = regions_of(fitted)
+    memberships = regions.memberships(directions_of(posterior))
     surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
     spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
-    known = np.asarray(counts.sum(1)).ravel()
+    known = np.asarray(counts.sum(1)).ravel().astype(int)
     names = [(topic.number, topic.name) for topic in regions.info()]
-    return Records(
-        _document(row, memberships[row], names, float(spread[row]), surprise, int(known[row]))
-        for row in range(len(memberships))
-    )
-
-
-def _document(
-    row: int,
-    memberships: np.ndarray,
-    names: list[tuple[int, str]],
-    spread: float,
-    surprise: np.ndarray | None,
-    known_words: int,
-) -> DocumentInfo:
-    if not known_words:
-        return DocumentInfo(row, None, None, None, None, None, spread, None, 0)
-    first, *others = np.argsort(-memberships, kind="stable")[:2]
-    number, name = names[first]
-    second = others[0] if others else None
-    return DocumentInfo(
-        row=row,
-        topic=number,
-        name=name,
-        probability=float(memberships[first]),
-        second_topic=None if second is None else names[second][0],
-        second_probability=None if second is None else float(memberships[second]),
-        spread=spread,
-        surprise=None if surprise is None else float(surprise[row]),
-        known_words=known_words,
-    )
+    found: Records[DocumentInfo] = Records()
+    for row, shares in enumerate(memberships):
+        about: dict[str, Any] = dict.fromkeys(("topic", "name", "probability", "second_topic", "second_probability"))
+        if known[row]:
+            first, *others = np.argsort(-shares, kind="stable")[:2]
+            about |= {"topic": names[first][0], "name": names[first][1], "probability": float(shares[first])}
+            for second in others:
+                about |= {"second_topic": names[second][0], "second_probability": float(shares[second])}
+        surprising = float(surprise[row]) if surprise is not None and known[row] else None
+        about |= {"spread": float(spread[row]), "surprise": surprising, "known_words": int(known[row])}
+        found.append(DocumentInfo(row, **about))
+    return found
 
 
 def topic_shares(
-    fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, posterior: Posterior, values: Sequence[object]
+    regions: Regions, counts: scipy.sparse.csr_matrix, posterior: Posterior, values: Sequence[object]
 ) -> Records[TopicShare]:
-    regions = regions_of(fitted)
-    most_probable = [regions.groups[place].number for place in memberships_of(fitted, posterior).argmax(1)]
+    places = regions.memberships(directions_of(posterior)).argmax(1)
+    most_probable = [regions.groups[place].number for place in places]
     assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
     names = {topic.number: topic.name for topic in regions.info()}
     found = shares_by_value(assigned, [str(value) for value in values], list(names))
@@ -124,9 +101,9 @@ def topic_shares(
 def topic_matrices(fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, threads: int | None) -> TopicMatrices:
     """Documents without a known word are left out."""
     counts = counts[np.flatnonzero(counts.getnnz(1))]
-    memberships = memberships_of(fitted, posterior_of(fitted.network, counts, threads=threads))
+    regions, posterior = regions_of(fitted), posterior_of(fitted.network, counts, threads=threads)
     lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
-    probabilities = regions_of(fitted).group_probabilities()
+    probabilities, memberships = regions.group_probabilities(), regions.memberships(directions_of(posterior))
     new_words = len(fitted.vocabulary) - probabilities.shape[1]  # which an update has added
     probabilities = np.pad(probabilities / probabilities.sum(1, keepdims=True), ((0, 0), (0, new_words)))
     return TopicMatrices(probabilities, memberships, lengths, list(fitted.vocabulary.words), frequency)
@@ -138,30 +115,25 @@ def topic_tree(regions: Regions) -> list[TreeMerge]:
         return []
     leaves: list[tuple[int, ...]] = [(group.number,) for group in regions.groups]
     merges = []
-    for left, right, distance, _ in linkage(_cosine_distances(regions.group_centres()), "average"):
+    centres = regions.group_centres()
+    unit = centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
+    for left, right, distance, _ in linkage(np.maximum(pdist(unit, "sqeuclidean") / 2, 0.0), "average"):
         first, second = sorted((leaves[int(left)], leaves[int(right)]))
         merges.append(TreeMerge(first, second, float(distance)))
         leaves.append(tuple(sorted(first + second)))
     return merges
 
 
-def _cosine_distances(centres: np.ndarray) -> np.ndarray:
-    lengths = np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
-    return np.asarray(np.maximum(pdist(centres / lengths, "sqeuclidean") / 2, 0.0))
-
-
 def topics_html(topics: Iterable[TopicInfo]) -> str:
     """A table for notebooks. Names and words come from users and documents: they are escaped."""
     by_size = sorted(topics, key=lambda topic: -topic.documents)
-    rows = "".join(_html_row(topic) for topic in by_size[:MAX_SHOWN])
+    rows = ""
+    for topic in by_size[:MAX_SHOWN]:
+        cells = (str(topic.number), f"{topic.documents:,} ({topic.share:.1%})", topic.name, " ".join(topic.words))
+        rows += "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"
     more = f"<p>and {len(by_size) - MAX_SHOWN} smaller topics</p>" if len(by_size) > MAX_SHOWN else ""
     head = "".join(f'<th style="text-align:left">{name}</th>' for name in ("topic", "documents", "name", "words"))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
-
-
-def _html_row(topic: TopicInfo) -> str:
-    cells = (str(topic.number), f"{topic.documents:,} ({topic.share:.1%})", topic.name, " ".join(topic.words))
-    return "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"
 
 
 # Changing topics
@@ -224,19 +196,15 @@ def _divided(regions: Regions, group: Group, network: DocumentNetwork, given: Re
     unit = directions.unit[own]
     if number_of_places(unit) < 2:
         raise InputError(f"topic {group.number} has too few distinct documents among these to be split")
-    halves = fit_mixture(unit, 2, seed)
-    old = regions.mixture
+    halves, old = fit_mixture(unit, 2, seed), regions.mixture
     halves = halves._replace(weights=old.weights[component] * halves.weights)
-    mixture = Mixture(*(_put(values, component, pair) for values, pair in zip(old, halves, strict=True)))
+    columns = []
+    for values, (first, second) in zip(old, halves, strict=True):  # the first in its place, the second at the end
+        columns.append(np.concatenate([values, second[None]]))
+        columns[-1][component] = first
+    mixture = Mixture(*columns)
     groups = (*regions.groups, Group(_new_number(regions), (len(old.weights),)))
     return described_components(replace(regions, mixture=mixture, groups=groups), network, given)
-
-
-def _put(values: np.ndarray, place: int, pair: np.ndarray) -> np.ndarray:
-    """The first of a pair in that place, the second at the end."""
-    changed = values.copy()
-    changed[place] = pair[0]
-    return np.concatenate([changed, pair[1:]])
 
 
 def _group_numbered(regions: Regions, number: int) -> Group:

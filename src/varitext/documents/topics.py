@@ -191,13 +191,15 @@ def _described(
     memberships = mixture.memberships(sample.directions)
     nearest = mixture.memberships(Directions(sample.directions.unit, np.zeros(len(memberships))))
     shares = document_shares(sample.counts, _hard(nearest))
-    documents, tokens = _sizes(memberships, sample.counts, given.counts.shape[0] / sample.counts.shape[0])
+    topics, lengths = memberships.argmax(1), np.asarray(sample.counts.sum(1)).ravel()
+    documents, tokens = (np.bincount(topics, weights, len(mixture.weights)) for weights in (None, lengths))
+    scale = given.counts.shape[0] / sample.counts.shape[0]  # up to all documents
     return Regions(
         mixture=mixture,
         word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
         shares=shares,
-        documents=documents,
-        tokens=tokens,
+        documents=np.rint(scale * documents).astype(np.int64),
+        tokens=np.rint(scale * tokens).astype(np.int64),
         coherence=_coherence(shares.most_relevant(COHERENCE_WORDS), sample.counts),
         typical=_typical(mixture, sample.directions, memberships, sample.rows, given),
         groups=groups,
@@ -210,14 +212,6 @@ def _described(
 def _hard(memberships: np.ndarray) -> np.ndarray:
     """Every document in its most probable region only: the words of soft regions are less distinct."""
     return np.asarray(np.eye(memberships.shape[1], dtype=np.float32)[memberships.argmax(1)])
-
-
-def _sizes(memberships: np.ndarray, counts: scipy.sparse.csr_matrix, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Documents and words by most probable topic, scaled up to all documents."""
-    topics, lengths = memberships.argmax(1), np.asarray(counts.sum(1)).ravel()
-    documents = np.bincount(topics, minlength=memberships.shape[1])
-    tokens = np.bincount(topics, lengths, minlength=memberships.shape[1])
-    return np.rint(scale * documents).astype(np.int64), np.rint(scale * tokens).astype(np.int64)
 
 
 def _coherence(top: np.ndarray, counts: scipy.sparse.csr_matrix) -> tuple[float | None, ...]:
@@ -236,53 +230,39 @@ def _typical(
     near = documents.unit @ mixture.centres.T  # [D, T]
     near = np.where(memberships.argmax(1)[:, None] == np.arange(near.shape[1]), near, -np.inf)
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
+
+    def shown(row: int) -> TypicalDocument:
+        row = row if given.rows is None else int(given.rows[row])
+        text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
+        return TypicalDocument(row, text)
+
     return tuple(
-        tuple(_shown(int(rows[place]), given) for place in column if np.isfinite(near[place, topic]))
+        tuple(shown(int(rows[place])) for place in column if np.isfinite(near[place, topic]))
         for topic, column in enumerate(places.T)
     )
-
-
-def _shown(row: int, given: RegionDocuments) -> TypicalDocument:
-    row = row if given.rows is None else int(given.rows[row])
-    text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
-    return TypicalDocument(row, text)
 
 
 # Words of regions
 
 
+@torch.no_grad()
 def word_probabilities(
     network: DocumentNetwork, counts: scipy.sparse.csr_matrix, vectors: np.ndarray, memberships: np.ndarray
 ) -> np.ndarray:
     """p(w | region) from documents, their vectors and memberships.  [T, V]"""
+    frequencies = network.word_log_frequencies.double().exp().cpu().numpy()  # [V]
     if network.linear_decoder() is None:
-        return _counted(counts, memberships, word_frequencies(network))
+        sums = np.asarray((counts.T @ memberships).T, np.float64) + SMOOTHING * frequencies
+        return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)
     most = max(BLOCK, MAX_PROBABILITIES // max(1, counts.shape[1]))
-    sums = sum(
-        memberships[start : start + BLOCK].T @ _word_probabilities_at(network, vectors[start : start + BLOCK])
-        for start in range(0, min(len(vectors), most), BLOCK)
-    )
-    sums = np.asarray(sums) + 1e-6 * word_frequencies(network)  # a region without documents has the unigram model
+    sums = np.zeros((memberships.shape[1], counts.shape[1]), memberships.dtype)
+    for start in range(0, min(len(vectors), most), BLOCK):
+        h = torch.from_numpy(np.asarray(vectors[start : start + BLOCK], np.float32)).to(network.device)
+        h = h @ network.axes.T if network.free_axes else h  # from the readable axes to the network's own
+        probabilities = torch.softmax(network.word_logits(h), -1).cpu().numpy()  # [B, V]
+        sums += memberships[start : start + BLOCK].T @ probabilities
+    sums = sums + 1e-6 * frequencies  # a region without documents has the unigram model
     return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)  # as it is kept in the folder
-
-
-def word_frequencies(network: DocumentNetwork) -> np.ndarray:
-    frequencies: np.ndarray = network.word_log_frequencies.double().exp().cpu().numpy()
-    return frequencies  # [V]
-
-
-@torch.no_grad()
-def _word_probabilities_at(network: DocumentNetwork, vectors: np.ndarray) -> np.ndarray:
-    """p(w | h) at vectors on the readable axes.  [B, V]"""
-    h = torch.from_numpy(np.asarray(vectors, np.float32)).to(network.device)
-    h = h @ network.axes.T if network.free_axes else h
-    probabilities: np.ndarray = torch.softmax(network.word_logits(h), -1).cpu().numpy()
-    return probabilities
-
-
-def _counted(counts: scipy.sparse.csr_matrix, memberships: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    sums = np.asarray((counts.T @ memberships).T, np.float64) + SMOOTHING * frequencies
-    return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)
 
 
 class DocumentShares(NamedTuple):
@@ -293,7 +273,8 @@ class DocumentShares(NamedTuple):
 
     def relevance(self, weight: float = RELEVANCE) -> np.ndarray:
         """[T, V]"""
-        return np.asarray(_log(self.of_regions) - (1 - weight) * _log(self.of_all))
+        of_regions, of_all = (np.log(np.maximum(shares, 1e-30)) for shares in self)
+        return np.asarray(of_regions - (1 - weight) * of_all)
 
     def most_relevant(self, words: int) -> np.ndarray:
         """The columns of the most relevant words, best first.  [T, words]"""
@@ -309,10 +290,6 @@ def document_shares(counts: scipy.sparse.csr_matrix, memberships: np.ndarray) ->
     return DocumentShares(np.asarray(with_word / size, np.float32), of_all)
 
 
-def _log(shares: np.ndarray) -> np.ndarray:
-    return np.asarray(np.log(np.maximum(shares, 1e-30)))
-
-
 def name_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
     """For each region the words of its name: its most relevant ones that are not also first words of the nearest other
     region, and no two forms of one word."""
@@ -323,17 +300,12 @@ def name_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -
     for region, columns in enumerate(first):
         taken = set(first[likeness[region].argmax()]) if len(first) > 1 else set()
         by_merit = sorted(columns, key=lambda column: column in taken)  # stable: relevance decides among the others
-        names.append(_different(by_merit, words)[:NAME_WORDS])
+        kept: list[int] = []
+        for column in by_merit:
+            if not any(_forms_of_one(words[column], words[other]) for other in kept):
+                kept.append(column)
+        names.append(kept[:NAME_WORDS])
     return names
-
-
-def _different(columns: Sequence[int], words: Sequence[str]) -> list[int]:
-    """Without further forms of a word that is there already."""
-    kept: list[int] = []
-    for column in columns:
-        if not any(_forms_of_one(words[column], words[other]) for other in kept):
-            kept.append(column)
-    return kept
 
 
 def _forms_of_one(one: str, other: str) -> bool:

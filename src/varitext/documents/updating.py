@@ -116,8 +116,12 @@ class DocumentUpdate:
         """With the axes turned to where they were, and a record of what changed."""
         earlier, state, documents = self.earlier, self.trainer.state, self.train.shape[0]
         network = self.network.eval().requires_grad_(False)
-        if network.free_axes:
-            _turn_back(network, earlier)
+        if (
+            network.free_axes
+        ):  # turn those that users see until word vectors lie, as nearly as they can, where they were
+            space = earlier.latent_space()
+            directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
+            network.axes.copy_(torch.from_numpy(procrustes(directions, space.word_vectors, space.frequencies)))
         rows = some_rows(np.random.default_rng(stream(self.seed, "documents for axes")), documents, 2 * COMPARED)
         share = documents / (earlier.n_training_documents + documents)
         kl = (1 - share) * earlier.kl_per_dimension + share * kl_per_dimension(network, self.train[rows])
@@ -136,21 +140,18 @@ class DocumentUpdate:
             n_dev_documents=self.held_out.shape[0],
             n_repeated_documents=count_repeats(self.held_out, self.train),
         )
-        return replace(fitted, updates=[*earlier.updates, self._record(fitted).as_dict()])
-
-    def _record(self, fitted: FittedDocuments) -> UpdateRecord:
-        state = self.trainer.state
-        return UpdateRecord(
-            documents=self.train.shape[0],
-            new_words=len(self.vocabulary) - len(self.earlier.vocabulary),
-            alignment=alignment_record(self.earlier.latent_space(), fitted.latent_space()),
-            same_vectors=_mean_cosine(self.earlier.network, fitted.network, self.held_out[:COMPARED]),
+        record = UpdateRecord(
+            documents=documents,
+            new_words=len(self.vocabulary) - len(earlier.vocabulary),
+            alignment=alignment_record(earlier.latent_space(), fitted.latent_space()),
+            same_vectors=_mean_cosine(earlier.network, network, self.held_out[:COMPARED]),
             perplexity_before=state.first_score,
             perplexity_after=state.best,
             seconds=round(state.seconds, 1),
             stopped=state.stopped,
             corpus=self.corpus,
         )
+        return replace(fitted, updates=[*earlier.updates, record.as_dict()])
 
 
 def check_can_update(name: str, network: DocumentNetwork) -> None:
@@ -171,13 +172,6 @@ def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Rec
         patience=max(3, epochs // 4),
     )
     return replace(recipe, training=training)
-
-
-def _turn_back(network: DocumentNetwork, earlier: FittedDocuments) -> None:
-    """Turn the axes on which users see h until the word vectors lie, as nearly as they can, where they were."""
-    space = earlier.latent_space()
-    directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
-    network.axes.copy_(torch.from_numpy(procrustes(directions, space.word_vectors, space.frequencies)))
 
 
 def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any) -> float:
@@ -234,7 +228,11 @@ class UpdateTask(DocumentTask):
 def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> DocumentNetwork:
     """A copy of the network with the frequencies of earlier and new documents, and with new words if there are any."""
     network = earlier.network
-    frequencies = _joint_log_frequencies(network, train, earlier.n_training_documents).to(network.device)
+    # those of earlier and new documents, each by how many they are; add-one for what is new
+    counts, shares = _word_counts(train) + 1, np.zeros(train.shape[1])
+    shares[: len(network.word_log_frequencies)] = network.word_log_frequencies.double().exp().cpu().numpy()
+    joint = earlier.n_training_documents * shares + train.shape[0] * counts / counts.sum()
+    frequencies = torch.from_numpy(np.log(joint / joint.sum())).float().to(network.device)
     if train.shape[1] == len(earlier.vocabulary):
         same = copy.deepcopy(network)
         same.word_log_frequencies.copy_(frequencies)
@@ -243,16 +241,6 @@ def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> Do
     place_new_words(larger.eval(), network, train)
     larger.initialize_new_words(len(earlier.vocabulary))
     return larger
-
-
-def _joint_log_frequencies(network: DocumentNetwork, train: Counts, earlier_documents: int) -> Tensor:
-    """Of earlier and new documents, each by how many they are; add-one for what is new."""
-    counts = _word_counts(train) + 1
-    shares = np.zeros(len(counts))
-    old = network.word_log_frequencies.double().exp().cpu().numpy()
-    shares[: len(old)] = old
-    joint = earlier_documents * shares + train.shape[0] * counts / counts.sum()
-    return torch.from_numpy(np.log(joint / joint.sum())).float()
 
 
 def grown(
@@ -294,7 +282,11 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
     frequencies = network.word_log_frequencies[known:].double().exp().cpu().numpy()  # [new]
     by_word, by_length, summed = 0.0, 0.0, 0.0  # of h: weighted by x_dw [new, K], by N_d [K], plain [K]
     for block in blocks_of(counts):
-        h = _vectors(old, block[:, :known])  # [B, K]
+        batches = CountBatches(block[:, :known], old.device).in_order(BLOCK)
+        means = torch.cat([old.document_means(batch) for batch in batches]).double()
+        h = (
+            (means @ old.axes.T.double() if old.free_axes else means).cpu().numpy()
+        )  # [B, K]   on the network's own axes
         lengths = np.asarray(block.sum(1), np.float64)  # [B, 1]
         by_word, by_length = by_word + block[:, known:].T @ h, by_length + (lengths * h).sum(0)
         summed = summed + h.sum(0)
@@ -304,13 +296,6 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
     pulled = by_word - np.outer(word_counts[known:], mean) - np.outer(frequencies, by_length - words * mean)
     step = pulled / (1 + words * frequencies)[:, None]
     decoder.weight[known:] += torch.from_numpy(step).to(decoder.weight)
-
-
-def _vectors(network: DocumentNetwork, counts: Counts) -> np.ndarray:
-    """h of each document on the network's own axes, [D, K]."""
-    batches = CountBatches(counts, network.word_log_frequencies.device).in_order(BLOCK)
-    h = torch.cat([network.document_means(batch) for batch in batches]).double()
-    return (h @ network.axes.T.double() if network.free_axes else h).cpu().numpy()
 
 
 def _word_counts(counts: Counts) -> np.ndarray:
