@@ -15,27 +15,14 @@ class MapMrr(NamedTuple):
 
 PERPLEXITY = {  # Table 1 (a): corpus, model, latent dimensions
     "20newsgroups-nvdm": {
-        ("lda", 50): 1091,
-        ("lda", 200): 1058,
-        ("rsm", 50): 953,
-        ("docnade", 50): 896,
-        ("sbn", 50): 909,
-        ("fdarn", 50): 917,
-        ("nvdm", 50): 836,
-        ("nvdm", 200): 852,
+        ("lda", 50): 1091, ("lda", 200): 1058, ("rsm", 50): 953, ("docnade", 50): 896,
+        ("sbn", 50): 909, ("fdarn", 50): 917, ("nvdm", 50): 836, ("nvdm", 200): 852,
     },
     "rcv1": {
-        ("lda", 50): 1437,
-        ("lda", 200): 1142,
-        ("rsm", 50): 988,
-        ("docnade", 50): 742,
-        ("sbn", 50): 784,
-        ("fdarn", 50): 724,
-        ("fdarn", 200): 598,
-        ("nvdm", 50): 563,
-        ("nvdm", 200): 550,
+        ("lda", 50): 1437, ("lda", 200): 1142, ("rsm", 50): 988, ("docnade", 50): 742, ("sbn", 50): 784,
+        ("fdarn", 50): 724, ("fdarn", 200): 598, ("nvdm", 50): 563, ("nvdm", 200): 550,
     },
-}
+}  # fmt: skip
 ANSWERS = {  # Table 4: corpus, system
     "qasent": {
         "PV": MapMrr(0.5213, 0.6023),

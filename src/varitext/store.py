@@ -76,11 +76,6 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
 
 
-def load_as(folder: Path, kind: str, build: Builder[Model]) -> Model:
-    """The model that `build` makes of a folder of that kind."""
-    return load_one_of(folder, {kind: build})
-
-
 def load_one_of(
     folder: Path, builders: Mapping[str, Builder[Model]], refusals: Mapping[str, str] = MappingProxyType({})
 ) -> Model:
@@ -141,7 +136,10 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
-    metrics = _read_metrics(folder / "metrics.jsonl")
+    try:
+        metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    except json.JSONDecodeError as error:
+        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
     attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
 
@@ -149,10 +147,3 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
 def _sha256_of_config(config: dict[str, Any]) -> str:
     values = {name: value for name, value in config.items() if name != CONFIG_SHA256}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
-
-
-def _read_metrics(path: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in read_text(path).splitlines()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not valid JSON lines ({error})") from None

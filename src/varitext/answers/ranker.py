@@ -38,7 +38,7 @@ from varitext.errors import InputError
 from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
 from varitext.runtime.devices import check_device, running_on
-from varitext.store import StoredModel, load_as
+from varitext.store import StoredModel, load_one_of
 from varitext.text import Vocabulary
 from varitext.training.settings import Progress
 
@@ -409,7 +409,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         trust : str or class, default=None
             For a model from another package: its class, or "package.module:Class". Nothing else is imported.
         """
-        return load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
+        return load_one_of(Path(folder), {KIND: partial(cls.from_stored, trust=trust)})
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path, trust: str | type | None = None) -> "AnswerRanker":

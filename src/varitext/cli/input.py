@@ -103,11 +103,11 @@ def binned_values(documents: "Documents", column: str | None, bins: str | None) 
 
     Without a column these are the corpus's own dates; without `bins`, the width suits their range.
     """
-    from varitext.corpora.dates import binned, bins_of
+    from varitext.corpora.dates import bins_of, parse_dates
 
     if column is None:
         return bins_of(documents.dates or (), bins)
-    return binned(column_values(documents, column), bins, column, documents.name)
+    return bins_of(parse_dates(column_values(documents, column), column, documents.name), bins)
 
 
 def trec_ids(questions: "QuestionAnswers") -> tuple[list[str], list[str]]:

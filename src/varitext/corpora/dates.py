@@ -84,12 +84,8 @@ def suitable_bins(days: Sequence[datetime]) -> str:
     return next((name for name, longest in LONGEST.items() if reach <= longest), "year")
 
 
-def binned(values: Sequence[Any], bins: str | None, column: str, where: str) -> list[str | None]:
-    """The name of each date's bin; None if the date cannot be read. `bins` are chosen by the dates if omitted."""
-    return bins_of(parse_dates(values, column, where), bins)
-
-
 def bins_of(days: Sequence[datetime | None], bins: str | None) -> list[str | None]:
+    """The name of each date's bin; None if the date could not be read. `bins` are chosen by the dates if omitted."""
     if bins is not None:
         check_choice("bins", bins, tuple(BINS))
     bins = bins or suitable_bins([day for day in days if day is not None])

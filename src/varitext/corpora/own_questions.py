@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from varitext.corpora.documents import is_missing
+from varitext.corpora.own_files import WHOLE
 from varitext.corpora.question_answers import Candidate, Pair, Question, QuestionAnswers, group_pairs, sentence_words
 from varitext.corpora.sources import SourceFile
 from varitext.corpora.tables import READERS, Row, file_of_part, listed, suffix_of, table_rows
 from varitext.errors import InputError
 
 PARTS = ("train", "dev", "test")
-WHOLE = "all"  # the part of a file that is not divided
 _LABELS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}  # as JSON, csv and pandas write them
 
 

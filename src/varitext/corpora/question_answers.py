@@ -189,13 +189,12 @@ def subset(question_answers: QuestionAnswers, protocol: str) -> QuestionAnswers:
     rule = protocol_named(protocol)
     n_candidates = np.bincount(question_answers.groups)
     counts = rule.counts(np.bincount(question_answers.groups, question_answers.labels), n_candidates)
-    questions = tuple(itertools.compress(question_answers.questions, counts))
-    if not questions:
+    if not counts.any():
         raise InputError(
             f"{question_answers.name} ({question_answers.part}): none of {question_answers.n_questions} questions "
             f"counts under the protocol {protocol!r} ({rule.questions})"
         )
-    return replace(question_answers, questions=questions)
+    return choose_questions(question_answers, counts)
 
 
 def check_both_labels(question_answers: QuestionAnswers) -> None:

@@ -50,7 +50,7 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.records import check_at_least, check_choice
 from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
-from varitext.store import StoredModel, load_as
+from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
 from varitext.training.settings import Progress
 
@@ -653,7 +653,7 @@ class DocumentModel(
         -------
         DocumentModel
         """
-        model = load_as(Path(folder), KIND, partial(cls.from_stored, trust=trust))
+        model = load_one_of(Path(folder), {KIND: partial(cls.from_stored, trust=trust)})
         return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod

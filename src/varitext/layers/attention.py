@@ -103,16 +103,14 @@ class Words(NamedTuple):
         return flat.view(*self.mask.shape, -1)  # [B, T, H]
 
 
-def soft_alignment(questions: Words, answers: Words, same: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def soft_alignment(questions: Words, answers: Words) -> tuple[Tensor, Tensor]:
     """For every word, the mean of the other sentence's words, weighted by the softmax of their inner products.
 
-    Row i of both is one pair. `same` [B, Tq, Ta] is added to the inner products. Returns [n, H] for the question's
-    words and [m, H] for the answer's; zero if the other sentence has no words.
+    Row i of both is one pair. Returns [n, H] for the question's words and [m, H] for the answer's; zero if the other
+    sentence has no words.
     """
     question, answer = questions.padded(), answers.padded()  # [B, Tq, H], [B, Ta, H]
     scores = torch.bmm(question, answer.transpose(1, 2)) / math.sqrt(question.shape[2])  # [B, Tq, Ta]
-    if same is not None:
-        scores = scores + same
     lowest = torch.finfo(scores.dtype).min  # not -inf: a sentence without words would give NaN
     by_answer = scores.masked_fill(~answers.mask[:, None], lowest).softmax(2) * answers.mask[:, None]
     by_question = scores.masked_fill(~questions.mask[:, :, None], lowest).softmax(1) * questions.mask[:, :, None]

@@ -93,25 +93,18 @@ class Evaluated(NamedTuple):
 
 @torch.no_grad()
 def evaluate(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
-    way = _evaluate_in_c if _in_c(weights, log_scales, counts) else _evaluate_in_torch
-    return way(weights, inputs, log_scales, counts)
-
-
-def _evaluate_in_torch(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
-    found = Masses(weights @ inputs, log_scales, counts)
-    in_logits, in_log_scales = found.gradient()
-    in_inputs = weights.T @ in_logits
-    return Evaluated(found.log_likelihood(), found.group_weights(), in_inputs, in_log_scales, (in_logits,))
-
-
-def _evaluate_in_c(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Evaluated:
+    if not _in_c(weights, log_scales, counts):
+        masses = Masses(weights @ inputs, log_scales, counts)
+        in_logits, in_log_scales = masses.gradient()
+        in_inputs = weights.T @ in_logits
+        return Evaluated(masses.log_likelihood(), masses.group_weights(), in_inputs, in_log_scales, (in_logits,))
     samples, scales = [], log_scales.exp()
     for columns in torch.split(inputs, len(counts.batch), 1):
         logits = weights @ columns
         found = compiled.dcm(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
         samples.append((*found, weights.T @ logits, logits))  # logits have become their gradient
-    value, group_weights, in_log_scales, in_inputs, in_logits = zip(*samples, strict=True)
-    return Evaluated(torch.stack(value), _joined(group_weights), _joined(in_inputs), _joined(in_log_scales), in_logits)
+    value, group_weights, in_scales, in_columns, in_each = zip(*samples, strict=True)
+    return Evaluated(torch.stack(value), _joined(group_weights), _joined(in_columns), _joined(in_scales), in_each)
 
 
 def _joined(samples: tuple[Tensor, ...]) -> Tensor:

@@ -40,7 +40,10 @@ class Falling(NamedTuple):
     @classmethod
     def of(cls, numbers: Tensor) -> "Falling":
         factors = numbers.clamp(max=SUMMED + 1).to(torch.uint8)
-        order = _falling_order(factors)
+        if factors.device.type == "cpu":  # numpy sorts 8-bit numbers by counting
+            order = torch.from_numpy(np.argsort(SUMMED + 1 - factors.numpy(), kind="stable"))
+        else:
+            order = torch.sort(factors, descending=True, stable=True).indices
         each = torch.bincount(factors, minlength=SUMMED + 2).flip(0).cumsum(0)  # how many are SUMMED + 1, SUMMED, ..
         return cls(order, numbers.index_select(0, order), tuple(each[:-1].flip(0).tolist()))
 
@@ -48,12 +51,6 @@ class Falling(NamedTuple):
         """Where each number went: the order the other way round, [e]."""
         places = torch.empty_like(self.order)
         return places.index_copy_(0, self.order, torch.arange(len(places), device=places.device))
-
-
-def _falling_order(factors: Tensor) -> Tensor:
-    if factors.device.type == "cpu":  # numpy sorts 8-bit numbers by counting
-        return torch.from_numpy(np.argsort(SUMMED + 1 - factors.numpy(), kind="stable"))
-    return torch.sort(factors, descending=True, stable=True).indices
 
 
 def log_rising_falling(a: Tensor, falling: Falling) -> LogRising:

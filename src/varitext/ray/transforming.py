@@ -20,7 +20,7 @@ from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.files import atomic_folder
 from varitext.ray.cluster import LOCAL, connected
-from varitext.ray.pieces import PIECE_DOCUMENTS, Piece, cut
+from varitext.ray.pieces import Piece, cut
 
 TEXTS = 4096  # held at a time
 
@@ -40,11 +40,10 @@ def transform_on_ray(
     text_column: str | None = None,
     with_std: bool = False,
     address: str = LOCAL,
-    piece_documents: int = PIECE_DOCUMENTS,
     progress: Callable[[int], None] | None = None,
 ) -> Transformed:
     """Write the folder `out` of Parquet files, whole or not at all."""
-    pieces = cut([corpus], part, text_column, piece_documents)
+    pieces = cut([corpus], part, text_column)
     items = [{"number": number, "piece": json.dumps(dataclasses.asdict(piece))} for number, piece in enumerate(pieces)]
     done: dict[int, tuple[int, int]] = {}
     with atomic_folder(out.absolute()) as folder, connected(address) as ray:

@@ -38,15 +38,15 @@ class Interruption:
 def ending_with_launcher() -> Iterator[None]:
     """Within the block, end this process if the one that started it is gone: the others would wait forever."""
     done = threading.Event()
-    threading.Thread(target=_watch, args=(done,), daemon=True).start()
+
+    def watch() -> None:
+        while not done.wait(POLL_SECONDS):
+            if os.getppid() != STARTED_BY:
+                print("varitext: the launcher went away before all processes had started", file=sys.stderr, flush=True)
+                os._exit(1)  # the main thread waits within torch, where no exception reaches it
+
+    threading.Thread(target=watch, daemon=True).start()
     try:
         yield
     finally:
         done.set()
-
-
-def _watch(done: threading.Event) -> None:
-    while not done.wait(POLL_SECONDS):
-        if os.getppid() != STARTED_BY:
-            print("varitext: the launcher went away before all processes had started", file=sys.stderr, flush=True)
-            os._exit(1)  # the main thread waits within torch, where no exception reaches it
