@@ -11,13 +11,9 @@ PACKAGES = {"varitext": ROOT / "src", "lab": ROOT}  # each package, and the fold
 
 @cache
 def module_files() -> dict[str, Path]:
-    """Every module by its name, and its file."""
     found = ((path, base) for name, base in PACKAGES.items() for path in sorted((base / name).rglob("*.py")))
-    return {_module_of(path.relative_to(base)): path for path, base in found}
-
-
-def _module_of(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    parts = ((path.relative_to(base).with_suffix("").parts, path) for path, base in found)
+    return {".".join(names).removesuffix(".__init__"): path for names, path in parts}
 
 
 @cache
@@ -37,7 +33,6 @@ def _named(node: ast.AST) -> Iterator[str]:
 
 
 def strings_in(module: str) -> frozenset[str]:
-    """All strings in a module's code."""
     found = ast.walk(ast.parse(module_files()[module].read_text(encoding="utf-8")))
     return frozenset(node.value for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str))
 

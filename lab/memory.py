@@ -33,7 +33,12 @@ def watched() -> Iterator[Peak]:
     with suppress(OSError):  # not allowed: then the peak of the imports is the least it can be
         (PROCESSES / "self" / "clear_refs").write_text("5")  # the kernel's peak counts from here
     children, done = [_of_children()], threading.Event()  # those of before are no part of the block
-    watcher = threading.Thread(target=_watch_children, args=(children, done), daemon=True)
+
+    def watch() -> None:
+        while not done.wait(EVERY):
+            children.append(_of_children())
+
+    watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield peak
@@ -43,13 +48,11 @@ def watched() -> Iterator[Peak]:
         peak.above = (status("VmHWM") or before) - before + max(children) - children[0]
 
 
-def _watch_children(seen: list[float], done: threading.Event) -> None:
-    while not done.wait(EVERY):
-        seen.append(_of_children())
-
-
 def _of_children() -> float:
-    return sum(map(_private, _descendants("self")))
+    """What these processes share with no other."""
+    texts = (_text(PROCESSES / process / "smaps_rollup") for process in _descendants("self"))
+    lines = (line for text in texts for line in text.splitlines() if line.startswith("Private_"))
+    return sum(float(line.split()[1]) for line in lines) / 1024
 
 
 def _descendants(process: str) -> list[str]:
@@ -59,12 +62,6 @@ def _descendants(process: str) -> list[str]:
         for child in _text(task / "children").split():
             found += [child, *_descendants(child)]
     return found
-
-
-def _private(process: str) -> float:
-    """What no other process shares."""
-    lines = _text(PROCESSES / process / "smaps_rollup").splitlines()
-    return sum(float(line.split()[1]) for line in lines if line.startswith("Private_")) / 1024
 
 
 def _entries(folder: Path) -> list[Path]:

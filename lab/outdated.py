@@ -1,12 +1,11 @@
 """List results that are older than the code they depend on.
 
-A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, annotations and
-layout do not count as changes.
+A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings and layout of
+Python files do not count as changes.
 """
 
 import argparse
 import ast
-import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -126,44 +125,17 @@ def _code_differs(revision: str, name: str, folder: Path) -> bool:
     before, now = _git(folder, "show", f"{revision}:./{name}"), folder / name
     if before is None or not now.exists():
         return True
-    bare = _bare_python if name.endswith(".py") else _bare_c
-    return bare(before) != bare(now.read_text(encoding="utf-8"))
+    after = now.read_text(encoding="utf-8")
+    return _bare(before) != _bare(after) if name.endswith(".py") else before.strip() != after.strip()
 
 
-def _bare_c(source: str) -> str:
-    """A C file without comments and with single spaces."""
-    return " ".join(re.sub(r"/\*.*?\*/", " ", source, flags=re.DOTALL).split())
-
-
-def _bare_python(source: str) -> str:
-    """What a Python file does: without docstrings and annotations."""
-    tree = _WithoutLocalAnnotations().visit(ast.parse(source))
+def _bare(source: str) -> str:
+    """A Python file without docstrings."""
+    tree = ast.parse(source)
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
+        if isinstance(body := getattr(node, "body", None), list):
             node.body = [one for one in body if not _is_text(one)]
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.returns = None
     return ast.dump(tree)
-
-
-class _WithoutLocalAnnotations(ast.NodeTransformer):
-    """Drops types of variables in functions; those of a class may be fields of a record and stay."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        for inner in ast.walk(node):
-            for name, block in ast.iter_fields(inner):
-                if isinstance(block, list):
-                    setattr(inner, name, [_without_type(one) for one in block])
-        return node
-
-
-def _without_type(node: Any) -> Any:
-    if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return ast.Assign(targets=[node.target], value=node.value)
-    return node
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -102,13 +102,10 @@ def table(records: list[Record]) -> str:
         result, cells = found[name]["result"], []
         for key, (_, digits) in COLUMNS.items():
             value = result[key]
-            cells += ["-", "-"] if value is None else [f"{value:,.{digits}f}", _relative(value, ours.get(key))]
+            relative = f"{value / ours[key]:.2f}" if value is not None and ours.get(key) else ""
+            cells += ["-", "-"] if value is None else [f"{value:,.{digits}f}", relative]
         rows.append([f"{SYSTEMS[name].title} {result['version']}", SYSTEMS[name].settings, *cells])
     return f"{markdown_table(head, rows)}\n\n{_conditions(found)}"
-
-
-def _relative(value: float, ours: float | None) -> str:
-    return f"{value / ours:.2f}" if ours else ""
 
 
 def _conditions(found: dict[str, Record]) -> str:

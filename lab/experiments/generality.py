@@ -76,13 +76,10 @@ def paragraphs(data_dir: Path | None) -> Sequence[str]:
 
 
 def lines(data_dir: Path | None) -> Sequence[str]:
-    """A quarter of a million short documents."""
     return [line for text in articles(data_dir) for line in text.split("\n") if len(line.split()) >= 3]
 
 
 def sentences(corpus: str, part: str) -> Callable[[Path | None], Sequence[str]]:
-    """All candidate answers."""
-
     def texts(data_dir: Path | None) -> Sequence[str]:
         questions = load_questions(corpus, part, data_dir).questions
         return [candidate.text for question in questions for candidate in question.candidates]

@@ -35,7 +35,6 @@ CASES = (Case(NEWSGROUPS, 50), Case(ARTICLES, 50), Case(NEWSGROUPS, 200))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    """Cheap cases first."""
     for case in (case for case in CASES if is_here(case.corpus, plan)):
         for seed in plan.seeds_or(3):
             for model in MODELS:

@@ -25,8 +25,6 @@ PRECISIONS = (0.5, 0.6, 0.7)
 
 
 class _Scored(NamedTuple):
-    """Every pair of a corpus."""
-
     probability: np.ndarray  # [P] of each pair
     labels: np.ndarray  # [P]
     question_of: np.ndarray  # [P]
@@ -110,7 +108,6 @@ def _none_of_independent(probability: np.ndarray, scored: _Scored) -> dict[str, 
 
 
 def _best(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, float]:
-    """P(best), over all questions."""
     posterior, probability = ranker.ranking_posterior(test), ranker.predict_proba(test)
     order = np.lexsort((-probability, -test.labels, test.groups))  # of each question the highest right one, if any is
     highest = order[np.unique(test.groups[order], return_index=True)[1]]

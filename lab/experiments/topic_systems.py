@@ -12,7 +12,6 @@ import numpy as np
 
 from lab.memory import watched
 from varitext.corpora.documents import Documents
-from varitext.documents.model import DocumentModel
 from varitext.files import atomic_file
 from varitext.reproduce.document_fits import Setting, fitted_model, load_part
 from varitext.reproduce.engine import Plan
@@ -27,8 +26,6 @@ Found = dict[str, Any]  # topics: the words of each; groups: the topic of every 
 
 @dataclass(frozen=True)
 class Task:
-    """The settings of a run."""
-
     corpus: str
     system: str
     topics: int
@@ -56,12 +53,9 @@ class Task:
         return Path(self.models, f"{self.corpus}-minilm{ending}.npy") if self.models else None
 
 
-def find_topics_of(**task: Any) -> Found:
-    return find_topics(Task(**task))
-
-
-def find_topics(task: Task) -> Found:
+def find_topics_of(**settings: Any) -> Found:
     """With the cost, unless a part of the work was kept from another run."""
+    task = Task(**settings)
     train = load_part(task.corpus, "train", task.plan)
     from_the_start = task.kept is None or not task.kept.exists()
     system = _by_bertopic if task.system in BERTOPIC else _by_varitext
@@ -76,15 +70,10 @@ def _by_varitext(task: Task, train: Documents) -> Found:
     model = fitted_model(task.corpus, task.setting, task.seed, task.plan)
     if task.system in ("lda", "axes"):
         words = [topic.words for topic in model.latent_dimensions(WORDS)]
-        return {"topics": words, "groups": _strongest(model, train) if task.system == "lda" else None}
+        return {"topics": words, "groups": model.transform(train).argmax(1).tolist() if task.system == "lda" else None}
     model.refit_topics(train, task.topics)
     words = [topic.words for topic in model.topics(WORDS)]
     return {"topics": words, "groups": model.topic_memberships(train).argmax(1).tolist()}
-
-
-def _strongest(model: DocumentModel, train: Documents) -> list[int]:
-    groups: list[int] = model.transform(train).argmax(1).tolist()
-    return groups
 
 
 def _by_bertopic(task: Task, train: Documents) -> Found:

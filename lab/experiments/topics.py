@@ -55,7 +55,9 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dict[str, Any]:
     data_dir, models = (str(folder) if folder else None for folder in (plan.data_dir, plan.models))
-    found = _found(Task(corpus, system, number, seed, plan.quick, data_dir, models, plan.threads))
+    task = Task(corpus, system, number, seed, plan.quick, data_dir, models, plan.threads)
+    package, threads = "bertopic" if system in BERTOPIC else None, plan.threads or torch.get_num_threads()
+    found = in_child("lab.experiments.topic_systems:find_topics_of", asdict(task), threads, package)
     groups, labels = found.pop("groups"), load_part(corpus, "train", plan).labels
     with running_on(plan.threads):
         found |= coherence(found["topics"], plan)
@@ -63,12 +65,6 @@ def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dic
     if groups is not None and labels is not None:
         found |= clustering_record(groups, labels).as_dict()
     return short(found) | hashes(corpus, plan)
-
-
-def _found(task: Task) -> dict[str, Any]:
-    package = "bertopic" if task.system in BERTOPIC else None
-    threads = task.threads or torch.get_num_threads()
-    return in_child("lab.experiments.topic_systems:find_topics_of", asdict(task), threads, package)
 
 
 def table(records: list[Record]) -> str:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import sys
 import time
@@ -9,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import torch
@@ -106,3 +108,9 @@ def _pipe() -> tuple[int, int]:
 def _text(pipe: int) -> str:
     with os.fdopen(pipe, "rb") as stream:
         return stream.read().decode(errors="replace")
+
+
+def emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder

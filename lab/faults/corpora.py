@@ -20,7 +20,6 @@ def write_documents(path: Path, seed: int = 0) -> Path:
 
 
 def write_questions(path: Path, questions: int = 40) -> Path:
-    """The question's first word decides which sentence is right."""
     generator, rows = np.random.default_rng(0), []
     for number in range(questions):
         asked = list(ANSWERS)[number % len(ANSWERS)]

@@ -8,7 +8,6 @@ mount, in a name space of their own; without it they are skipped.
 import ctypes
 import os
 import resource
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.faults import corpora
-from lab.faults.commands import Outcome, refused, run
+from lab.faults.commands import Outcome, emptied, refused, run
 from lab.faults.tally import Fault, Tally
 
 SHARES = (0.0, 0.1, 0.5, 0.9, 0.999)  # of the largest file that the command writes
@@ -45,7 +44,6 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
 
 
 def commands(folder: Path) -> list[Command]:
-    """All commands that write, on models that are fitted here."""
     documents, questions = folder / "documents.jsonl", folder / "questions.jsonl"
     fit_documents = ("fit", corpora.write_documents(documents), *corpora.DOCUMENT_OPTIONS)
     fit_answers = ("fit", corpora.write_questions(questions), *corpora.ANSWER_OPTIONS)
@@ -72,18 +70,20 @@ def commands(folder: Path) -> list[Command]:
 
 
 def limited(command: Command, folder: Path, limits: list[int], number: int) -> str:
-    work = _emptied(folder)
-    return left(_run(command, work, partial(_limit_files, limits[number])), work)
+    work = emptied(folder / "work")
+    size = limits[number]  # Python ignores the signal that comes with it
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+    return left(_run(command, work, limit), work)
 
 
 def full(command: Command, folder: Path, sizes: list[int], number: int) -> str:
-    work = _emptied(folder)
+    work = emptied(folder / "work")
     with mounted("tmpfs", work, "tmpfs", 0, f"size={max(sizes[number], 4096)}"):
         return left(_run(command, work), work)
 
 
 def read_only(command: Command, folder: Path, number: int) -> str:
-    work = _emptied(folder)
+    work = emptied(folder / "work")
     with mounted(str(work), work, "", BIND, ""):
         _mount(str(work), work, "", BIND | REMOUNT | READ_ONLY, "")
         return left(_run(command, work), work)
@@ -123,10 +123,6 @@ def _run(command: Command, place: Path, first: Callable[[], None] | None = None)
     return run(*command.arguments, command.option, place / command.target, first=first)
 
 
-def _limit_files(size: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))  # Python ignores the signal that comes with it
-
-
 def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> None:
     names = (source.encode(), os.fsencode(place), kind.encode() or None, flags, options.encode() or None)
     if ctypes.CDLL(None, use_errno=True).mount(*names):
@@ -134,14 +130,7 @@ def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> Non
 
 
 def _largest_file(command: Command, folder: Path) -> int:
-    work = _emptied(folder)
+    work = emptied(folder / "work")
     if (outcome := run(*command.arguments, command.option, work / command.target)).code:
         raise Fault(f"{command.name} fails on a good disk: {outcome.err}")
     return max(path.stat().st_size for path in work.rglob("*") if path.is_file())
-
-
-def _emptied(folder: Path) -> Path:
-    work = folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    return work

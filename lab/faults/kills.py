@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lab.faults import corpora
-from lab.faults.commands import Outcome, refused, run
+from lab.faults.commands import Outcome, emptied, refused, run
 from lab.faults.tally import Fault, Tally
 from varitext.errors import InputError
 from varitext.files import read_json, sha256_of
@@ -115,7 +115,7 @@ def count_operations(fit: Fit, folder: Path) -> int:
 
 
 def _is_killed(fit: Fit, folder: Path, operation: int) -> bool:
-    work = _emptied(folder / "work")
+    work = emptied(folder / "work")
     return run(*fit.arguments, "--out", work / "model", first=partial(die_before, operation, folder)).code < 0
 
 
@@ -131,7 +131,7 @@ def _writes(event: str, arguments: tuple[Any, ...]) -> bool:
 
 def survived(fit: Fit, folder: Path, kill: Callable[..., Outcome], command: Callable[..., Outcome] = run) -> str:
     """Fit and kill, inspect what is left, resume; the outcome in words, or a `Fault`."""
-    work = _emptied(folder / "work")
+    work = emptied(folder / "work")
     out = work / "model"
     if (outcome := kill(*fit.arguments, "--out", out)).code == 0:
         found = ENDED
@@ -159,15 +159,6 @@ def _state(out: Path) -> str:
         if "holds an unfinished run" not in str(error):
             raise Fault(f"a folder that cannot be loaded: {error}") from None
         return "a checkpoint, resumed to identical bytes"
-    unfinished = (out / "checkpoint.safetensors").exists()
-    return (
-        "a loadable model with its checkpoint, resumed to identical bytes"
-        if unfinished
-        else "a complete, loadable model"
-    )
-
-
-def _emptied(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    return folder
+    if (out / "checkpoint.safetensors").exists():
+        return "a loadable model with its checkpoint, resumed to identical bytes"
+    return "a complete, loadable model"

@@ -2,13 +2,12 @@
 
 import os
 import random
-import shutil
 import time
 from functools import partial
 from pathlib import Path
 
 from lab.faults import corpora
-from lab.faults.commands import run
+from lab.faults.commands import emptied, run
 from lab.faults.kills import Fit, learned, uninterrupted
 from lab.faults.tally import Fault, Tally
 from varitext.loading import load_any
@@ -23,9 +22,7 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
 
 def raced(fit: Fit, folder: Path, number: int) -> str:
     """The second fit starts during the first, with another seed: in the end there is one complete model."""
-    work = folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
+    work = emptied(folder / "work")
     arguments = (*fit.arguments, "--out", work / "model")
     rival = os.fork()
     if rival == 0:
@@ -45,8 +42,7 @@ def raced(fit: Fit, folder: Path, number: int) -> str:
 
 def fitted_back_in_time(fit: Fit, folder: Path, number: int) -> str:
     """`time.time` falls by an hour at every call; the model must not depend on it."""
-    work = folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
+    work = emptied(folder / "work")
     outcome = run(*fit.arguments, "--out", work / "model", first=partial(turn_back, number))
     if outcome.code or learned(work / "model") != fit.reference:
         raise Fault(f"code {outcome.code}, {outcome.err[-300:]}")

@@ -43,7 +43,8 @@ def torchrun(*arguments: object, kill_after: float | None = None, whom: int = 0)
         everyone = [launched.pid, *_workers(launched.pid)]
         chosen = (everyone, everyone[-1:], everyone[:1])[whom]
         for process in chosen:
-            _kill(process)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         _, err = launched.communicate()
         for process in everyone[1:]:
             _wait_for_end(process)
@@ -57,11 +58,6 @@ def _workers(launcher: int) -> list[int]:
         return [int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()]
     except OSError:
         return []
-
-
-def _kill(process: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
 
 
 def _wait_for_end(process: int, patience: float = 120.0) -> None:

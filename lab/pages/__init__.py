@@ -39,7 +39,6 @@ def _marked(name: str, table: str) -> str:
 
 
 def tables() -> dict[str, str]:
-    """Every table by its name."""
     from lab.pages.answers import answer_tables
     from lab.pages.commands import command_reference
     from lab.pages.documents import document_tables

@@ -45,10 +45,9 @@ def answer_tables() -> dict[str, str]:
 
 
 def against_paper() -> str:
-    """Every row that the paper has."""
     rows = []
-    for corpus, ours in _table4().items():
-        for name, evaluations in ours.items():
+    for corpus in DATA:
+        for name, evaluations in rows_of(_table4_records(corpus)).items():
             if paper := ANSWERS[corpus].get(paper_name(name)):
                 scale = ANSWER_SCALE[corpus]
                 found = [scale * mean(evaluations, key) for key in ("map", "mrr")]
@@ -58,10 +57,6 @@ def against_paper() -> str:
                 rows.append([corpus, name, *both, *differences, f"{error:.3f}", f"{dev:.4f}", str(len(evaluations))])
     head = ["", "", "paper MAP / MRR", "ours, on its scale", "MAP", "MRR", "error of MAP", "our dev MAP", "seeds"]
     return markdown_table(head, rows)
-
-
-def _table4() -> dict[str, dict[str, list[Result]]]:
-    return {corpus: rows_of(_table4_records(corpus)) for corpus in DATA}
 
 
 def _table4_records(corpus: str) -> list[Record]:

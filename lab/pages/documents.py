@@ -27,7 +27,6 @@ def document_tables() -> dict[str, str]:
 
 
 def presets() -> str:
-    """Every setting of NVDM in Table 1a."""
     found: dict[tuple[int, str, str], list[float]] = {}
     for record in records_of("table1a"):
         model, size, preset = (record["settings"][name] for name in ("model", "latent_dim", "preset"))

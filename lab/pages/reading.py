@@ -16,7 +16,6 @@ def records_of(experiment: str) -> list[Record]:
 
 
 def results_of(experiment: str, **settings: object) -> list[Result]:
-    """The results of all runs with these settings."""
     return [one["result"] for one in records_of(experiment) if settings.items() <= one["settings"].items()]
 
 

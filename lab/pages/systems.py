@@ -46,7 +46,6 @@ def system_tables() -> dict[str, str]:
 
 
 def comparison() -> str:
-    """varitext beside other tools."""
     ours, gensim, tomotopy = (
         f"{mean(results_of('benchmark', system=name), 'per_document_perplexity'):,.0f}"
         for name in ("varitext", "gensim", "tomotopy")
@@ -124,7 +123,6 @@ def estimate(found: Result) -> str:
 
 
 def _minutes(found: Result) -> list[str]:
-    """The largest in bold."""
     minutes = {name: f"{seconds / 60:,.1f}" for name, seconds in found["seconds"].items()}
     minutes[found["bottleneck"]] = f"**{minutes[found['bottleneck']]}**"
     return [f"{found['workers']:,}", *minutes.values()]
@@ -202,7 +200,6 @@ def mutants(found: Result) -> str:
 
 
 def _wilson(share: float, number: int) -> str:
-    """With Wilson's interval."""
     middle, spread = share + 1.92 / number, 1.96 * math.sqrt(share * (1 - share) / number + 0.96 / number**2)
     low, high = ((middle + sign * spread) / (1 + 3.84 / number) for sign in (-1, 1))
     return f"{share:.0%} ({low:.0%} to {high:.0%})"

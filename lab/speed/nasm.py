@@ -59,7 +59,6 @@ def ranking(ranker: AnswerRanker, corpus: QuestionAnswers, repeats: int) -> dict
 
 
 def folder_size(ranker: AnswerRanker) -> dict[str, float]:
-    """MB of the model folder, with its word vectors and without."""
     with TemporaryDirectory() as place:
         ranker.save(Path(place) / "model")
         whole = sum(file.stat().st_size for file in (Path(place) / "model").iterdir())

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Setting(NamedTuple):
-    """The same for every system."""
-
     latent_dim: int = 50
     threads: int = 2
     seed: int = 0

@@ -59,8 +59,6 @@ class DenseFit:
 
 
 class PlainNVDM:
-    """The same as a `System` of the benchmark."""
-
     def __init__(self, setting: Setting):
         self.setting = setting
 

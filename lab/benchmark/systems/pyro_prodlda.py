@@ -51,7 +51,6 @@ class ProdLDA(nn.Module):
             pyro.sample("theta", dist.LogNormal(q.loc, q.scale).to_event(1))
 
     def posterior(self, counts: Tensor) -> Normal:
-        """Of log theta."""
         hidden = self.encoder(counts)
         return Normal(self.mean(hidden), (0.5 * self.log_variance(hidden)).exp())
 

@@ -132,7 +132,6 @@ class PairBatches:
         return batch if str(self.device) == "cpu" else batch.to(self.device)
 
     def _kept(self, place: int, fewer: np.random.Generator | None) -> np.ndarray:
-        """Which candidates of a question are in the batch."""
         labels = self.labels[place]
         wrong = np.flatnonzero(labels == 0)
         if fewer is None or self.most_wrong is None or len(wrong) <= self.most_wrong:

@@ -34,8 +34,6 @@ class TokenBatch:
 
 
 class PairPieces(NamedTuple):
-    """The word pieces of one pair."""
-
     tokens: np.ndarray  # [T]
     segments: np.ndarray  # [T] 0 for the question, 1 for the candidate
 

@@ -259,7 +259,6 @@ def load_again(
 
 
 def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool:
-    """Whether a model was fitted on exactly these documents."""
     fitted_on = corpus or {}
     return (fitted_on.get("sha256"), fitted_on.get("part")) == (documents.sha256, documents.part)
 

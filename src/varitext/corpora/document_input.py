@@ -74,7 +74,6 @@ def _is_text(column: Any) -> bool:
 
 
 def kind_of(X: Any) -> str:
-    """The kind of documents: texts, tokens or counts."""
     if isinstance(X, str):
         raise InputError("Expected a list of documents, not one string. Put the text into a list.")
     if scipy.sparse.issparse(X) or isinstance(X, ShardedCounts):

@@ -151,7 +151,6 @@ Description = tuple[Sequence[str] | None, Sequence[str] | None, Sequence[datetim
 
 
 def described(table: Mapping[str, Column], columns: Columns, where: str) -> Description:
-    """The ids, labels and dates of documents, from the columns that hold them."""
     for wanted in (columns.id_column, columns.label_column, columns.date_column):
         if wanted is not None:
             check_column(wanted, list(table), where)

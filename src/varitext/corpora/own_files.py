@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from scipy.sparse import csr_matrix, vstack
 
+from varitext.corpora import tables
 from varitext.corpora.counts import LabelledCounts, numbered_words, parse_feat, read_npz, vocabulary_beside
 from varitext.corpora.documents import (
     ANY_COLUMNS,
@@ -32,19 +33,7 @@ from varitext.corpora.documents import (
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
-from varitext.corpora.tables import (
-    READERS,
-    Row,
-    decode,
-    file_of_part,
-    has_words,
-    hashed_content,
-    listed,
-    parquet_rows,
-    separator_of,
-    suffix_of,
-    table_rows,
-)
+from varitext.corpora.tables import READERS, Row
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
@@ -59,8 +48,6 @@ FEAT_LINES = 1000  # at a time
 
 
 class TextRow(NamedTuple):
-    """A document and the other columns of its row."""
-
     text: str
     columns: dict[str, Any]
 
@@ -97,7 +84,7 @@ def folder_or_file(path: Path, part: str) -> tuple[Path, str]:
 
 
 def _part_of_folder(folder: Path, part: str) -> Path | None:
-    return folder / part if (folder / part).is_dir() else file_of_part(folder, part, KINDS)
+    return folder / part if (folder / part).is_dir() else tables.file_of_part(folder, part, KINDS)
 
 
 # Whole files
@@ -125,7 +112,6 @@ def load_standard_input(columns: Columns) -> Documents:
 
 
 def _whole(stream: Stream, part: str, columns: Columns, is_folder: bool = False) -> Documents:
-    """All documents of a stream, in memory."""
     if stream.texts is None:
         return _whole_counts(stream, part)
     texts: list[str] = []
@@ -183,7 +169,7 @@ def stream_documents(documents: Documents) -> Stream:
 
 def stream_files(path: Path, columns: Columns = ANY_COLUMNS, texts_only: bool = False) -> Stream:
     """A file or folder that is not divided; with `texts_only`, other columns may be left out."""
-    kind, sources = suffix_of(path), list[SourceFile]()
+    kind, sources = tables.suffix_of(path), list[SourceFile]()
     if path.is_dir():
         if is_shard_folder(path):
             return stream_documents(_open_shards(path, WHOLE))
@@ -202,24 +188,24 @@ def stream_files(path: Path, columns: Columns = ANY_COLUMNS, texts_only: bool = 
 
 
 def _file_texts(path: Path, columns: Columns, sources: list[SourceFile], texts_only: bool) -> Iterator[TextRow]:
-    if suffix_of(path) == ".txt":  # the file is one document
+    if tables.suffix_of(path) == ".txt":  # the file is one document
         content = read_bytes(path)
         sources.append(source_file(path.name, content))
         if content.strip():
-            yield TextRow(decode(content, str(path), columns.encoding), {})
+            yield TextRow(tables.decode(content, str(path), columns.encoding), {})
         return
     if texts_only and path.suffix.lower() == ".parquet":
         yield from parquet_texts(path, columns)
         sources.append(SourceFile(path.name, sha256_of(path)))
         return
-    rows = table_rows(path, sources, columns.encoding)
-    yield from _table_texts(rows, str(path), columns, is_sheet=suffix_of(path) == ".xlsx")
+    rows = tables.table_rows(path, sources, columns.encoding)
+    yield from _table_texts(rows, str(path), columns, is_sheet=tables.suffix_of(path) == ".xlsx")
 
 
 def parquet_texts(path: Path, columns: Columns, row_groups: range | None = None) -> Iterator[TextRow]:
     """The texts of a .parquet file, or of some of its row groups; the other columns are not read."""
-    column, _ = _choose_text(islice(parquet_rows(path, str(path)), FIRST_ROWS), str(path), columns)
-    rows = parquet_rows(path, str(path), [column] if column else None, row_groups)
+    column, _ = _choose_text(islice(tables.parquet_rows(path, str(path)), FIRST_ROWS), str(path), columns)
+    rows = tables.parquet_rows(path, str(path), [column] if column else None, row_groups)
     return _table_texts(rows, str(path), replace(columns, text_column=column or None))
 
 
@@ -228,7 +214,7 @@ def _table_texts(rows: Iterator[Row], where: str, columns: Columns, is_sheet: bo
     column, rows = _choose_text(rows, where, columns)
     for values, place in rows:
         if column not in values:
-            raise InputError(f"{place}: no field {column!r}. Fields: {listed(values)}.")
+            raise InputError(f"{place}: no field {column!r}. Fields: {tables.listed(values)}.")
         text = values.pop(column)
         if is_sheet:  # an empty cell is an empty text, a number its digits
             text = "" if text is None else str(text)
@@ -242,7 +228,7 @@ def _choose_text(rows: Iterator[Row], where: str, columns: Columns) -> tuple[str
     names = list(dict.fromkeys(name for row in first for name in row.values))
 
     def is_text(name: str) -> bool:
-        return has_words(row.values.get(name) for row in first)
+        return tables.has_words(row.values.get(name) for row in first)
 
     if not first:
         return "", iter(())
@@ -262,9 +248,9 @@ def _unnamed_texts(content: bytes, where: str, columns: Columns) -> Iterator[Tex
     stream: io.BufferedReader = io.BufferedReader(io.BytesIO(content))
     if content[:4] == b"PAR1":
         return _table_texts(READERS[".parquet"](stream, where, columns.encoding), where, columns)
-    text = decode(content, where, columns.encoding)
+    text = tables.decode(content, where, columns.encoding)
     first = text.partition("\n")[0]
-    header = next(csv.reader([first], delimiter=separator_of(first)), [])
+    header = next(csv.reader([first], delimiter=tables.separator_of(first)), [])
     is_json = text.lstrip().startswith("{")
     if is_json or (columns.text_column or DEFAULT_COLUMN) in header:
         kind = ".jsonl" if is_json else ".csv"
@@ -279,7 +265,7 @@ def _folder_texts(folder: Path, columns: Columns, sources: list[SourceFile]) -> 
     for path in _text_files(folder):
         content = read_bytes(path)
         name = path.relative_to(folder)
-        yield TextRow(decode(content, str(path), columns.encoding), {LABEL_COLUMN: name.parent.as_posix()})
+        yield TextRow(tables.decode(content, str(path), columns.encoding), {LABEL_COLUMN: name.parent.as_posix()})
         files.append(SourceFile(name.as_posix(), hashlib.sha256(content).hexdigest()))
     if not files:
         raise InputError(f"{folder} has no .txt files")
@@ -297,7 +283,7 @@ def _text_files(folder: Path) -> Iterator[Path]:
 
 def _feat_counts(path: Path, vocabulary: Vocabulary | None, sources: list[SourceFile]) -> Iterator[LabelledCounts]:
     words, line = None if vocabulary is None else len(vocabulary), 1
-    with hashed_content(path, sources) as lines:
+    with tables.hashed_content(path, sources) as lines:
         while some := list(islice(lines, FEAT_LINES)):
             yield parse_feat(b"".join(some), str(path), words, line)
             line += len(some)

@@ -111,7 +111,6 @@ def load(
 
 
 def from_table(table: Any, columns: QuestionColumns = USUAL_COLUMNS, labelled: bool = True) -> QuestionAnswers:
-    """The rows of a DataFrame."""
     named = table.to_dict("list")
     values = (dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True))
     rows = (Row(row, f"row {number}") for number, row in enumerate(values, start=1))

@@ -308,7 +308,6 @@ def canonical_order(question_answers: QuestionAnswers) -> CanonicalOrder:
 
 
 def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> QuestionAnswers:
-    """The questions for which `chosen` is true."""
     return replace(question_answers, questions=tuple(itertools.compress(question_answers.questions, chosen)))
 
 

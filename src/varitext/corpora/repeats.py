@@ -14,13 +14,11 @@ SHIFTS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uin
 
 
 def count_repeats(counts: Counts, among: Counts) -> int:
-    """The number of documents of `counts` that are also in `among`."""
     known = row_hashes(among)
     return sum(int(np.isin(row_hashes(block), known).sum()) for block in blocks_of(counts))
 
 
 def without_repeats(counts: scipy.sparse.csr_matrix, among: Counts) -> scipy.sparse.csr_matrix:
-    """The documents of `counts` that are not in `among`."""
     return counts[np.flatnonzero(~np.isin(row_hashes(counts), row_hashes(among)))]
 
 

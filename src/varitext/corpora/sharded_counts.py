@@ -146,7 +146,6 @@ class ShardedCounts:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """Where each shard's rows end."""
         if self.left_out is None:
             return self._all_ends
         return self._all_ends - np.searchsorted(self.left_out, self._all_ends)
@@ -233,7 +232,6 @@ def _translated(arrays: ShardArrays, columns: np.ndarray) -> ShardArrays:
 
 
 def _stack(pieces: list[Rows], width: int) -> csr_matrix:
-    """Stack rows vertically."""
     if not pieces:
         pieces = [Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
     lengths, words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))

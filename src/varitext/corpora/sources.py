@@ -40,8 +40,6 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A source file on this machine."""
-
     path: Path
     name: str
 
@@ -55,7 +53,6 @@ def cache_folder() -> Path:
 
 
 def folders(data_dir: Path | str | None) -> list[Path]:
-    """The folders to look in, in order."""
     chosen = []
     for origin, folder in (("the data folder", data_dir), ("VARITEXT_DATA", os.environ.get("VARITEXT_DATA"))):
         if not folder:
@@ -125,7 +122,6 @@ def source_file(name: str, content: bytes) -> SourceFile:
 
 
 def store(name: str, content: bytes) -> LocalFile:
-    """Keep a file in the cache."""
     path = cache_folder() / name
     try:
         with atomic_file(path) as temporary:
@@ -137,14 +133,12 @@ def store(name: str, content: bytes) -> LocalFile:
 
 
 def not_found(name: str, remedy: str, data_dir: Path | str | None, *reasons: Unavailable) -> InputError:
-    """The error when every source has failed."""
     looked = ", ".join(str(folder) for folder in folders(data_dir))
     tried = "".join(f"; {reason}" for reason in reasons)
     return InputError(f"{name} is not here: looked in {looked}{tried}. {remedy}")
 
 
 def put(files: str) -> str:
-    """What to do about files that were not found."""
     return f"Put {files} (or .gz) into a folder, and name the folder with --data-dir or VARITEXT_DATA."
 
 

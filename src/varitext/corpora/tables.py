@@ -53,7 +53,6 @@ def suffix_of(path: Path) -> str:
 
 
 def file_of_part(folder: Path, part: str, kinds: tuple[str, ...]) -> Path | None:
-    """The file of a part in a folder, such as train.jsonl."""
     files = [file for file in sorted(folder.glob(f"{part}.*")) if file.is_file() and suffix_of(file) in kinds]
     if len(files) > 1:
         raise InputError(f"{folder} has more than one file for {part}: {', '.join(file.name for file in files)}")
@@ -177,7 +176,6 @@ def parquet_rows(
 
 
 def parquet_row_groups(path: Path) -> list[int]:
-    """The number of rows of each row group."""
     with _opened_parquet(path, str(path)) as file:
         return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
 

@@ -94,7 +94,6 @@ class Words(NamedTuple):
 
     @property
     def sentence(self) -> Tensor:
-        """The sentence of each word."""
         return self.mask.nonzero()[:, 0]  # [n]
 
     def padded(self, outside: float = 0.0) -> Tensor:

@@ -48,7 +48,6 @@ def covariance_times(root: Tensor, vectors: Tensor) -> Tensor:
 
 
 def _whole(triangles: Tensor, size: int) -> Tensor:
-    """Whole matrices, [B, K, K]."""
     rows, columns = torch.tril_indices(size, size, device=triangles.device)
     places = torch.empty(size, size, dtype=torch.long, device=triangles.device)
     places[rows, columns] = places[columns, rows] = torch.arange(len(rows), device=triangles.device)

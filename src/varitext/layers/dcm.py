@@ -113,7 +113,6 @@ def _joined(samples: tuple[Tensor, ...]) -> Tensor:
 
 @torch.no_grad()
 def value_of(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
-    """The log likelihood alone, [S, B]."""
     if not _in_c(weights, log_scales, counts):
         return Masses(weights @ inputs, log_scales, counts).log_likelihood()
     scales = log_scales.exp()

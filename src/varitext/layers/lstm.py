@@ -50,7 +50,6 @@ class SentenceLSTM(nn.Module):
 def read(
     readers: Sequence[SentenceLSTM], batches: Sequence[TokenBatch], word_vectors: WordEmbedding
 ) -> list[Sentences]:
-    """Encode each batch with its reader, all of them in parallel."""
     chunks = [list(_chunks(*pair, word_vectors)) for pair in zip(readers, batches, strict=True)]
     jobs = [Job(reader.lstm, one.words) for reader, many in zip(readers, chunks, strict=True) for one in many]
     states = iter(run_in_parallel(jobs))

@@ -18,23 +18,13 @@ from varitext.corpora.sources import SourceFile
 from varitext.errors import InputError
 from varitext.ray.cluster import LOCAL, connected
 from varitext.ray.pieces import Piece, cut
-from varitext.text.counting import (
-    TRANSFER_SIZE,
-    BoundedIds,
-    ChunkCounts,
-    FindWords,
-    KnownIds,
-    count_alone,
-    in_chunks,
-    with_ids,
-)
+from varitext.text import counting
+from varitext.text.counting import BoundedIds, ChunkCounts, FindWords, KnownIds
 
 Row = dict[str, Any]  # what workers exchange: bytes and text, which Arrow takes as they are
 
 
 def ray_counter(address: str = LOCAL) -> TextCounter:
-    """A counter for `prepare` that counts on Ray."""
-
     def counted(
         corpora: Corpora, part: str, text_column: str | None, find_words: FindWords, sizes: ShardSizes
     ) -> CountedTexts:
@@ -65,15 +55,15 @@ def count_on_ray(
                 raise InputError(row["error"])
             sources += [SourceFile(**source) for source in json.loads(row["sources"])]
             if row["lengths"]:
-                yield with_ids(chunk_of_row(row), ids)
+                yield counting.with_ids(chunk_of_row(row), ids)
 
 
 def count_piece(piece: Piece, find_words: FindWords, known: KnownIds | None) -> Iterator[Row]:
     """In a worker: a row for every chunk of the piece, and one for its end."""
     sources: list[SourceFile] = []
     try:
-        for chunk in in_chunks(piece.texts(sources), TRANSFER_SIZE):
-            yield row_of_chunk(count_alone(chunk, find_words, known))
+        for chunk in counting.in_chunks(piece.texts(sources), counting.TRANSFER_SIZE):
+            yield row_of_chunk(counting.count_alone(chunk, find_words, known))
         listed = json.dumps([dataclasses.asdict(source) for source in sources])
         yield {**NOTHING, "sources": listed}
     except InputError as error:

@@ -107,7 +107,6 @@ def samples_of(plan: Plan) -> int:
 
 
 def hashes(corpus: str, plan: Plan) -> dict[str, str]:
-    """Hashes of the files that a run has read."""
     return {f"{part}_sha256": load_part(corpus, part, plan).sha256 for part in ("train", "test")}
 
 

@@ -146,7 +146,6 @@ def mean(found: list[dict[str, Any]], name: str, form: str = ".4f", spread: bool
 
 
 def rounded(values: Any, digits: int = 4) -> list[float]:
-    """Numbers as short JSON."""
     return [round(float(value), digits) for value in values]
 
 

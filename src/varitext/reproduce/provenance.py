@@ -18,7 +18,6 @@ SOURCE = Path(__file__).resolve().parents[1]
 
 
 def provenance() -> dict[str, Any]:
-    """The origin of a measurement as JSON."""
     versions = {module.__name__: module.__version__ for module in (torch, np, scipy)}
     versions = {"varitext": varitext.__version__, **versions, "python": platform.python_version()}
     return {"commit": commit(), "versions": versions, "cpu": cpu_name()}

@@ -61,7 +61,6 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 def measure_default(corpus: str, seed: int, plan: Plan) -> dict[str, Any]:
-    """NASM with the default initialization."""
     settings = {"counts": True, "position": corpus == "wikiqa", "initialization": DEFAULT_INITIALIZATION}
     ranker = fit_ranker(corpus, "nasm", seed, plan, **settings)
     return _variants(ranker, DEFAULT_TITLE, corpus, plan) | {"latent": answer_fits.latent_of(ranker)}

@@ -114,7 +114,6 @@ def working_on(share: Share) -> Iterator[None]:
 
 
 def current_share() -> Share | None:
-    """The part of a batch that is being worked on; None if it is whole."""
     return _current.get()
 
 
@@ -165,7 +164,6 @@ def present_world(device: str) -> World:
 
 
 def was_launched() -> bool:
-    """Whether `torchrun` started this process."""
     return distributed.is_torchelastic_launched()
 
 

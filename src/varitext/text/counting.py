@@ -149,7 +149,6 @@ def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurr
 
 
 def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:
-    """N-grams and phrases."""
     token_lists = [tokenise(text, rules) for text in texts]
     if phrases:
         token_lists = [join_phrases(words, phrases) for words in token_lists]

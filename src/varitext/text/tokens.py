@@ -288,7 +288,6 @@ def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str
 
 
 def phrases_among(words: Iterable[str]) -> frozenset[str]:
-    """The phrases among the words of a vocabulary."""
     return frozenset(word for word in words if SPACE in word)
 
 
