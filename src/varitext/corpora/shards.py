@@ -244,6 +244,16 @@ def in_shards(chunks: Iterable[ChunkCounts], sizes: ShardSizes) -> Iterator[Shar
         yield _shard(lengths, words, counts)
 
 
+def remapped(shard: ShardArrays, columns: np.ndarray) -> ShardArrays:
+    """The same entries in other columns, one for each entry; entries with a negative one are left out."""
+    kept = columns >= 0
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[shard.starts]
+    documents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    columns, counts = columns[kept], shard.counts[kept]
+    order = np.lexsort((columns, documents))
+    return ShardArrays(starts, columns[order], counts[order])
+
+
 def _shard(lengths: np.ndarray, words: np.ndarray, counts: np.ndarray) -> ShardArrays:
     return ShardArrays(np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]), words, counts)
 
@@ -275,12 +285,8 @@ def _finish_draft(folder: Path, number: int, chosen: np.ndarray) -> ShardRecord:
     starts, ids, counts = (np.load(path, allow_pickle=False) for path in paths)
     order = np.argsort(chosen)
     places = np.searchsorted(chosen[order], ids).clip(max=len(chosen) - 1)
-    kept = chosen[order][places] == ids
-    documents = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[kept]
-    columns = order[places[kept]]
-    by_column = np.lexsort((columns, documents))
-    kept_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    shard = ShardArrays(kept_before[starts], columns[by_column], counts[kept][by_column])
+    columns = np.where(chosen[order][places] == ids, order[places], -1)
+    shard = remapped(ShardArrays(starts, ids, counts), columns)
     record = write_shard(folder, number, shard, len(chosen))
     for path in paths:
         path.unlink()

@@ -171,20 +171,15 @@ def plain_occurrences(texts: list[str], rules: TokenRules, ids: WordIds) -> Occu
     encoded = [ascii_letters(text, rules) for text in texts]
     # a space between texts, and room to read eight letters from the start of the last word
     letters = b" ".join([b"", *encoded, b" " * PACKED_LETTERS])
-    starts, lengths = _runs(letters, rules)
-    first_of_text = np.cumsum([1, *(len(text) + 1 for text in encoded)])
-    tokens_in_text = np.diff(np.searchsorted(starts, first_of_text))
-    documents = np.repeat(np.arange(len(texts)), tokens_in_text)
-    return Occurrences(documents, _word_ids(letters, starts, lengths, ids))
-
-
-def _runs(letters: bytes, rules: TokenRules) -> tuple[np.ndarray, np.ndarray]:
-    """The starts and lengths of words that are neither too short nor too long."""
     is_letter = np.frombuffer(letters, np.uint8) != _SPACE
     edges = np.flatnonzero(is_letter[1:] != is_letter[:-1]) + 1
     starts, lengths = edges[::2], edges[1::2] - edges[::2]
     allowed = (lengths >= rules.minimum_length) & (lengths <= rules.maximum_length)
-    return starts[allowed], lengths[allowed]
+    starts, lengths = starts[allowed], lengths[allowed]
+    first_of_text = np.cumsum([1, *(len(text) + 1 for text in encoded)])
+    tokens_in_text = np.diff(np.searchsorted(starts, first_of_text))
+    documents = np.repeat(np.arange(len(texts)), tokens_in_text)
+    return Occurrences(documents, _word_ids(letters, starts, lengths, ids))
 
 
 def _word_ids(letters: bytes, starts: np.ndarray, lengths: np.ndarray, ids: WordIds) -> np.ndarray:
