@@ -251,7 +251,7 @@ def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterat
                 "probability": one.probability,
                 "probability_best": one.probability_best,
                 "best_rank": one.rank_interval[0],
-                "highest_rank": one.rank_interval[1],
+                "worst_rank": one.rank_interval[1],
                 "rank_interval_probability": one.rank_interval_probability,
                 "probability_none": ranking.probability_none,
                 "answered": ranking.answered,

@@ -171,7 +171,7 @@ def risk_coverage(confidence: ArrayLike, right: ArrayLike) -> RiskCoverage:
 
 
 def top_answers(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -> TopAnswers:
-    """For `risk_coverage` over questions: how sure is the best answer, and is it right?"""
+    """For `risk_coverage` over questions: the probability of the best answer, and whether it is right."""
     scores, right = numbers(scores, "scores"), binary_labels(labels)
     ids, question = question_index(question_ids)
     same_length(scores=scores, labels=right, question_ids=question)

@@ -103,7 +103,7 @@ def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.nd
 
 
 def _cut_wide(falling: np.ndarray, starts: np.ndarray, begin: int, end: int) -> None:
-    """A chain that is too wide for one tie begins anew wherever it is `WIDEST` tolerances away from its last begin."""
+    """Split a chain that is too wide for one tie wherever it is `WIDEST` tolerances away from where it began."""
     while not _close(falling[begin], falling[end], WIDEST):
         inside = _close(np.full(end - begin, falling[begin]), falling[begin + 1 : end + 1], WIDEST)
         begin += 1 + int(np.argmin(inside))

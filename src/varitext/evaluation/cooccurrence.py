@@ -123,7 +123,7 @@ def _sliding(place: np.ndarray, word: np.ndarray, document_start: np.ndarray, wi
     """The windows each occurrence is in, from occurrences sorted by word and then by place.
 
     gensim's accumulator forgets a word as soon as one occurrence of it leaves the window, although another may still
-    stand there, and remembers it when the next one enters. So the stretch that begins when an occurrence enters ends
+    be there, and remembers it when the next one enters. So the stretch that begins when an occurrence enters ends
     when the first one that was then in the window leaves.
     """
     starts = np.maximum(place - window + 1, document_start)
@@ -152,7 +152,7 @@ MAX_BLOCK = 2**20  # pairs of stretches held at once
 
 @dataclass(frozen=True)
 class Cooccurrence:
-    """Numbers of windows: of each word, and of those pairs that stand together in a topic."""
+    """Numbers of windows: of each word, and of those pairs that occur together in a topic."""
 
     index: dict[str, int]
     occurrences: np.ndarray  # [U]

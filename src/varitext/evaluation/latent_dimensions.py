@@ -71,7 +71,7 @@ def _dimension(number: int, weights: np.ndarray, names: list[str], kl: float, wo
 
 
 def nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
-    """The most similar first; of those that tie (`ties.py`) the one that stands first."""
+    """The most similar first; of those that tie (`columns.py::merge_ties`) the earlier one first."""
     lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(query)), 1e-12)
     similarity = merge_ties(vectors @ query / np.maximum(lengths, 1e-12))
     order = np.argsort(-similarity, kind="stable")[:n]

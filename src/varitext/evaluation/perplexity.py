@@ -288,7 +288,7 @@ def hide_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
 
 
 def split_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
-    """Hide floor(N/2) words of each document, drawn without replacement: a word that stands twice may be in both."""
+    """Hide floor(N/2) words of each document, drawn without replacement: a word that occurs twice may be in both."""
     if (counts.data != np.floor(counts.data)).any():
         raise InputError("completion splits words one by one: fractional counts have none")
     document = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))

@@ -88,7 +88,7 @@ def _interval(ranks: np.ndarray, low: np.ndarray, high: np.ndarray) -> RankInter
 def ranks_given(scores: np.ndarray, labels: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """Ranks of one question's candidates under drawn labels, [draws, P]; right ones first, by their scores, [P].
 
-    Equal candidates are put in an order anew at every draw.
+    Equal candidates are shuffled at every draw.
     """
     if len(np.unique(scores)) == len(scores):
         order = np.broadcast_to(np.argsort(-scores), labels.shape)
@@ -146,7 +146,7 @@ def _shared(p: np.ndarray, best: np.ndarray) -> np.ndarray:
 
 
 def _ranks_of_one(p: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
-    """Under one h, [draws, P]. Equal candidates are put in an order anew at every draw."""
+    """Under one h, [draws, P]. Equal candidates are shuffled at every draw."""
     jitter = generator.random((draws, len(p)))
     order = np.lexsort((jitter, np.broadcast_to(-p, jitter.shape)), axis=1)  # [draws, P]
     in_order = p[order]

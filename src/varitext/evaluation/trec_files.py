@@ -49,7 +49,7 @@ def write_qrels(path: Path, question_ids: ArrayLike, document_ids: ArrayLike, re
 
 
 def one_word_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as they are, if each is one word and none stands twice; else their places, from 1."""
+    """The ids as they are, if each is one word and none is repeated; else their places, from 1."""
     if len(set(ids)) == len(ids) and all(one.split() == [one] for one in ids):
         return list(ids)
     return [str(place) for place in range(1, len(ids) + 1)]

@@ -159,7 +159,7 @@ def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> di
 def hinton_figure(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """A square per question and dimension: as large as its log std is far from zero, white above zero, black below.
 
-    `models` has [questions, K] for each question word of each model; models stand side by side, each under its name.
+    `models` has [questions, K] for each question word of each model; models are side by side, each under its name.
     """
     arrays = [array for values in models.values() for array in values.values()]
     largest = max((float(np.abs(array).max()) for array in arrays), default=1.0)
