@@ -5,17 +5,18 @@ available, the raw articles over 10,000 words; labels are the newsgroups. Number
 run finds its topics in a process of its own, which gives its processor time and peak memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import torch
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 
 from lab.child import in_child, is_available
 from lab.experiments.topic_systems import BERTOPIC, Task
 from varitext.evaluation import diversity_record, topic_stability_record
-from varitext.evaluation.topic_quality import clustering_record
 from varitext.reproduce.document_fits import ARTICLES, NEWSGROUPS, coherence, hashes, is_here, load_part, short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.runtime.devices import running_on
@@ -63,8 +64,17 @@ def measure(corpus: str, system: str, number: int, seed: int, plan: Plan) -> dic
         found |= coherence(found["topics"], plan)
     found["unique_words"] = diversity_record(found["topics"]).unique_words
     if groups is not None and labels is not None:
-        found |= clustering_record(groups, labels).as_dict()
+        found |= agreement_with_labels(groups, labels)
     return short(found) | hashes(corpus, plan)
+
+
+def agreement_with_labels(groups: Sequence[int], labels: Sequence[str]) -> dict[str, float]:
+    """Purity, the share of documents with the most frequent label of their group, which grows with more groups; and
+    NMI, the mutual information of groups and labels over the mean of their entropies."""
+    together = contingency_matrix(labels, groups)  # [labels, groups]
+    purity, nmi = together.max(0).sum() / together.sum(), normalized_mutual_info_score(labels, groups)
+    sizes = {"n_documents": len(labels), "n_groups": together.shape[1], "n_labels": together.shape[0]}
+    return {"purity": float(purity), "nmi": float(nmi)} | sizes
 
 
 def table(records: list[Record]) -> str:

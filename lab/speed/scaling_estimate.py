@@ -59,7 +59,7 @@ def measure_one(documents: int) -> dict[str, Any]:
         about = write_corpus(f"{folder}/shards", documents, seed=1)
         before = best_seconds(lambda: trainer_of(Path(folder) / "shards"), 3, time.process_time)
         trainer = trainer_of(Path(folder) / "shards")
-        score = best_seconds(trainer._own_score, 2, time.process_time)
+        score = best_seconds(trainer._score, 2, time.process_time)
         training = seconds_of(trainer.train, time.process_time) - 2 * score  # before the first step, and after the last
     gradient = sum(parameter.numel() for parameter in trainer.model.parameters()) * 4
     noise = best_seconds(lambda: torch.randn(256, 40, LATENT), 9, time.process_time) / (256 * 40 * LATENT)

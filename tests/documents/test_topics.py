@@ -13,7 +13,6 @@ from varitext import DocumentModel, InputError
 from varitext.documents.topic_records import read_topic_table, topic_from_dict
 from varitext.documents.topics import document_shares
 from varitext.evaluation.shares import shares_by_value
-from varitext.evaluation.topic_quality import clustering_record
 
 WORDS = [f"{kind}{chr(97 + i)}" for kind in ("space", "sport", "faith", "trade") for i in range(15)]
 COUNTS = topic_documents(documents=400)
@@ -169,12 +168,6 @@ def test_a_fit_starts_from_seed_words_and_shows_its_progress(capsys, tmp_path):
     with pytest.raises(InputError, match="none of the seed words of 'odd'"):
         unknown.fit(TEXTS)
     assert capsys.readouterr().err == ""  # it was said before training
-
-
-def test_groups_are_compared_with_labels():
-    found = clustering_record([0, 0, 1, 1, 1, 2], ["a", "a", "b", "b", "a", "c"])
-    assert found.purity == pytest.approx(5 / 6) and 0 < found.nmi < 1
-    assert clustering_record([5, 5, 7], ["a", "a", "b"]).nmi == pytest.approx(1)
 
 
 def test_topics_are_found_by_a_query(texts_model):

@@ -18,7 +18,6 @@ from varitext.evaluation.latent_dimensions import (
     LatentDimension,
 )
 from varitext.evaluation.topic_quality import (
-    clustering_record,
     jaccard,
     matched_likeness,
     nearest_documents,
@@ -220,13 +219,3 @@ def test_neighbours_of_every_document():
     found = nearest_documents(vectors, np.array([2, 0]), 59)
     assert found[0].tolist() == [place for place in FALLING if place != 2]
     assert found[1].tolist() == [place for kind in (0, 1, 2) for place in range(60) if KINDS[place] == kind][1:]
-
-
-def test_groups_against_labels_by_hand():
-    found = clustering_record([0, 0, 0, 1, 1, 1], ["x", "x", "y", "y", "z", "y"])
-    assert found.purity == pytest.approx(4 / 6) and (found.n_documents, found.n_groups, found.n_labels) == (6, 2, 3)
-    assert clustering_record([5, 5, 7], ["x", "x", "y"]).nmi == pytest.approx(1.0)
-    assert clustering_record([0, 1, 0, 1], ["x", "x", "y", "y"]).nmi == pytest.approx(0.0, abs=1e-9)
-    for groups, labels in (([0], ["x", "y"]), ([], [])):
-        with pytest.raises(InputError):
-            clustering_record(groups, labels)

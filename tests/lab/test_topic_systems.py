@@ -8,6 +8,7 @@ import pytest
 from lab import child, experiment_named
 from lab.experiments import topic_systems, topics
 from lab.experiments.topic_systems import BERTOPIC, Task
+from lab.experiments.topics import agreement_with_labels
 from varitext.errors import InputError
 from varitext.reproduce import document_fits
 from varitext.reproduce.engine import Plan, reproduce
@@ -79,3 +80,10 @@ def test_bertopic_finds_topics_of_texts(corpus, tmp_path):
     assert 1 < len(found["topics"]) <= 3 and {len(words) for words in found["topics"]} == {10}
     assert len(found["groups"]) == 120 and set(found["groups"]) <= {0, 1, 2}
     assert task.kept.exists() and found["peak_memory_mb"] > 0
+
+
+def test_groups_are_compared_with_labels():
+    found = agreement_with_labels([0, 0, 0, 1, 1, 1], ["x", "x", "y", "y", "z", "y"])
+    assert found["purity"] == pytest.approx(4 / 6) and found["n_labels"] == 3
+    assert agreement_with_labels([5, 5, 7], ["x", "x", "y"])["nmi"] == pytest.approx(1.0)
+    assert agreement_with_labels([0, 1, 0, 1], ["x", "x", "y", "y"])["nmi"] == pytest.approx(0.0, abs=1e-9)

@@ -202,19 +202,14 @@ def _within_0_and_1(values: ArrayLike, name: str) -> np.ndarray:
 def _curves(values: np.ndarray, right: np.ndarray, bins: int, binning: str) -> Iterator[ReliabilityCurve]:
     """One for every row of labels, [S, P], of the same probabilities, [P]; these are sorted into bins once."""
     merged = merge_ties(values)
-    upper = _upper_edges(merged, bins, binning)
+    if binning not in BINNINGS or bins < 1:
+        raise InputError(f"bins are at least one and {' or '.join(BINNINGS)}, not {bins} and {binning!r}")
+    last_rows = -(-np.arange(1, bins + 1) * len(values) // bins) - 1  # ceil(n b / bins) - 1
+    equal_mass = binning == "equal-mass"
+    upper = np.unique(np.sort(merged)[last_rows]) if equal_mass else np.arange(1, bins + 1) / bins
     bin_of = np.searchsorted(upper, merged)  # the first bin whose upper edge is not below
     count = np.bincount(bin_of, minlength=len(upper))
     used, lower = count > 0, np.concatenate([[0.0], upper[:-1]])
     said, *happened = (np.bincount(bin_of, column, len(upper))[used] / count[used] for column in (values, *right))
     for share in happened:
         yield ReliabilityCurve(lower[used], upper[used], said, share, count[used])
-
-
-def _upper_edges(values: np.ndarray, bins: int, binning: str) -> np.ndarray:
-    if binning not in BINNINGS or bins < 1:
-        raise InputError(f"bins are at least one and {' or '.join(BINNINGS)}, not {bins} and {binning!r}")
-    if binning == "equal-width":
-        return np.arange(1, bins + 1) / bins
-    last_rows = -(-np.arange(1, bins + 1) * len(values) // bins) - 1  # ceil(n b / bins) - 1
-    return np.unique(np.sort(values)[last_rows])

@@ -20,7 +20,7 @@ import numpy as np
 from varitext.corpora.document_input import DocumentInput
 from varitext.errors import InputError
 from varitext.evaluation.cooccurrence import Cooccurrence, Reference, count_together
-from varitext.evaluation.topic_quality import TopicWords, topic_words
+from varitext.evaluation.topic_quality import topic_words
 from varitext.records import DictRecord, check_choice
 from varitext.text import TokenRules, Vocabulary
 
@@ -92,46 +92,32 @@ def coherence_record(
     """
     check_choice("measure", measure, tuple(MEASURES))
     given = topic_words(topics, words)
-    size = _window(window, MEASURES[measure].window)
+    if window is None:
+        window = MEASURES[measure].window
+    elif window == "document":
+        window = None
+    elif isinstance(window, bool) or not isinstance(window, (int, np.integer)):
+        raise InputError(f'a window is a number of words or "document", not {window!r}')
+    size = None if window is None else int(window)
     source = Reference(reference, size, window_rule, vocabulary, token_rules or TokenRules())
     counted = count_together(given, source)
-    known = [_known_places(topic, counted) for topic in given]
-    values = [MEASURES[measure].of_topic(places, counted) if len(places) > 1 else None for places in known]
-    return _record(measure, given, values, source, counted)
-
-
-def _window(asked: int | str | None, usual: int | None) -> int | None:
-    if asked is None or asked == "document":
-        return usual if asked is None else None
-    if isinstance(asked, bool) or not isinstance(asked, (int, np.integer)):
-        raise InputError(f'a window is a number of words or "document", not {asked!r}')
-    return int(asked)
-
-
-def _known_places(topic: TopicWords, counted: Cooccurrence) -> np.ndarray:
-    places = np.array([counted.index[word] for word in topic], np.int64)
-    return places[counted.occurrences[places] > 0]
-
-
-def _record(
-    measure: str,
-    topics: list[TopicWords],
-    values: list[float | None],
-    source: Reference,
-    counted: Cooccurrence,
-) -> CoherenceRecord:
+    values: list[float | None] = []
+    for topic in given:
+        places = np.array([counted.index[word] for word in topic], np.int64)
+        places = places[counted.occurrences[places] > 0]  # those that the reference has
+        values.append(MEASURES[measure].of_topic(places, counted) if len(places) > 1 else None)
     found = [value for value in values if value is not None]
     if not found:
-        raise InputError(f"none of the {len(topics)} topics has two words in the reference corpus")
+        raise InputError(f"none of the {len(given)} topics has two words in the reference corpus")
     unknown = {word for word, place in counted.index.items() if not counted.occurrences[place]}
     return CoherenceRecord(
         measure=measure,
         coherence=float(np.mean(found)),
-        n_topics=len(topics),
-        n_topics_left_out=len(topics) - len(found),
-        n_words=sum(map(len, topics)),
-        n_unknown_words=sum(word in unknown for topic in topics for word in topic),
-        n_repeated_words=sum(len(topic) - len(set(topic)) for topic in topics),
+        n_topics=len(given),
+        n_topics_left_out=len(given) - len(found),
+        n_words=sum(map(len, given)),
+        n_unknown_words=sum(word in unknown for topic in given for word in topic),
+        n_repeated_words=sum(len(topic) - len(set(topic)) for topic in given),
         window=source.window,
         window_rule=source.rule,
         n_windows=counted.n_windows,

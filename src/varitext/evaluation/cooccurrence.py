@@ -50,7 +50,10 @@ class Stretches(NamedTuple):
 
 def stretches_of(reference: Reference, ids: KnownIds) -> Iterator[tuple[Stretches, int]]:
     """The stretches of some documents at a time, and how many windows these have."""
-    _check_rules(reference)
+    if reference.window is not None and reference.window < 1:
+        raise InputError(f"a window holds at least one word, not {reference.window}")
+    if reference.rule not in WINDOW_RULES:
+        raise InputError(f"windows are counted by the rule {' or '.join(WINDOW_RULES)}, not {reference.rule!r}")
     documents, vocabulary = unwrap(reference.documents)
     kind = kind_of(documents)
     if kind == "counts":
@@ -59,13 +62,6 @@ def stretches_of(reference: Reference, ids: KnownIds) -> Iterator[tuple[Stretche
     find_words = words_of_texts(reference.token_rules) if kind == "texts" else _words_of_lists
     for chunk in in_chunks(_checked(documents, kind), CHUNK_SIZE):
         yield _stretches_of_words(chunk, find_words, reference, ids)
-
-
-def _check_rules(reference: Reference) -> None:
-    if reference.window is not None and reference.window < 1:
-        raise InputError(f"a window holds at least one word, not {reference.window}")
-    if reference.rule not in WINDOW_RULES:
-        raise InputError(f"windows are counted by the rule {' or '.join(WINDOW_RULES)}, not {reference.rule!r}")
 
 
 def _checked(documents: Iterable[Any], kind: str) -> Iterator[Any]:
@@ -103,7 +99,8 @@ def _stretches_of_words(
     document, word = found.documents[by_document], found.word_ids[by_document]
     lengths = np.bincount(document, minlength=len(documents))
     if reference.window is None:
-        return _whole_documents(document[word >= 0], word[word >= 0], len(ids)), len(documents)
+        entries = np.unique(document[word >= 0] * len(ids) + word[word >= 0])
+        return Stretches(entries // len(ids), entries // len(ids) + 1, entries % len(ids)), len(documents)
     starts = np.cumsum(lengths) - lengths  # a document's windows are numbered from its first word on
     windows = np.maximum(lengths - reference.window + 1, 1)  # also an empty document is a window, with nothing in it
     place = np.flatnonzero(word >= 0)
@@ -112,11 +109,6 @@ def _stretches_of_words(
     stretches = _sliding(place, words, starts[document], reference.window, reference.rule)
     ends = np.minimum(stretches.ends, (starts + windows)[document])
     return _without_overlap(stretches._replace(ends=ends)), int(windows.sum())
-
-
-def _whole_documents(document: np.ndarray, word: np.ndarray, width: int) -> Stretches:
-    entries = np.unique(document * width + word)
-    return Stretches(entries // width, entries // width + 1, entries % width)
 
 
 def _sliding(place: np.ndarray, word: np.ndarray, document_start: np.ndarray, window: int, rule: str) -> Stretches:
@@ -171,7 +163,12 @@ class Cooccurrence:
 def count_together(topics: Sequence[TopicWords], reference: Reference) -> Cooccurrence:
     """Count the words and pairs of the topics, and nothing else, in one pass over the reference."""
     index = {word: place for place, word in enumerate(dict.fromkeys(word for topic in topics for word in topic))}
-    pairs = _pairs_of(topics, index)
+    keys = [np.zeros(0, np.int64)]
+    for topic in topics:
+        places = np.unique([index[word] for word in topic]).astype(np.int64)
+        first, second = np.triu_indices(len(places), 1)
+        keys.append(_pair_keys(places[first], places[second], len(index)))
+    pairs = np.unique(np.concatenate(keys))
     occurrences, together, n_windows = np.zeros(len(index)), np.zeros(len(pairs)), 0
     for stretches, windows in stretches_of(reference, KnownIds(index)):
         occurrences += np.bincount(stretches.words, stretches.ends - stretches.starts, len(index))
@@ -180,18 +177,6 @@ def count_together(topics: Sequence[TopicWords], reference: Reference) -> Cooccu
     if not n_windows:
         raise InputError("the reference corpus has no documents")
     return Cooccurrence(index, occurrences, pairs, together, n_windows)
-
-
-# Counting pairs
-
-
-def _pairs_of(topics: Sequence[TopicWords], index: dict[str, int]) -> np.ndarray:
-    keys = [np.zeros(0, np.int64)]
-    for topic in topics:
-        places = np.unique([index[word] for word in topic]).astype(np.int64)
-        first, second = np.triu_indices(len(places), 1)
-        keys.append(_pair_keys(places[first], places[second], len(index)))
-    return np.unique(np.concatenate(keys))
 
 
 def _pair_keys(first: np.ndarray, second: np.ndarray, width: int) -> np.ndarray:
@@ -206,7 +191,10 @@ def _overlaps(stretches: Stretches, pairs: np.ndarray, width: int) -> np.ndarray
     starts, ends, words = (column[order] for column in stretches)
     following = np.searchsorted(starts, ends) - np.arange(len(starts)) - 1  # that start before this one ends
     for rows in _blocks(following):
-        first, second = _each_with_following(rows, following[rows])
+        # every row beside each of the rows after it that start before it ends
+        first = np.repeat(rows, following[rows])
+        within = np.arange(len(first)) - np.repeat(np.cumsum(following[rows]) - following[rows], following[rows])
+        second = first + 1 + within
         keys = _pair_keys(words[first], words[second], width)
         places = np.minimum(np.searchsorted(pairs, keys), max(len(pairs) - 1, 0))
         wanted = pairs[places] == keys if len(pairs) else np.zeros(len(keys), bool)
@@ -214,13 +202,6 @@ def _overlaps(stretches: Stretches, pairs: np.ndarray, width: int) -> np.ndarray
         overlap = np.minimum(ends[first], ends[second]) - starts[second]
         together += np.bincount(places, overlap, len(pairs))
     return together
-
-
-def _each_with_following(rows: np.ndarray, following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Every row beside each of the `following` rows after it."""
-    first = np.repeat(rows, following)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(following) - following, following)
-    return first, first + 1 + within
 
 
 def _blocks(sizes: np.ndarray) -> Iterator[np.ndarray]:

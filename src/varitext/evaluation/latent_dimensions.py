@@ -122,7 +122,11 @@ def alignment_record(before: LatentSpace, after: LatentSpace) -> AlignmentRecord
     likeness = dimension_likeness(before.word_vectors[old], after.word_vectors[new], before.frequencies[old])  # [K, K]
     _, partner = linear_sum_assignment(before.kl_per_dimension[:, None] * likeness, maximize=True)
     numbers = np.arange(len(likeness))
-    words = [_first_words(space, rows) for space, rows in ((before, old), (after, new))]
+    words = []  # the first of each dimension, by its number, among the words that both models have
+    for space, rows in ((before, old), (after, new)):
+        names, vectors = [space.words[row] for row in rows], space.word_vectors[rows]
+        ranked = rank_dimensions(vectors, space.frequencies[rows], names, space.kl_per_dimension, TOP_WORDS)
+        words.append([dimension.words for dimension in sorted(ranked)])
     return AlignmentRecord(
         in_place=_mean(likeness.diagonal(), before.kl_per_dimension),
         lowest=float(likeness.diagonal().min()),
@@ -144,15 +148,6 @@ def dimension_likeness(first: np.ndarray, second: np.ndarray, frequencies: np.nd
         parts.append(weighted / np.maximum(np.linalg.norm(weighted, axis=0), 1e-12))
     likeness: np.ndarray = parts[0].T @ parts[1]  # [K, K]
     return likeness
-
-
-def _first_words(space: LatentSpace, rows: np.ndarray) -> list[tuple[str, ...]]:
-    """Of each dimension, by its number, among the words that both models have."""
-    names = [space.words[row] for row in rows]
-    topics = rank_dimensions(
-        space.word_vectors[rows], space.frequencies[rows], names, space.kl_per_dimension, TOP_WORDS
-    )
-    return [topic.words for topic in sorted(topics, key=lambda topic: topic.number)]
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float:

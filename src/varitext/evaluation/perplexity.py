@@ -300,10 +300,9 @@ def split_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
     place = np.arange(len(entry)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     is_hidden = place < (lengths // 2)[owner[order]]
     hidden = np.bincount(entry[order][is_hidden], minlength=len(times))
-    return Halves(*(_with_counts(counts, part) for part in (times - hidden, hidden)))
-
-
-def _with_counts(counts: scipy.sparse.csr_matrix, values: np.ndarray) -> scipy.sparse.csr_matrix:
-    part = scipy.sparse.csr_matrix((values.astype(np.float32), counts.indices, counts.indptr), counts.shape, copy=True)
-    part.eliminate_zeros()
-    return part
+    halves = []
+    for values in (times - hidden, hidden):
+        entries = (values.astype(np.float32), counts.indices, counts.indptr)
+        halves.append(scipy.sparse.csr_matrix(entries, counts.shape, copy=True))
+        halves[-1].eliminate_zeros()
+    return Halves(*halves)

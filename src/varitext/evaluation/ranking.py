@@ -111,7 +111,9 @@ def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLik
     order = np.lexsort((-scores, question))
     places = _places(scores[order], labels[order], question[order])
     n_right = np.bincount(question, labels).astype(int)
-    precision = np.bincount(question[order], _precision_parts(places)) / np.maximum(n_right, 1)
+    i, n, r, before, right_before = places
+    parts = r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
+    precision = np.bincount(question[order], parts) / np.maximum(n_right, 1)
     reciprocal = np.bincount(question[order], _reciprocal_parts(places))
     return QuestionValues(ids, precision, reciprocal, n_right, np.bincount(question))
 
@@ -153,12 +155,6 @@ def _places(scores: np.ndarray, labels: np.ndarray, question: np.ndarray) -> _Pl
         before=start - question_start,
         right_before=right_above[start] - right_above[question_start],
     )
-
-
-def _precision_parts(places: _Places) -> np.ndarray:
-    i, n, r, before, right_before = places
-    parts: np.ndarray = r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
-    return parts
 
 
 def _reciprocal_parts(places: _Places) -> np.ndarray:
@@ -215,9 +211,8 @@ def ranking_by_question_word(
     if missing:
         raise InputError(f"{len(missing)} ranked questions have no text, the first is {missing[0]!r}")
     words = question_words((questions[one] for one in record.question_ids.tolist()), leading)
-    return tuple(_group(record, word, words == word) for word in QUESTION_WORDS if (words == word).any())
-
-
-def _group(record: RankingRecord, word: str, chosen: np.ndarray) -> QuestionWordRanking:
-    precision, reciprocal = record.average_precision[chosen], record.reciprocal_rank[chosen]
-    return QuestionWordRanking(word, float(precision.mean()), float(reciprocal.mean()), int(chosen.sum()))
+    found = []
+    for word in (one for one in QUESTION_WORDS if (words == one).any()):
+        precision, reciprocal = record.average_precision[words == word], record.reciprocal_rank[words == word]
+        found.append(QuestionWordRanking(word, float(precision.mean()), float(reciprocal.mean()), len(precision)))
+    return tuple(found)

@@ -1,4 +1,4 @@
-"""Topics of any tool, as lists of words: do they repeat each other, agree with labels, and recur with another seed?
+"""Topics of any tool, as lists of words: do they repeat each other, and recur with another seed?
 
 Jaccard          |A & B| / |A | B|                                           order does not count
 RBO              (1-p)/p [ sum_d X_d/d p^d  +  sum_{d>s} X_s (d-s)/(s d) p^d ]  +  [ (X_l - X_s)/l + X_s/s ] p^l
@@ -6,8 +6,6 @@ RBO              (1-p)/p [ sum_d X_d/d p^d  +  sum_{d>s} X_s (d-s)/(s d) p^d ]  
                  and l are the shorter and the longer length, d runs to l; the first ranks count most
 unique words     different words / all words of the topics
 inverted RBO     1 - mean over pairs of topics of their rank-biased overlap
-purity           the share of documents whose label is the most frequent one of their group; grows with more groups
-NMI              mutual information of groups and labels over the mean of their entropies
 stability        topics of two fits are matched one to one so that the sum of their likeness is largest; the mean
                  likeness of the matched, where a topic without a partner counts 0
 neighbourhoods   for each document, the share of its n nearest documents in one fit that are among its n nearest in the
@@ -22,8 +20,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from varitext.errors import InputError
 from varitext.evaluation.columns import merge_ties
@@ -104,13 +100,12 @@ def _memberships(*lists: Sequence[TopicWords]) -> list[scipy.sparse.csr_matrix]:
     """Which words each topic has, over the words of all lists: [T, W] with a one for each."""
     index: dict[str, int] = {}
     columns = [[[index.setdefault(word, len(index)) for word in set(topic)] for topic in topics] for topics in lists]
-    return [_indicators(rows, len(index)) for rows in columns]
-
-
-def _indicators(rows: list[list[int]], width: int) -> scipy.sparse.csr_matrix:
-    indices = np.array([column for row in rows for column in row], np.int64)
-    starts = np.cumsum([0, *map(len, rows)])
-    return scipy.sparse.csr_matrix((np.ones(len(indices)), indices, starts), shape=(len(rows), width))
+    found = []
+    for rows in columns:
+        indices, starts = np.array([column for row in rows for column in row], np.int64), [0, *map(len, rows)]
+        entries = (np.ones(len(indices)), indices, np.cumsum(starts))
+        found.append(scipy.sparse.csr_matrix(entries, shape=(len(rows), len(index))))
+    return found
 
 
 # Diversity
@@ -159,31 +154,6 @@ def diversity_record(
         n_topics_left_out=len(given) - len(filled),
         words_per_topic=max(map(len, filled)),
         persistence=persistence,
-    )
-
-
-# Agreement with labels
-
-
-@dataclass(frozen=True)
-class ClusteringRecord(DictRecord):
-    purity: float
-    nmi: float
-    n_documents: int
-    n_groups: int
-    n_labels: int
-
-
-def clustering_record(groups: Sequence[int] | np.ndarray, labels: Sequence[str]) -> ClusteringRecord:
-    if len(groups) != len(labels) or not len(labels):
-        raise InputError(f"{len(groups)} documents in groups have {len(labels)} labels")
-    together = contingency_matrix(labels, groups)  # [labels, groups]
-    return ClusteringRecord(
-        purity=float(together.max(0).sum() / together.sum()),
-        nmi=float(normalized_mutual_info_score(labels, groups)),
-        n_documents=len(labels),
-        n_groups=together.shape[1],
-        n_labels=together.shape[0],
     )
 
 
@@ -286,7 +256,7 @@ def neighbourhood_stability_record(
         raise InputError(f"every fit needs the same documents, more than {neighbours}: {[len(fit) for fit in vectors]}")
     chosen = np.sort(np.random.default_rng(seed).permutation(size)[:centres])
     nearest = [nearest_documents(unit_rows(fit), chosen, neighbours) for fit in vectors]
-    overlaps = tuple(_mean_overlap(first, second) for first, second in _pairs(nearest))
+    overlaps = tuple(float((a[:, :, None] == b[:, None, :]).any(2).mean()) for a, b in _pairs(nearest))
     return NeighbourhoodStabilityRecord(
         overlap=float(np.mean(overlaps)),
         overlap_by_pair=overlaps,
@@ -308,10 +278,6 @@ def nearest_documents(unit_vectors: np.ndarray, centres: np.ndarray, neighbours:
         similarity[np.arange(len(block)), block] = -np.inf
         found.append(np.argsort(-merge_ties(similarity), axis=1, kind="stable")[:, :neighbours])
     return np.concatenate(found)
-
-
-def _mean_overlap(first: np.ndarray, second: np.ndarray) -> float:
-    return float((first[:, :, None] == second[:, None, :]).any(2).mean())
 
 
 def _pairs(fits: Sequence[list[TopicWords] | np.ndarray]) -> list[tuple[Any, Any]]:

@@ -105,13 +105,9 @@ class LeaveOneOut(nn.Module):
             raise InputError("leave_one_out compares draws with each other: it needs 2 samples or more, better 4")
         bound = _discrete_elbo(model, batch, samples)
         parts = LogProbabilities.of(bound.draws)
-        return score_function(bound, parts, leave_one_out_advantage(parts.signal(kl_weight)), kl_weight)
-
-
-def leave_one_out_advantage(signal: Tensor) -> Tensor:
-    """f_s - (1/(S-1)) sum_{t != s} f_t  =  (f_s - mean f) S / (S-1), [S, B]."""
-    samples = len(signal)
-    return (signal - signal.mean(0)) * (samples / (samples - 1))
+        signal = parts.signal(kl_weight)
+        # f_s - (1/(S-1)) sum_{t != s} f_t  =  (f_s - mean f) S / (S-1), [S, B]
+        return score_function(bound, parts, (signal - signal.mean(0)) * (samples / (samples - 1)), kl_weight)
 
 
 class BaselineInput(NamedTuple):
@@ -153,7 +149,10 @@ class NVIL(nn.Module):
         """`baseline_dim` is the width D of the features of the model's `baseline_input`; 0 means C(x) = 0."""
         super().__init__()
         self.decay = decay
-        self.baseline = _baseline(baseline_dim, hidden_dim) if baseline_dim else None
+        self.baseline: nn.Module | None = None  # C(x): [B, D] to [B]
+        if baseline_dim:
+            first, second = nn.Linear(baseline_dim, hidden_dim), nn.Linear(hidden_dim, 1)
+            self.baseline = nn.Sequential(first, nn.Tanh(), second, nn.Flatten(0))
         self.register_buffer("centre", torch.zeros(()))
         self.register_buffer("variance", torch.zeros(()))
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
@@ -189,11 +188,6 @@ class NVIL(nn.Module):
         variance = variance_over_batch((unexplained - self.centre) * scale)
         self.variance.lerp_(variance.to(self.variance), 1 - decay)
         self.started.fill_(True)
-
-
-def _baseline(input_dim: int, hidden_dim: int) -> nn.Module:
-    """C(x): [B, D] to [B]."""
-    return nn.Sequential(nn.Linear(input_dim, hidden_dim), nn.Tanh(), nn.Linear(hidden_dim, 1), nn.Flatten(0))
 
 
 # Local expectation gradients

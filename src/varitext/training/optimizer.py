@@ -26,11 +26,6 @@ class Moments(NamedTuple):
     exp_avg: Tensor
     exp_avg_sq: Tensor
 
-    @classmethod
-    def none_of(cls, parameter: Tensor) -> "Moments":
-        step = torch.zeros((), dtype=torch.float32, device=parameter.device)
-        return cls(step, torch.zeros_like(parameter), torch.zeros_like(parameter))
-
 
 class AdamW:
     """AdamW; with a weight decay of 0, Adam."""
@@ -47,7 +42,8 @@ class AdamW:
             return
         for place, parameter, _ in given:
             if place not in self.moments:
-                self.moments[place] = Moments.none_of(parameter)
+                step = torch.zeros((), dtype=torch.float32, device=parameter.device)
+                self.moments[place] = Moments(step, torch.zeros_like(parameter), torch.zeros_like(parameter))
         steps, first, second = (list(each) for each in zip(*(self.moments[place] for place, *_ in given), strict=True))
         torch._foreach_add_(steps, 1)
         torch._fused_adamw_(
@@ -106,12 +102,9 @@ class WeightAverage:
         """Within this context, the model has the averaged weights."""
         own = {name: parameter.data for name, parameter in model.named_parameters()}
         try:
-            self._point(model, self.weights)
+            for name, parameter in model.named_parameters():
+                parameter.data = self.weights[name]
             yield
         finally:
-            self._point(model, own)
-
-    @staticmethod
-    def _point(model: nn.Module, weights: dict[str, Tensor]) -> None:
-        for name, parameter in model.named_parameters():
-            parameter.data = weights[name]
+            for name, parameter in model.named_parameters():
+                parameter.data = own[name]

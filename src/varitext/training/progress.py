@@ -78,14 +78,12 @@ class LineProgress:
         self._last = now
         name, value = _headline(record)
         active = f"  {_active_units(record)}" if self._has_latent else ""
+        gained = self._share - self._first_share
+        left = f"  {(now - self._started) * (1 - self._share) / gained:.0f} s left" if gained > 0 else ""
         self.note(
             f"{self._share:4.0%}  epoch {record['epoch']:g}  bound {self._elbo:.3f}/{self._unit}  "
-            f"KL {_nats(self._kl)}  {name} {value:.4g}{active}{self._time_left(now - self._started)}"
+            f"KL {_nats(self._kl)}  {name} {value:.4g}{active}{left}"
         )
-
-    def _time_left(self, seconds: float) -> str:
-        gained = self._share - self._first_share
-        return f"  {seconds * (1 - self._share) / gained:.0f} s left" if gained > 0 else ""
 
     def note(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)

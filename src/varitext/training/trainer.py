@@ -100,13 +100,11 @@ class Trainer:
                     self._rescue()
                     break  # the step count was rolled back: restart from its batch
                 self.state.stopped = self._reason_to_stop()
-                if self._round_is_over() and not self._round():
+                over = self.state.stopped or self.state.step % self.steps_per_round == 0
+                if over and not self._round():
                     break
                 if self.state.stopped:
                     break
-
-    def _round_is_over(self) -> bool:
-        return bool(self.state.stopped) or self.state.step % self.steps_per_round == 0
 
     def _step(self, batch: Any) -> bool:
         """One update; False if the gradient was not finite, in which case nothing was changed."""
@@ -198,15 +196,14 @@ class Trainer:
 
     def _score(self) -> Score:
         """The score of the first process, so that all processes decide the same."""
-        return Score(*self.world.agree(self._own_score() if self.world.is_first else None))
-
-    def _own_score(self) -> Score:
-        self.model.eval()
-        # separate noise: the number of evaluations must not change the run
-        with seeded(stream(self.settings.seed, "dev noise"), self.device), torch.no_grad(), self._averaged():
-            score = self.task.score(self.model)
-        self.model.train()
-        return score
+        score = None
+        if self.world.is_first:
+            self.model.eval()
+            # separate noise: the number of evaluations must not change the run
+            with seeded(stream(self.settings.seed, "dev noise"), self.device), torch.no_grad(), self._averaged():
+                score = self.task.score(self.model)
+            self.model.train()
+        return Score(*self.world.agree(score))
 
     def _averaged(self) -> AbstractContextManager[None]:
         return self.average.applied(self.model) if self.average else nullcontext()

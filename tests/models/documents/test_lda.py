@@ -163,7 +163,7 @@ def small_lda(words: int = 9, topics: int = 3):
 def test_topic_shares_are_those_of_the_dirichlet():
     model, counts = small_lda(), topic_documents(6, 9, 3, 12)
     batch = CountBatch.from_rows(counts)
-    gamma = infer_topics(model._topic_prior(), counts)
+    gamma = infer_topics(TopicPrior(model.word_topics, model.alpha), counts)
     vectors = model.document_vectors(batch)
     torch.testing.assert_close(vectors.mean.double(), Dirichlet(gamma).mean, atol=1e-6, rtol=1e-5)
     torch.testing.assert_close(vectors.std.double(), Dirichlet(gamma).variance.sqrt(), atol=1e-6, rtol=1e-5)

@@ -63,6 +63,13 @@ def training_schedule(documents: int, learning_rate: float, samples: int = 1, pa
     )
 
 
+class Encoding(NamedTuple):
+    """What `encode` returns in most models: the hidden layer of the inference network, and its documents."""
+
+    hidden: Tensor  # [B, H]
+    batch: CountBatch
+
+
 class DocumentVectors(NamedTuple):
     """Vectors of documents with their standard deviations, which are 0 for a model without a posterior."""
 

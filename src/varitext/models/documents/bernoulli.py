@@ -13,7 +13,6 @@ generative model, starting from the inference network's q. The bound holds for a
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +24,7 @@ from varitext.models.documents.base import (
     DocumentNetwork,
     DocumentObjective,
     DocumentVectors,
+    Encoding,
     Recipe,
     training_schedule,
 )
@@ -34,11 +34,6 @@ from varitext.runtime.randomness import seeded, stream
 STEP = 0.2  # damping of a refinement step
 MAX_LOGIT = 15.0  # largest logit that refinement aims at: a probability of 3e-7
 PRIOR_DRAWS = 2000
-
-
-class Encoding(NamedTuple):
-    hidden: Tensor  # [B, H]
-    batch: CountBatch
 
 
 class BernoulliNetwork(DocumentNetwork):

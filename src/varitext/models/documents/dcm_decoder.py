@@ -102,14 +102,11 @@ class DCMDecoder(nn.Module):
         self.linear.bias.copy_(word_log_frequencies + math.log(FIRST_TOTAL))
 
     def count(self, batch: CountBatch) -> GroupedCounts:
-        return GroupedCounts(batch, self._layout())
-
-    def _layout(self) -> WordGroups:
-        """Sorted once, and again if the groups have changed."""
+        """Words are sorted into groups once, and again if the groups have changed."""
         groups, version = self.group_of_word, self.group_of_word._version
         if self._sorted is None or self._sorted[0].of_words is not groups or self._sorted[1] != version:
             self._sorted = WordGroups.of(groups, len(self.group_log_scales)), version
-        return self._sorted[0]
+        return GroupedCounts(batch, self._sorted[0])
 
     def weights(self) -> Tensor:
         """R, l and b, [V, K + 2]: log a_w is their product with `inputs`."""
@@ -156,7 +153,12 @@ class DCMDecoder(nn.Module):
         of_groups = (group_masses / total)[:, None]  # [G, 1]
         within = square - (means * of_groups).T @ means  # C
         expected = (of_groups.T @ means)[0]
-        axes = _principal_axes(square - torch.outer(expected, expected))
+        covariance = square - torch.outer(expected, expected)
+        if torch.isfinite(covariance).all():
+            variances, directions = torch.linalg.eigh(covariance)
+            axes = variances.clamp(min=0), directions
+        else:  # training has diverged; the loss will show it
+            axes = torch.full_like(expected, math.nan), torch.full_like(covariance, math.nan)
         squares = outer_squares(means, within)
         return GroupMoments(masses, sums, group_masses, means, expected, *axes, squares)
 
@@ -195,14 +197,6 @@ class DCMDecoder(nn.Module):
 
 def _distance(h: Tensor) -> Tensor:
     return 0.5 * h.square().sum(1)  # [B]   minus log p(h), up to a constant
-
-
-def _principal_axes(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors."""
-    if not torch.isfinite(covariance).all():  # training has diverged; the loss will show it
-        return torch.full_like(covariance[0], math.nan), torch.full_like(covariance, math.nan)
-    variances, directions = torch.linalg.eigh(covariance)
-    return variances.clamp(min=0), directions
 
 
 def group_words(counts: Counts, groups: int) -> np.ndarray:

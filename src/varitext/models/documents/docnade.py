@@ -120,12 +120,11 @@ class DocNADE(DocumentNetwork):
         sums = sums - self.embedding[words]  # without the word itself
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
         before = (sums - sums[starts]).to(self.bias.dtype)
-        size_of_block = MAX_LOGITS // len(self.embedding) + 1
-        blocks = torch.split(torch.arange(len(words), device=words.device), size_of_block)
-        values = [
-            self.word_log_likelihood(self._activated(before[i]), _single(words[i], before[i], len(self.embedding)))
-            for i in blocks
-        ]
+        size_of_block, values = MAX_LOGITS // len(self.embedding) + 1, []
+        for rows in torch.split(torch.arange(len(words), device=words.device), size_of_block):
+            numbers, ones = torch.arange(len(rows), device=words.device), before.new_ones(len(rows))
+            single = CountBatch(words[rows], ones, numbers, numbers, ones, len(self.embedding))  # each word a document
+            values.append(self.word_log_likelihood(self._activated(before[rows]), single))
         return self.bias.new_zeros(size).index_add(0, documents, torch.cat(values))
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
@@ -185,9 +184,3 @@ def in_random_order(batch: CountBatch) -> tuple[Tensor, Tensor, int]:
     words, documents = batch.words.repeat_interleave(times), batch.documents.repeat_interleave(times)
     shuffled = torch.argsort(documents + torch.rand(len(words), dtype=torch.double, device=words.device))
     return words[shuffled], documents, len(batch)  # documents are sorted, before and after
-
-
-def _single(words: Tensor, like: Tensor, vocabulary_size: int) -> CountBatch:
-    """Each word as a document; numbers have the type of `like`."""
-    numbers, ones = torch.arange(len(words), device=words.device), like.new_ones(len(words))
-    return CountBatch(words, ones, numbers, numbers, ones, vocabulary_size)

@@ -81,12 +81,12 @@ class LDA(DocumentNetwork):
 
     def evaluate(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
         with seeded(stream(seed, "evaluation noise"), self.alpha.device):
-            return lda_bounds(self._topic_prior(), counts, samples)
+            return lda_bounds(TopicPrior(self.word_topics, self.alpha), counts, samples)
 
     @torch.no_grad()
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Mean and standard deviation of q(theta | X); those of the prior for a document without words."""
-        gamma = infer_topics(self._topic_prior(), _rows(batch))
+        gamma = infer_topics(TopicPrior(self.word_topics, self.alpha), _rows(batch))
         total = gamma.sum(1, keepdim=True)
         mean = gamma / total
         return DocumentVectors(mean.float(), (mean * (1 - mean) / (total + 1)).sqrt().float())
@@ -102,9 +102,6 @@ class LDA(DocumentNetwork):
 
     def word_directions(self) -> Tensor:
         return self.word_topics.float()
-
-    def _topic_prior(self) -> "TopicPrior":
-        return TopicPrior(self.word_topics, self.alpha)
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
@@ -202,17 +199,14 @@ def _chunks(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Iterator[Chun
 
 def _chunk(model: TopicPrior, counts: scipy.sparse.csr_matrix, documents: np.ndarray, width: int) -> Chunk:
     rows = counts[documents]
-    place = (np.repeat(np.arange(len(documents)), np.diff(rows.indptr)), _running_numbers(np.diff(rows.indptr)))
+    sizes = np.diff(rows.indptr)
+    running = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # 0, 1, ... in each document
+    place = (np.repeat(np.arange(len(documents)), sizes), running)
     words = np.zeros((len(documents), width), np.int64)
     padded = np.zeros((len(documents), width))
     words[place], padded[place] = rows.indices, rows.data
     device = model.alpha.device
     return Chunk(documents, model.word_topics[torch.from_numpy(words).to(device)], torch.from_numpy(padded).to(device))
-
-
-def _running_numbers(sizes: np.ndarray) -> np.ndarray:
-    """0, 1, ... size - 1 for each size, concatenated."""
-    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
 
 
 def _converged(chunk: Chunk, alpha: Tensor) -> Tensor:
@@ -222,18 +216,14 @@ def _converged(chunk: Chunk, alpha: Tensor) -> Tensor:
     for _ in range(MAX_STAGES):
         now, still = gamma[moving], Chunk(chunk.documents, chunk.topics[moving], chunk.counts[moving])
         for _ in range(ROUNDS_PER_STAGE):
-            before, now = now, _update(still, alpha, now)
+            weights = _expected_log(now).exp()
+            shares = still.counts / still.mixed(weights)  # [B, n]
+            before, now = now, alpha + weights * (shares[:, None, :] @ still.topics)[:, 0]
         gamma[moving] = now
         moving = moving[(now - before).abs().mean(1) >= TOLERANCE]
         if not len(moving):
             break
     return gamma
-
-
-def _update(chunk: Chunk, alpha: Tensor, gamma: Tensor) -> Tensor:
-    weights = _expected_log(gamma).exp()
-    shares = chunk.counts / chunk.mixed(weights)  # [B, n]
-    return alpha + weights * (shares[:, None, :] @ chunk.topics)[:, 0]
 
 
 def _expected_log(gamma: Tensor) -> Tensor:

@@ -95,7 +95,8 @@ class NVDM(DocumentNetwork):
         if self.inference == "words":
             hidden = self.encoder(batch)
             return Encoding(hidden, self._standard(hidden), batch)
-        start = self.newton_step(batch)
+        # no gradient runs through this step: R is learned from the likelihood alone, and the bound holds for any q
+        start = newton_step(self.decoder, batch)
         return Encoding(self.encoder(torch.cat([start.mean, centred_log_length(batch)[:, None]], 1)), start, batch)
 
     def prior(self, encoding: Encoding) -> DiagonalGaussian:
@@ -106,7 +107,8 @@ class NVDM(DocumentNetwork):
         posterior = DiagonalGaussian(start.mean + correction.mean, start.log_std + correction.log_std).within_bounds()
         if self.training or not self.refinement_steps:
             return posterior
-        return posterior._replace(mean=self.refine(posterior.mean, encoding.batch))
+        refined = gradient_ascent(self.decoder, posterior.mean, encoding.batch, self.refinement_steps)
+        return posterior._replace(mean=refined.h)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
         if self.training and self.softmax == "sampled":
@@ -122,17 +124,6 @@ class NVDM(DocumentNetwork):
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
         return torch.log_softmax(self.decoder(h), -1)  # [S, B, V]
-
-    def newton_step(self, batch: CountBatch) -> DiagonalGaussian:
-        """One Newton step from h = 0 on log p(h | X), and the standard deviation there.
-
-        No gradient runs through this: R is learned from the likelihood alone, and the bound holds for any q.
-        """
-        return newton_step(self.decoder, batch)
-
-    def refine(self, mean: Tensor, batch: CountBatch) -> Tensor:
-        """The mean after `refinement_steps` of gradient ascent on log p(h, X)."""
-        return gradient_ascent(self.decoder, mean, batch, self.refinement_steps).h
 
     def _standard(self, like: Tensor) -> DiagonalGaussian:
         return DiagonalGaussian.standard(like.new_empty(len(like), self.latent_dim))
@@ -151,7 +142,14 @@ class NVDM(DocumentNetwork):
         """How to fit a corpus of this size; the documentation of NVDM measures the choices."""
         if preset == "recommended":
             return _recommended_recipe(documents, words_per_document)
-        return _paper_recipe() if preset == "paper" else _paper_network_recipe()
+        # the paper's networks and objective, one sample, Adam, alternating updates; what it does not state is ours
+        architecture = {"inference": "words", "activation": "relu", "softmax": None}
+        training = TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15, updates="alternating")
+        if preset == "paper":
+            return Recipe(architecture, training, DocumentObjective())
+        # "paper-network": our objective, with documents weighted by length, word dropout and joint updates
+        objective = DocumentObjective(length_exponent=0.7, word_dropout=0.7)
+        return Recipe(architecture, dataclasses.replace(training, updates="joint"), objective)
 
 
 class _WithFullCovariance:
@@ -163,22 +161,6 @@ class _WithFullCovariance:
 
     def posterior(self, encoding: Encoding) -> FullGaussian:
         return laplace_posterior(self.network.decoder, self.network.posterior(encoding).mean, encoding.batch)
-
-
-def _paper_recipe() -> Recipe:
-    """The paper's networks and objective, one sample, Adam, alternating updates; what it does not state is ours."""
-    return Recipe(
-        architecture={"inference": "words", "activation": "relu", "softmax": None},
-        training=TrainingSettings(epochs=60, batch_size=64, learning_rate=1e-3, patience=15, updates="alternating"),
-        objective=DocumentObjective(),
-    )
-
-
-def _paper_network_recipe() -> Recipe:
-    """The paper's networks with our objective: documents weighted by length, word dropout, joint updates."""
-    paper = _paper_recipe()
-    training = dataclasses.replace(paper.training, updates="joint")
-    return Recipe(paper.architecture, training, DocumentObjective(length_exponent=0.7, word_dropout=0.7))
 
 
 def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:

@@ -9,7 +9,6 @@
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -21,15 +20,11 @@ from varitext.models.documents.base import (
     DocumentNetwork,
     DocumentObjective,
     DocumentVectors,
+    Encoding,
     Recipe,
     training_schedule,
 )
 from varitext.models.documents.bounds import bernoulli_kl_per_dimension
-
-
-class Encoding(NamedTuple):
-    hidden: Tensor  # [B, H]
-    batch: CountBatch
 
 
 class NVDMCategorical(DocumentNetwork):

@@ -9,7 +9,6 @@ A document is a mixture of topics, as in LDA; its vector is theta.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,15 +21,11 @@ from varitext.models.documents.base import (
     DocumentNetwork,
     DocumentObjective,
     DocumentVectors,
+    Encoding,
     Recipe,
     training_schedule,
 )
 from varitext.models.documents.bounds import proportion_information
-
-
-class Encoding(NamedTuple):
-    hidden: Tensor  # [B, H]
-    batch: CountBatch
 
 
 class GSM(DocumentNetwork):

@@ -135,17 +135,14 @@ class RSM(DocumentNetwork):
     def dream(self, batch: CountBatch) -> CountBatch:
         """Documents of the same lengths from the persistent chains, after as many Gibbs steps."""
         turn = (torch.arange(len(batch), device=batch.words.device) + int(self.updates) * len(batch)) % CHAINS
-        h, state = self._some_at_peaks(self.chains[turn]), batch
+        peaks = highest_peaks(self.softmax(), SEARCHED, kept=len(turn) // RESTARTED)
+        places = torch.randperm(len(turn), device=turn.device)[: len(peaks)]
+        h, state = self.chains[turn].index_copy(0, places, peaks), batch
         for _ in range(self.steps()):
             state = _drawn(self.softmax().word_scores(h), batch)
             h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
         self.chains[turn] = h
         return state
-
-    def _some_at_peaks(self, h: Tensor) -> Tensor:
-        peaks = highest_peaks(self.softmax(), SEARCHED, kept=len(h) // RESTARTED)
-        places = torch.randperm(len(h), device=h.device)[: len(peaks)]
-        return h.index_copy(0, places, peaks)
 
     def log_partition(self, longest: int, chains: int, bridges: int = 4) -> "LogPartition":
         detached = ReplicatedSoftmax(*(parameter.detach() for parameter in self.softmax()))
@@ -323,20 +320,16 @@ def anneal(
             strength = part / parts
             before, reached = model.energy_per_word(h, (part - 1) / parts), model.energy_per_word(h, strength)
             log_weights += added * (reached - before).double()
-            h = _next_state(model, h, length, added, strength)
+            # words given h, then h given words
+            inputs = model.summed_words(model.word_scores(h), length)
+            inputs += strength * model.summed_words(model.word_scores(h, strength), added)
+            h = torch.bernoulli(torch.sigmoid(inputs))
         length += added
         lengths.append(length)
         weights.append(log_weights.clone())
     elsewhere = (highest_peaks(model, BLOCK, KEPT) for _ in range(math.ceil(BLOCKS_PER_CHAIN * chains)))
     peaks = peak_energies(model, torch.cat([h, *elsewhere]))
     return _at_least(_estimates(np.array(lengths), torch.stack(weights)), peaks.cpu().numpy())
-
-
-def _next_state(model: ReplicatedSoftmax, h: Tensor, length: int, added: int, strength: float) -> Tensor:
-    """Words given h, then h given words."""
-    inputs = model.summed_words(model.word_scores(h), length)
-    inputs += strength * model.summed_words(model.word_scores(h, strength), added)
-    return torch.bernoulli(torch.sigmoid(inputs))
 
 
 def highest_peaks(model: ReplicatedSoftmax, number: int, kept: int) -> Tensor:
