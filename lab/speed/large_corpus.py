@@ -41,12 +41,13 @@ WIDER = 1.1  # than the Laplace approximation, so that no weight is huge
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    documents, work = (3000, Path("large-corpus/quick")) if quick else (DOCUMENTS, Path("large-corpus/full"))
+    documents, tested = (3000, 50) if quick else (DOCUMENTS, TEST)
+    work = Path("large-corpus", "quick" if quick else "full")
     train, test, model = (str(work / part) for part in ("train", "test", "model"))
     found: dict[str, Any] = {"documents": documents, "words": WORDS, "latent_dim": LATENT, "threads": THREADS}
     found["drawing"] = _step(work, "write_corpus", folder=train, documents=documents, seed=1)
-    _step(work, "write_corpus", folder=test, documents=TEST, seed=2)
-    found["best"] = _step(work, "best_perplexity", documents=TEST, seed=2)
+    _step(work, "write_corpus", folder=test, documents=tested, seed=2)
+    found["best"] = _step(work, "best_perplexity", documents=tested, seed=2)
     found["fit"] = _step(work, "fit", folder=train, out=model, epochs=1 if quick else None)
     found["held_out"] = _step(work, "evaluate", model=model, folder=test)
     best, held_out = found["best"]["per_document_perplexity_at_most"], found["held_out"]
