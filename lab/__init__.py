@@ -8,11 +8,9 @@ mutants/       small changes of the code, and whether a test notices
 pages/         fills the tables of README.md and docs/ from `results/`
 """
 
-import importlib
+from functools import partial
 
-from varitext.errors import InputError
-from varitext.reproduce import EXPERIMENTS as PAPER_EXPERIMENTS
-from varitext.reproduce.engine import Experiment
+from varitext import reproduce
 
 ABLATIONS = (
     *("document-evaluation", "likelihoods", "document-choices", "plain-bound", "generality", "topics", "updating"),
@@ -23,7 +21,7 @@ SPEED = (
     *("large_corpus", "scaling_estimate"),
 )
 EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
-    **PAPER_EXPERIMENTS,
+    **reproduce.EXPERIMENTS,
     **{name: f"lab.experiments.{name.replace('-', '_')}" for name in ABLATIONS},
     "benchmark": "lab.benchmark.compare",
     "growth": "lab.benchmark.growth",
@@ -37,10 +35,4 @@ TOOLS = {  # as typed: the module, whose `main(arguments)` reads its own options
     "outdated": "lab.outdated",
     "pages": "lab.pages",
 }
-
-
-def experiment_named(name: str) -> Experiment:
-    if name not in EXPERIMENTS:
-        raise InputError(f"Unknown experiment {name!r}. Experiments: {', '.join(EXPERIMENTS)}.")
-    experiment: Experiment = importlib.import_module(EXPERIMENTS[name]).EXPERIMENT
-    return experiment
+experiment_named = partial(reproduce.experiment_named, known=EXPERIMENTS)

@@ -12,19 +12,9 @@ import pytest
 from refusal import refused
 from safetensors import SafetensorError
 
+from varitext import files
 from varitext.errors import InputError
-from varitext.files import (
-    UNFINISHED,
-    atomic_file,
-    atomic_folder,
-    check_can_write,
-    read_json,
-    read_text,
-    remove_unfinished,
-    sha256_of,
-    write_json,
-    write_text,
-)
+from varitext.files import UNFINISHED, atomic_file, atomic_folder, read_json, read_text, write_json, write_text
 
 
 class Stop(BaseException):
@@ -125,7 +115,7 @@ def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path):
     for killed in (atomic_folder(folder), atomic_file(folder / "checkpoint")):
         temporary = killed.__enter__()  # and never left, as after kill -9
         assert temporary.exists() and UNFINISHED in temporary.name
-    remove_unfinished(folder)
+    files.remove_unfinished(folder)
     assert {path.name for path in tmp_path.rglob("*")} == kept | {"model", "weights"}
 
 
@@ -224,20 +214,20 @@ def test_what_cannot_be_read_is_bad_input_that_names_the_file(tmp_path):
 def test_a_fingerprint_is_that_of_the_content(tmp_path):
     content = os.urandom(3_000_000)  # more than one block
     (tmp_path / "file").write_bytes(content)
-    assert sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+    assert files.sha256_of(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
 def test_places_that_cannot_be_written_are_known_before(tmp_path):
-    check_can_write(tmp_path / "new" / "folder" / "file.txt")
+    files.check_can_write(tmp_path / "new" / "folder" / "file.txt")
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
-    refused(lambda: check_can_write(tmp_path / "file" / "below.txt"), "file is not a folder")
+    refused(lambda: files.check_can_write(tmp_path / "file" / "below.txt"), "file is not a folder")
     with pytest.raises(InputError, match=r"cannot write /proc/nowhere/file\.txt: no permission to write in /proc"):
-        check_can_write(Path("/proc/nowhere/file.txt"))
-    refused(lambda: check_can_write(tmp_path / ("x" * 300) / "file.txt"), "name too long")
+        files.check_can_write(Path("/proc/nowhere/file.txt"))
+    refused(lambda: files.check_can_write(tmp_path / ("x" * 300) / "file.txt"), "name too long")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="everything is root's to write")
 def test_a_folder_of_somebody_else_is_known_before(tmp_path):
     tmp_path.chmod(0o555)
-    refused(lambda: check_can_write(tmp_path / "file.txt"), "no permission")
+    refused(lambda: files.check_can_write(tmp_path / "file.txt"), "no permission")

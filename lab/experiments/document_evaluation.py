@@ -5,17 +5,7 @@ from typing import Any
 
 from varitext.documents.evaluation import DocumentEvaluation, evaluate_documents
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.reproduce.document_fits import (
-    NEWSGROUPS,
-    Setting,
-    coherence_reference,
-    fitted_model,
-    hashes,
-    load_part,
-    samples_of,
-    short,
-    titles,
-)
+from varitext.reproduce import document_fits
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table
 from varitext.runtime.devices import running_on
 
@@ -24,15 +14,21 @@ SHOWN_FRACTIONS = (0.0002, 0.002, 0.02)  # of the training documents, retrieved
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     """Stability is between this seed and the next."""
-    fitted, again = (fitted_model(NEWSGROUPS, Setting(model), one, plan) for one in (seed, seed + 1))
-    parts = load_part(NEWSGROUPS, "train", plan), load_part(NEWSGROUPS, "test", plan)
-    reference = coherence_reference(plan)
+    fitted, again = (
+        document_fits.fitted_model(document_fits.NEWSGROUPS, document_fits.Setting(model), one, plan)
+        for one in (seed, seed + 1)
+    )
+    parts = (
+        document_fits.load_part(document_fits.NEWSGROUPS, "train", plan),
+        document_fits.load_part(document_fits.NEWSGROUPS, "test", plan),
+    )
+    reference = document_fits.coherence_reference(plan)
     with running_on(plan.threads):
         found = evaluate_documents(
-            fitted, *parts, reference=reference, other_fits=[again], samples=samples_of(plan), seed=seed
+            fitted, *parts, reference=reference, other_fits=[again], samples=document_fits.samples_of(plan), seed=seed
         )
     kept = measures_of(found) | {"reference": reference.name, "reference_sha256": reference.sha256}
-    return short(kept) | hashes(NEWSGROUPS, plan)
+    return document_fits.short(kept) | document_fits.hashes(document_fits.NEWSGROUPS, plan)
 
 
 def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
@@ -70,8 +66,10 @@ def measures_of(found: DocumentEvaluation) -> dict[str, Any]:
 def table(records: list[Record]) -> str:
     head = ["", *(f"precision at {100 * fraction:g} %" for fraction in SHOWN_FRACTIONS), "accuracy", "macro F1"]
     head += ["NPMI", "C_V", "unique words", "completion perplexity", "topic stability", "neighbour stability"]
-    found = sorted(records, key=lambda one: (list(titles()).index(one["settings"]["model"]), one["settings"]["seed"]))
-    rows = [[titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
+    found = sorted(
+        records, key=lambda one: (list(document_fits.titles()).index(one["settings"]["model"]), one["settings"]["seed"])
+    )
+    rows = [[document_fits.titles()[record["settings"]["model"]], *_cells(record["result"])] for record in found]
     return markdown_table(head, rows)
 
 

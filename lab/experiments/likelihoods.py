@@ -10,17 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from varitext.documents.model import DocumentModel
-from varitext.reproduce.document_fits import (
-    ARTICLES,
-    NEWSGROUPS,
-    QUICK_EPOCHS,
-    Setting,
-    hashes,
-    is_here,
-    load_part,
-    samples_of,
-    short,
-)
+from varitext.reproduce import document_fits
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
 MODELS = ("nvdm", "nvdm_dcm")
@@ -31,11 +21,11 @@ class Case(NamedTuple):
     latent_dim: int
 
 
-CASES = (Case(NEWSGROUPS, 50), Case(ARTICLES, 50), Case(NEWSGROUPS, 200))
+CASES = (Case(document_fits.NEWSGROUPS, 50), Case(document_fits.ARTICLES, 50), Case(document_fits.NEWSGROUPS, 200))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    for case in (case for case in CASES if is_here(case.corpus, plan)):
+    for case in (case for case in CASES if document_fits.is_here(case.corpus, plan)):
         for seed in plan.seeds_or(3):
             for model in MODELS:
                 settings = {**case._asdict(), "model": model, "seed": seed}
@@ -43,21 +33,25 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(case: Case, model: str, seed: int, plan: Plan) -> dict[str, Any]:
-    test = load_part(case.corpus, "test", plan)
+    test = document_fits.load_part(case.corpus, "test", plan)
     fitted = DocumentModel(
-        model, case.latent_dim, epochs=QUICK_EPOCHS if plan.quick else None, threads=plan.threads, seed=seed
+        model,
+        case.latent_dim,
+        epochs=document_fits.QUICK_EPOCHS if plan.quick else None,
+        threads=plan.threads,
+        seed=seed,
     )
     started = time.process_time()
-    fitted.fit(load_part(case.corpus, "train", plan))
+    fitted.fit(document_fits.load_part(case.corpus, "train", plan))
     spent = {"fit_seconds": fitted.fitted_.fit_seconds, "fit_cpu_seconds": time.process_time() - started}
-    if folder := plan.model_folder(case.corpus, *Setting(model, case.latent_dim), seed):
+    if folder := plan.model_folder(case.corpus, *document_fits.Setting(model, case.latent_dim), seed):
         fitted.save(folder, overwrite=True)  # for experiments that look at the same fits
     started = time.process_time()
     fitted.transform(test)
     spent["transform_cpu_seconds"] = time.process_time() - started
-    record = fitted.perplexity_record(test, samples_of(plan))
+    record = fitted.perplexity_record(test, document_fits.samples_of(plan))
     with fitted.fitted_.network.refining(False):
-        unrefined = fitted.perplexity_record(test, samples_of(plan))
+        unrefined = fitted.perplexity_record(test, document_fits.samples_of(plan))
     found = {
         "bound": record.per_document_perplexity,
         "importance_weighted": record.iwae_per_document_perplexity,
@@ -68,7 +62,7 @@ def measure(case: Case, model: str, seed: int, plan: Plan) -> dict[str, Any]:
         "documents": record.n_documents,
         "words": fitted.n_features_in_,
     }
-    return short(found | spent) | hashes(case.corpus, plan)
+    return document_fits.short(found | spent) | document_fits.hashes(case.corpus, plan)
 
 
 def table(records: list[Record]) -> str:

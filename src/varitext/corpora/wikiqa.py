@@ -12,21 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from varitext.corpora import sources
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, sentence_words, split_words
-from varitext.corpora.sources import (
-    LocalFile,
-    SourceFile,
-    Unavailable,
-    download,
-    find,
-    find_all,
-    not_found,
-    put,
-    read_bytes,
-    read_checked,
-    source_file,
-    store,
-)
+from varitext.corpora.sources import LocalFile, SourceFile, Unavailable
 
 NAME = "wikiqa"
 DESCRIPTION = "WikiQA: 2,118 / 296 / 633 questions with 20,360 / 2,733 / 6,165 candidates (train, dev, test)"
@@ -55,16 +43,16 @@ def load(part: str, data_dir: Path | None = None) -> QuestionAnswers:
         known, read = FILES[part], _read_jsonl
     else:
         known, read = SourceFile(f"wikiqa/{OFFICIAL[part].name}", OFFICIAL[part].sha256), _read_tsv
-    content = read_checked(file, known.sha256)
+    content = sources.read_checked(file, known.sha256)
     questions = group_pairs(read(content.decode("utf-8"), str(file.path)))
     return QuestionAnswers(NAME, part, (SourceFile(known.name, known.sha256),), questions)
 
 
 def locate(data_dir: Path | None) -> list[LocalFile]:
-    if found := find_all([file.name for file in FILES.values()], data_dir):
+    if found := sources.find_all([file.name for file in FILES.values()], data_dir):
         return found
     for folder in OFFICIAL_FOLDERS:
-        if found := find_all([f"{folder}/{file.name}" for file in OFFICIAL.values()], data_dir):
+        if found := sources.find_all([f"{folder}/{file.name}" for file in OFFICIAL.values()], data_dir):
             return found
     return []
 
@@ -73,11 +61,11 @@ def fetch(data_dir: Path | None) -> list[LocalFile]:
     if found := locate(data_dir):
         return found
     try:
-        archive = next(filter(None, (find(name, data_dir) for name in ARCHIVES)), None)
+        archive = next(filter(None, (sources.find(name, data_dir) for name in ARCHIVES)), None)
         # no SHA-256 of the zip is published; those of the files in it are checked
-        return _unpack(read_bytes(archive.path) if archive else download(ADDRESS, ARCHIVE_LARGEST))
+        return _unpack(sources.read_bytes(archive.path) if archive else sources.download(ADDRESS, ARCHIVE_LARGEST))
     except Unavailable as reason:
-        raise not_found(NAME, put(NEEDED), data_dir, reason) from None
+        raise sources.not_found(NAME, sources.put(NEEDED), data_dir, reason) from None
 
 
 def _unpack(archive: bytes) -> list[LocalFile]:
@@ -90,9 +78,9 @@ def _unpack(archive: bytes) -> list[LocalFile]:
     except (zipfile.BadZipFile, KeyError, EOFError, zlib.error, NotImplementedError, RuntimeError) as error:
         raise Unavailable(f"the WikiQA archive does not have the expected files ({error})") from None
     for file in OFFICIAL.values():
-        if source_file(file.name, contents[file.name]).sha256 != file.sha256:
+        if sources.source_file(file.name, contents[file.name]).sha256 != file.sha256:
             raise Unavailable(f"{file.name} in the WikiQA archive is not the expected file")
-    return [store(f"wikiqa/{name}", content) for name, content in contents.items()]
+    return [sources.store(f"wikiqa/{name}", content) for name, content in contents.items()]
 
 
 def _read_jsonl(text: str, where: str) -> Iterator[Pair]:

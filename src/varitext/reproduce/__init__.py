@@ -4,6 +4,7 @@
 """
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from varitext.errors import InputError
@@ -18,8 +19,8 @@ NAMES = (
 EXPERIMENTS = {name: f"varitext.reproduce.{name.replace('-', '_')}" for name in NAMES}  # as typed: the module
 
 
-def experiment_named(name: str) -> "Experiment":
-    if name not in EXPERIMENTS:
-        raise InputError(f"Unknown experiment {name!r}. Experiments: {', '.join(EXPERIMENTS)}.")
-    experiment: Experiment = importlib.import_module(EXPERIMENTS[name]).EXPERIMENT
+def experiment_named(name: str, known: Mapping[str, str] = EXPERIMENTS) -> "Experiment":
+    if name not in known:
+        raise InputError(f"Unknown experiment {name!r}. Experiments: {', '.join(known)}.")
+    experiment: Experiment = importlib.import_module(known[name]).EXPERIMENT
     return experiment
