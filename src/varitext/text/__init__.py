@@ -7,15 +7,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from varitext.errors import InputError
-from varitext.text.counting import (
-    ChunkCounts,
-    FindWords,
-    GrowingIds,
-    KnownIds,
-    count_chunks,
-    words_of_texts,
-    words_of_token_lists,
-)
+from varitext.text import counting
+from varitext.text.counting import ChunkCounts, FindWords, GrowingIds, KnownIds
 from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, choose_phrases, phrases_among, tokenise
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
 
@@ -58,7 +51,7 @@ def count_texts(
             phrases = find_phrases(texts, token_rules, vocabulary_rules)
         else:
             phrases = phrases_among(vocabulary.words)
-    find_words = words_of_texts(token_rules, phrases)
+    find_words = counting.words_of_texts(token_rules, phrases)
     of_ngrams = token_rules.longest_ngram > 1
     return _count(_checked_texts(texts), find_words, vocabulary, vocabulary_rules, processes, of_ngrams)
 
@@ -67,7 +60,7 @@ def find_phrases(texts: Iterable[str], token_rules: TokenRules, vocabulary_rules
     """The pairs of words that belong together in these texts."""
     with_pairs = replace(token_rules, phrases=False, shortest_ngram=1, longest_ngram=2)
     ids = GrowingIds()
-    counts = _stack(count_chunks(texts, words_of_texts(with_pairs), ids, 1), ids.__len__)
+    counts = _stack(counting.count_chunks(texts, counting.words_of_texts(with_pairs), ids, 1), ids.__len__)
     tokens = np.bincount(counts.indices, counts.data, len(ids))
     return choose_phrases(list(ids), tokens, vocabulary_rules.stop_word_set())
 
@@ -79,7 +72,7 @@ def count_tokens(
     processes: int = 1,
 ) -> Counted:
     """Like `count_texts`, for documents that are lists of words already."""
-    return _count(_checked_tokens(token_lists), words_of_token_lists, vocabulary, vocabulary_rules, processes)
+    return _count(_checked_tokens(token_lists), counting.words_of_token_lists, vocabulary, vocabulary_rules, processes)
 
 
 def _count(
@@ -93,10 +86,10 @@ def _count(
     if processes < 1:
         raise InputError(f"processes must be at least 1, not {processes}")
     if vocabulary is not None:
-        chunks = count_chunks(documents, find_words, KnownIds(vocabulary.index), processes)
+        chunks = counting.count_chunks(documents, find_words, KnownIds(vocabulary.index), processes)
         return Counted(_stack(chunks, vocabulary.__len__), vocabulary)
     ids = GrowingIds()
-    counts = _stack(count_chunks(documents, find_words, ids, processes), ids.__len__)
+    counts = _stack(counting.count_chunks(documents, find_words, ids, processes), ids.__len__)
     return choose_vocabulary(counts, list(ids), rules, of_ngrams=of_ngrams)
 
 
