@@ -165,16 +165,6 @@ def test_empty_documents_are_dropped_counted_and_said():
     assert model.fitted_.n_training_documents + model.fitted_.n_dev_documents == 300
 
 
-def test_partial_fit_learns_more_and_keeps_the_words(fitted, tmp_path):
-    fitted.save(tmp_path / "model")
-    model = DocumentModel.load(tmp_path / "model")
-    before = model.perplexity(COUNTS)
-    for _ in range(5):
-        model.partial_fit(COUNTS)
-    assert model.perplexity(COUNTS) < before
-    assert model.fitted_.vocabulary == fitted.fitted_.vocabulary
-
-
 def test_similar_documents_are_found(fitted):
     found = fitted.similar_documents(COUNTS[:3], among=COUNTS, n=2)
     assert [neighbours[0].index for neighbours in found] == [0, 1, 2]

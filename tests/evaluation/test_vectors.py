@@ -130,14 +130,21 @@ def test_queries_that_have_nothing_to_find_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"train_vectors": np.full((3, 2), np.inf)}, "not finite"),
+        ({"train_vectors": np.full((3, 2), np.inf)}, "3 of 3 training vectors are not finite"),
         ({"train_vectors": np.ones((3, 3))}, "3 dimensions, test vectors 2"),
         ({"train_vectors": np.ones((0, 2)), "train_labels": []}, "one row per document"),
         ({"train_labels": ["a"]}, "3 training documents have 1 labels"),
-        ({"train_labels": None}, "no labels"),
+        ({"train_labels": None}, "the training documents have no labels"),
+        ({"test_vectors": np.full((2, 2), np.nan)}, "2 of 2 test vectors are not finite"),
+        ({"test_labels": None}, "the test documents have no labels"),
+        ({"test_labels": ["a"]}, "2 test documents have 1 labels"),
         ({"test_labels": ["x", "y"]}, "no test document"),
-        ({"fractions": (0.0,)}, "fractions lie"),
         ({"recalls": ()}, "recalls lie"),
+        *(
+            ({name: shares}, f"{name} lie above 0")
+            for name in ("fractions", "recalls")
+            for shares in ((0.5, 1.5), (1.0001,), (0.5, 0.0), (0.5, -0.5))
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(change, message):
@@ -168,26 +175,6 @@ def test_every_field_of_retrieval(seed):
     assert found.by_chance == pytest.approx(np.mean([(labels == asked[query]).mean() for query in counted]))
     assert (found.n_queries, found.n_queries_left_out, found.n_documents, found.n_labels) == (len(counted), 7, 200, 3)
     assert found.recalls == (1.0,) and len(found.precision_at_recall) == 1
-
-
-@pytest.mark.parametrize("shares", [(0.5, 1.5), (1.0001,), (0.5, 0.0), (0.5, -0.5)])
-@pytest.mark.parametrize("name", ["fractions", "recalls"])
-def test_every_share_lies_above_0_and_at_most_at_1(name, shares):
-    with pytest.raises(InputError, match=f"{name} lie above 0"):
-        retrieval_record(np.eye(2), ["a", "b"], np.eye(2), ["a", "b"], **{name: shares})
-
-
-def test_documents_that_cannot_be_retrieved_are_named():
-    good = (np.eye(2), ["a", "b"])
-    for train, test, message in (
-        ((np.full((2, 2), np.nan), ["a", "b"]), good, "2 of 2 training vectors are not finite"),
-        (good, (np.full((2, 2), np.nan), ["a", "b"]), "2 of 2 test vectors are not finite"),
-        (good, (np.eye(2), None), "the test documents have no labels"),
-        (good, (np.eye(2), ["a"]), "2 test documents have 1 labels"),
-        ((np.eye(2), None), good, "the training documents have no labels"),
-    ):
-        with pytest.raises(InputError, match=message):
-            retrieval_record(*train, *test)
 
 
 def documents(n, seed, labels=3, noise=1.5):

@@ -41,6 +41,13 @@ def checked_vectors(vectors: ArrayLike, name: str) -> np.ndarray:
     return vectors
 
 
+def _checked_parts(train_vectors: ArrayLike, test_vectors: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    train, test = checked_vectors(train_vectors, "training vectors"), checked_vectors(test_vectors, "test vectors")
+    if train.shape[1] != test.shape[1]:
+        raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
+    return train, test
+
+
 def checked_labels(labels: Sequence[str | int] | None, vectors: np.ndarray, name: str) -> np.ndarray:
     """One label per row, as text, so that both parts of a corpus compare alike."""
     if labels is None:
@@ -107,9 +114,7 @@ def classification_record(
     """
     from sklearn.metrics import f1_score
 
-    train, test = checked_vectors(train_vectors, "training vectors"), checked_vectors(test_vectors, "test vectors")
-    if train.shape[1] != test.shape[1]:
-        raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
+    train, test = _checked_parts(train_vectors, test_vectors)
     labels = checked_labels(train_labels, train, "training documents")
     truth = checked_labels(test_labels, test, "test documents")
     pipeline, search = _classifier(), _choose_penalty(train, labels, seed)
@@ -209,13 +214,12 @@ def retrieval_record(
     -------
     RetrievalRecord
     """
-    train, test = checked_vectors(train_vectors, "training vectors"), checked_vectors(test_vectors, "test vectors")
-    if train.shape[1] != test.shape[1]:
-        raise InputError(f"training vectors have {train.shape[1]} dimensions, test vectors {test.shape[1]}")
-    _check_shares(fractions, "fractions")
-    _check_shares(recalls, "recalls")
+    train, test = _checked_parts(train_vectors, test_vectors)
+    for name, shares in (("fractions", fractions), ("recalls", recalls)):
+        if not len(shares) or not all(0 < share <= 1 for share in shares):
+            raise InputError(f"{name} lie above 0 and at most at 1: {list(shares)}")
     names, labels = np.unique(checked_labels(train_labels, train, "training documents"), return_inverse=True)
-    shares = np.bincount(labels) / len(labels)
+    label_shares = np.bincount(labels) / len(labels)
     asked = checked_labels(test_labels, test, "test documents")
     answerable = np.isin(asked, names)
     if not answerable.any():
@@ -235,7 +239,7 @@ def retrieval_record(
         precision_at_recall=tuple(at_recall.mean(0).tolist()),
         precision_at_2_percent=interval.mean,
         precision_at_2_percent_interval_95=interval.bounds,
-        by_chance=float(shares[asked].mean()),
+        by_chance=float(label_shares[asked].mean()),
         n_queries=int(answerable.sum()),
         n_queries_left_out=int((~answerable).sum()),
         n_documents=len(train),
@@ -282,8 +286,3 @@ def _rankings(
         relevant = test_labels[start : start + size, None] == train_labels
         keys = 2 * np.rint(-LEVELS * similarity).astype(np.int32) + relevant.astype(np.int32)
         yield from map(Ranking.from_keys, np.sort(keys, axis=1))
-
-
-def _check_shares(shares: Sequence[float], name: str) -> None:
-    if not len(shares) or not all(0 < share <= 1 for share in shares):
-        raise InputError(f"{name} lie above 0 and at most at 1: {list(shares)}")
