@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lab.independent_ranks import best_probability, rank_intervals
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Prediction, log_odds
 from varitext.answers.ranker import AnswerRanker
@@ -16,7 +17,7 @@ from varitext.answers.training_data import question_folds
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order
 from varitext.errors import InputError
 from varitext.evaluation.calibration import expected_calibration_error, no_answer_calibration, top_answers
-from varitext.evaluation.posterior_ranks import RankIntervals, best_probability, rank_intervals
+from varitext.evaluation.posterior_ranks import RankIntervals
 from varitext.reproduce.answer_fits import DATA, fit_ranker, load_part, record_of
 from varitext.reproduce.engine import Plan, mean, rounded
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis.extra.numpy import arrays
 from trec import read_columns
 
+from lab.independent_ranks import best_probability, rank_intervals
 from varitext.errors import InputError
 from varitext.evaluation.calibration import (
     brier_score,
@@ -17,13 +18,7 @@ from varitext.evaluation.calibration import (
     top_answers,
 )
 from varitext.evaluation.columns import TOLERANCE, WIDEST, binary_labels, merge_ties, question_index
-from varitext.evaluation.posterior_ranks import (
-    RankIntervals,
-    best_probability,
-    known_ranks,
-    rank_calibration,
-    rank_intervals,
-)
+from varitext.evaluation.posterior_ranks import RankIntervals, known_ranks, rank_calibration
 from varitext.evaluation.ranking import compare_rankings, counted_rows, question_values, ranking_record
 from varitext.evaluation.trec_files import write_qrels, write_run
 

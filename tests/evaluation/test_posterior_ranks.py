@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.independent_ranks import best_probability, rank_draws, rank_intervals
 from varitext.evaluation import posterior_ranks
 from varitext.evaluation.posterior_ranks import (
     RankIntervals,
-    best_probability,
     draws_for,
     intervals_of,
     known_ranks,
     rank_calibration,
-    rank_draws,
-    rank_intervals,
     ranks_given,
 )
 

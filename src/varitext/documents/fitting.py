@@ -31,7 +31,7 @@ from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace
 from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
-from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe, varimax
 from varitext.models.registry import stored_name, with_network_arguments
 from varitext.runtime.devices import check_device
 from varitext.runtime.interruption import Interruption
@@ -108,7 +108,7 @@ class DocumentFit:
         generator = np.random.default_rng(stream(self.seed, "documents for axes"))
         sample = self.train[some_rows(generator, self.train.shape[0], AXES_FROM)]
         if network.free_axes:
-            network.rotate_axes(means_of(network, sample))
+            network.axes.copy_(torch.from_numpy(varimax(means_of(network, sample))))
         return FittedDocuments(
             model=stored_name(self.model, DOCUMENT_MODELS),
             network=network,

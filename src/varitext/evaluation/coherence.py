@@ -13,7 +13,7 @@ reference in this process: there is no worker to wait for.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,11 +43,6 @@ class CoherenceRecord(DictRecord):
     n_windows: int
     by_topic: tuple[float | None, ...]
     unknown_words: tuple[str, ...]
-
-
-class _Measure(NamedTuple):
-    of_topic: Callable[[np.ndarray, Cooccurrence], float]
-    window: int | None  # when none is asked for
 
 
 def coherence_record(
@@ -91,9 +86,10 @@ def coherence_record(
     1.0
     """
     check_choice("measure", measure, tuple(MEASURES))
+    of_topic, usual = MEASURES[measure]
     given = topic_words(topics, words)
     if window is None:
-        window = MEASURES[measure].window
+        window = usual
     elif window == "document":
         window = None
     elif isinstance(window, bool) or not isinstance(window, (int, np.integer)):
@@ -105,7 +101,7 @@ def coherence_record(
     for topic in given:
         places = np.array([counted.index[word] for word in topic], np.int64)
         places = places[counted.occurrences[places] > 0]  # those that the reference has
-        values.append(MEASURES[measure].of_topic(places, counted) if len(places) > 1 else None)
+        values.append(of_topic(places, counted) if len(places) > 1 else None)
     found = [value for value in values if value is not None]
     if not found:
         raise InputError(f"none of the {len(given)} topics has two words in the reference corpus")
@@ -157,4 +153,9 @@ def _npmi_of_pairs(first: np.ndarray, second: np.ndarray, counted: Cooccurrence)
     return npmi
 
 
-MEASURES = {"npmi": _Measure(_npmi, 10), "c_v": _Measure(_c_v, 110), "u_mass": _Measure(_u_mass, None)}
+# each with its usual window, in words
+MEASURES: dict[str, tuple[Callable[[np.ndarray, Cooccurrence], float], int | None]] = {
+    "npmi": (_npmi, 10),
+    "c_v": (_c_v, 110),
+    "u_mass": (_u_mass, None),
+}

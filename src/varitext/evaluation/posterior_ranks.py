@@ -1,15 +1,6 @@
 """The posterior over rankings: what the ranking would be if the labels were known.
 
-A sample of the posterior is a draw of h and, given h, of the labels: y_i ~ Bernoulli(p_i(h)). It is asked which right
-answer is the best, so at least one is right. Known labels put the right answers first, and the more probable first
-among right and among wrong ones. With candidates in the order of p, the best is i with probability
-
-    p_i prod_{j < i} (1 - p_j)  /  (1 - prod_j (1 - p_j))
-
-and a candidate with p_i = 0 is never, unless all have; then all are with the same probability.
-
-Spread comes from both draws. Where h says nothing it is the labels' alone, and a ranking is still as unsure as its
-probabilities are.
+Known labels put the right answers first, and the more probable first among right and among wrong ones.
 
 Ranks are whole numbers, so no interval of them has exactly 90 % of the draws, and one rank alone may have more. An
 interval is the one whose share is nearest to that, of the shortest that have at least as much and of those a rank
@@ -27,27 +18,10 @@ from varitext.evaluation.columns import merge_ties
 DRAWS = 1000  # of labels, over all samples of h
 MIN_DRAWS, MAX_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates
 INTERVAL = 0.9
-SMALLEST = 1e-12
-
-
-def best_probability(sampled: np.ndarray) -> np.ndarray:
-    """That each candidate is the best, [P], from p(y = 1 | h) of each sample, [S, P]. Equal candidates share."""
-    sampled = merge_ties(sampled)
-    order = np.argsort(-sampled, 1, kind="stable")
-    best = np.empty_like(sampled)
-    np.put_along_axis(best, order, _best_in_order(np.take_along_axis(sampled, order, 1)), 1)
-    mean: np.ndarray = np.stack([_shared(*row) for row in zip(sampled, best, strict=True)]).mean(0)
-    return mean
 
 
 def draws_for(n_candidates: int) -> int:
     return max(MIN_DRAWS, min(DRAWS, MAX_DRAWN // n_candidates))
-
-
-def rank_draws(sampled: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Ranks of all candidates under drawn labels, [draws, P]; 1 is the best."""
-    sampled, per_sample = merge_ties(sampled), max(1, draws_for(sampled.shape[1]) // len(sampled))
-    return np.concatenate([_ranks_of_one(one, per_sample, generator) for one in sampled])
 
 
 class RankIntervals(NamedTuple):
@@ -60,11 +34,6 @@ class RankIntervals(NamedTuple):
     def holds(self, ranks: np.ndarray) -> np.ndarray:
         inside: np.ndarray = (self.low <= ranks) & (ranks <= self.high)
         return inside
-
-
-def rank_intervals(sampled: np.ndarray, generator: np.random.Generator) -> RankIntervals:
-    """From p(y = 1 | h) of each sample, [S, P]."""
-    return intervals_of(rank_draws(sampled, generator))
 
 
 def intervals_of(ranks: np.ndarray) -> RankIntervals:
@@ -94,7 +63,7 @@ def ranks_given(scores: np.ndarray, labels: np.ndarray, generator: np.random.Gen
         order = np.broadcast_to(np.argsort(-scores), labels.shape)
     else:
         order = np.lexsort((generator.random(labels.shape), np.broadcast_to(-scores, labels.shape)), axis=1)
-    return _ranks_in(order, np.take_along_axis(labels, order, 1).astype(bool))
+    return ranks_in(order, np.take_along_axis(labels, order, 1).astype(bool))
 
 
 class RankCalibration(NamedTuple):
@@ -130,33 +99,7 @@ def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return rankdata(-(labels + 0.5 * merge_ties(probability)), "average")  # 0.5: no probability outweighs a label
 
 
-def _best_in_order(p: np.ndarray) -> np.ndarray:
-    """The formula above, for p that fall along the last axis; [S, P]."""
-    p = np.minimum(np.where(p[..., :1] > 0, p, SMALLEST), 1 - SMALLEST)
-    none_before = np.exp(np.cumsum(np.log1p(-p), -1))
-    first = p * np.concatenate([np.ones_like(p[..., :1]), none_before[..., :-1]], -1)
-    normalised: np.ndarray = first / first.sum(-1, keepdims=True)
-    return normalised
-
-
-def _shared(p: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Candidates with the same p have no order: each gets the mean of their parts."""
-    _, group = np.unique(p, return_inverse=True)
-    return (np.bincount(group, best) / np.bincount(group))[group]
-
-
-def _ranks_of_one(p: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
-    """Under one h, [draws, P]. Equal candidates are shuffled at every draw."""
-    jitter = generator.random((draws, len(p)))
-    order = np.lexsort((jitter, np.broadcast_to(-p, jitter.shape)), axis=1)  # [draws, P]
-    in_order = p[order]
-    best = (generator.random((draws, 1)) > np.cumsum(_best_in_order(in_order), 1)[:, :-1]).sum(1, keepdims=True)
-    place = np.arange(len(p))
-    right = (place == best) | ((place > best) & (generator.random(in_order.shape) < in_order))
-    return _ranks_in(order, right)
-
-
-def _ranks_in(order: np.ndarray, right: np.ndarray) -> np.ndarray:
+def ranks_in(order: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Of candidates in the given order of every draw, and whether each, in that order, is right, [draws, P]."""
     n_right = right.sum(1, keepdims=True)
     ranks_in_order = np.where(right, np.cumsum(right, 1), n_right + np.cumsum(~right, 1))

@@ -284,10 +284,6 @@ class DocumentNetwork(nn.Module):
         directions = self.word_directions().detach()
         return directions @ self.axes if self.free_axes else directions  # [V, K]
 
-    def rotate_axes(self, means: np.ndarray) -> None:
-        """Choose the rotation from unrotated vectors of some documents; called once, after training."""
-        self.axes.copy_(torch.from_numpy(varimax(means)))
-
     def rotated(self, gaussian: DiagonalGaussian) -> DiagonalGaussian:
         """Marginal mean and standard deviation of h along the rotated axes."""
         variance = gaussian.std.square() @ self.axes.square()
