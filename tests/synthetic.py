@@ -42,3 +42,12 @@ def scattered_network(name: str, counts: scipy.sparse.csr_matrix, spread: float 
         for parameter in model.parameters():
             parameter.requires_grad_(False).add_(spread * torch.randn_like(parameter))
     return model.eval()
+
+
+def scored_pairs(questions=40, candidates=5, seed=0):
+    """Scores, labels and ids; every question has a right answer."""
+    generator = np.random.default_rng(seed)
+    labels = generator.random((questions, candidates)) < 0.3
+    labels[:, 0] = True
+    ids = np.repeat([f"q{number:02}" for number in range(questions)], candidates)
+    return generator.random(questions * candidates), labels.ravel().astype(int), ids

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
+from synthetic import scored_pairs
 
 from varitext.errors import InputError
 from varitext.evaluation.calibration import (
@@ -163,18 +164,9 @@ def test_probability_of_no_answer_by_hand():
     assert honest.none_ece_by_chance < 0.03 and honest.none_ece < 3 * honest.none_ece_by_chance + 0.01
 
 
-def pairs(questions=40, candidates=5, seed=0):
-    """Scores, labels and ids; every question has a right answer."""
-    generator = np.random.default_rng(seed)
-    labels = generator.random((questions, candidates)) < 0.3
-    labels[:, 0] = True
-    ids = np.repeat([f"q{number:02}" for number in range(questions)], candidates)
-    return generator.random(questions * candidates), labels.ravel().astype(int), ids
-
-
 @pytest.mark.parametrize("binning", ["equal-mass", "equal-width"])
 def test_every_field_of_calibration(binning):
-    scores, labels, ids = pairs(20)
+    scores, labels, ids = scored_pairs(20)
     scores[3], scores[4], scores[8] = 1.0, 0.0, 0.0
     labels[3], labels[4], labels[8] = 0, 0, 1  # certain and wrong, right, wrong
     found = calibration_record(scores, labels, ids, 6, binning)

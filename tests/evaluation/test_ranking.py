@@ -10,6 +10,7 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic import scored_pairs
 
 from varitext.corpora.question_answers import PROTOCOLS
 from varitext.errors import InputError
@@ -272,18 +273,9 @@ def test_the_numbers_of_questions_that_protocols_state(data_dir):
         assert tuple(ranking_record(zeros, labels, ids, protocol).n_questions for protocol in PROTOCOLS) == expected
 
 
-def pairs(questions=40, candidates=5, seed=0):
-    """Scores, labels and ids; every question has a right answer."""
-    generator = np.random.default_rng(seed)
-    labels = generator.random((questions, candidates)) < 0.3
-    labels[:, 0] = True
-    ids = np.repeat([f"q{number:02}" for number in range(questions)], candidates)
-    return generator.random(questions * candidates), labels.ravel().astype(int), ids
-
-
 @pytest.mark.parametrize("seed", [0, 3])
 def test_intervals_of_a_ranking_have_the_seed(seed):
-    record = ranking_record(*pairs(), seed=seed)
+    record = ranking_record(*scored_pairs(), seed=seed)
     for values, found in (
         (record.average_precision, record.map_interval_95),
         (record.reciprocal_rank, record.mrr_interval_95),
@@ -294,7 +286,7 @@ def test_intervals_of_a_ranking_have_the_seed(seed):
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_two_rankings_are_compared_question_by_question_with_the_seed(seed):
-    scores, labels, ids = pairs()
+    scores, labels, ids = scored_pairs()
     first, second = ranking_record(scores, labels, ids), ranking_record(scores[::-1], labels, ids)
     found = compare_rankings(first, second, seed=seed)
     for test, name in ((found.map, "average_precision"), (found.mrr, "reciprocal_rank")):
@@ -305,11 +297,11 @@ def test_two_rankings_are_compared_question_by_question_with_the_seed(seed):
 
 
 def test_only_the_same_questions_under_the_same_protocol_are_compared():
-    scores, labels, ids = pairs(6)
+    scores, labels, ids = scored_pairs(6)
     record = ranking_record(scores, labels, ids)
     assert compare_rankings(record, record).map.p_value == 1
     renamed = ranking_record(scores, labels, np.char.add(ids, "x"))
-    for other in (ranking_record(scores, labels, ids, "all"), renamed, ranking_record(*pairs(5))):
+    for other in (ranking_record(scores, labels, ids, "all"), renamed, ranking_record(*scored_pairs(5))):
         with pytest.raises(InputError, match="same questions under the same protocol"):
             compare_rankings(record, other)
 

@@ -20,6 +20,7 @@ Uria et al. 2014 and Lauly et al. 2017, who draw the position).
 """
 
 import math
+from dataclasses import replace
 
 import scipy.sparse
 import torch
@@ -29,10 +30,15 @@ from varitext.batches.counts import CountBatch, CountBatches
 from varitext.errors import InputError
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
-from varitext.models.documents.base import DocumentNetwork, DocumentObjective, DocumentVectors, Recipe
+from varitext.models.documents.base import (
+    DocumentNetwork,
+    DocumentObjective,
+    DocumentVectors,
+    Recipe,
+    training_schedule,
+)
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, direction_information, exact_bounds
 from varitext.runtime.randomness import seeded, stream
-from varitext.training.settings import TrainingSettings
 
 MAX_LOGITS = 2**23  # positions x words held at once: 32 MB
 SAMPLES_PER_ORDER = 5  # an order costs a softmax per word; a draw of h in other models costs one per document
@@ -155,11 +161,7 @@ class DocNADE(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        epochs = round(min(100, max(8, 4000 / math.sqrt(documents))))
-        batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
-        training = TrainingSettings(
-            epochs=epochs, batch_size=batch_size, learning_rate=5e-3, patience=max(5, epochs // 4), kl_warm_up=0
-        )
+        training = replace(training_schedule(documents, 5e-3, passes=40), learning_rate=5e-3, kl_warm_up=0)
         return Recipe({}, training, DocumentObjective(length_exponent=0.7))
 
 

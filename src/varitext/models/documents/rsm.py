@@ -32,6 +32,7 @@ underestimate a document's probability.
 """
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,10 +44,15 @@ from torch.nn import functional
 from varitext.batches.counts import CountBatch, CountBatches
 from varitext.latent import Bound, Estimate
 from varitext.layers.counts import multinomial_log_likelihood, sparse_times_dense
-from varitext.models.documents.base import DocumentNetwork, DocumentObjective, DocumentVectors, Recipe
+from varitext.models.documents.base import (
+    DocumentNetwork,
+    DocumentObjective,
+    DocumentVectors,
+    Recipe,
+    training_schedule,
+)
 from varitext.models.documents.bounds import DocumentBounds, EstimateKind, bernoulli_kl_per_dimension, exact_bounds
 from varitext.runtime.randomness import seeded, stream
-from varitext.training.settings import TrainingSettings
 
 CHAINS = 128
 SEARCHED = 256  # random h per update from which peaks are climbed
@@ -189,12 +195,8 @@ class RSM(DocumentNetwork):
 
     @staticmethod
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
-        epochs = round(min(100, max(8, 3000 / math.sqrt(documents))))
-        batch_size = min(128, max(32, 2 ** round(math.log2(documents / 32))))
-        updates = epochs * math.ceil(documents / batch_size)
-        training = TrainingSettings(
-            epochs=epochs, batch_size=batch_size, learning_rate=1e-2, patience=max(5, epochs // 4), kl_warm_up=0
-        )
+        training = replace(training_schedule(documents, 1e-2, passes=30), learning_rate=1e-2, kl_warm_up=0)
+        updates = training.epochs * math.ceil(documents / training.batch_size)
         architecture = {"most_steps": 5, "updates_per_step": math.ceil(updates / 5)}
         return Recipe(architecture, training, DocumentObjective(length_exponent=0.7))
 
