@@ -62,6 +62,9 @@ def test_a_public_name_is_documented(name):
     if not isinstance(thing, type) and len(needed) == 1:  # the summary may describe it
         found |= set(re.findall(r"`(\w+)`", docstring))
     assert not [one for one in needed if one not in found], f"{name}: parameters without an entry"
+    returned = None if isinstance(thing, type) else inspect.signature(thing).return_annotation
+    if "Parameters\n---" in docstring and returned not in (None, inspect.Signature.empty):
+        assert re.search(r"^(Returns|Yields)\n---", docstring, re.MULTILINE), f"{name}: nothing about what it returns"
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if ">>>" in (NAMES[name].__doc__ or "")])

@@ -50,6 +50,10 @@ class CandidateIndex:
             The question.
         n : int
             The maximum number of sentences.
+
+        Returns
+        -------
+        array of int
         """
         asked = sorted({self.columns[word] for word in _words(question) if word in self.columns})
         scores = self.idf[asked] @ self.weights[asked] if asked else np.zeros(len(self.texts))  # [N]

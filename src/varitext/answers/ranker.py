@@ -162,6 +162,11 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         ----------
         counts, position : bool
             What the second stage adds; neither: no second stage.
+
+        Returns
+        -------
+        AnswerRanker
+            A new ranker that shares the network.
         """
         check_is_fitted(self)
         other = copy.copy(self)
@@ -365,7 +370,12 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
     def abstention_threshold(self, precision: float) -> float:
         """The value of `abstain` with which the first candidate is right in a share `precision` of the answered dev
-        questions: 0.5, 0.6, 0.7, 0.8, 0.9 or 0.95. InputError if no threshold reaches it."""
+        questions: 0.5, 0.6, 0.7, 0.8, 0.9 or 0.95. InputError if no threshold reaches it.
+
+        Returns
+        -------
+        float
+        """
         check_is_fitted(self)
         thresholds = self.fitted_.joint.thresholds
         if str(precision) not in thresholds:
@@ -408,6 +418,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             A folder that `save` or `varitext fit` wrote.
         trust : str or class, default=None
             For a model from another package: its class, or "package.module:Class". Nothing else is imported.
+
+        Returns
+        -------
+        AnswerRanker
         """
         return load_one_of(Path(folder), {KIND: partial(cls.from_stored, trust=trust)})
 
@@ -419,6 +433,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         ----------
         stored, folder, trust
             What `varitext.store` read, from where, and as for `load`.
+
+        Returns
+        -------
+        AnswerRanker
         """
         settings, fitted = restore(stored, folder, trust)
         ranker = cls(**vars(settings))
@@ -426,7 +444,13 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return ranker
 
     def move_to(self, device: str) -> "AnswerRanker":
-        """Compute on another torch `device` from now on. Returns the ranker itself."""
+        """Compute on another torch `device` from now on.
+
+        Returns
+        -------
+        AnswerRanker
+            The ranker itself.
+        """
         check_device(device)
         self.device = device
         self.fitted_.first_stage.move_to(device)

@@ -150,6 +150,10 @@ class Reranker:
         ----------
         query, docs, doc_ids, metadata
             As for `rank`.
+
+        Returns
+        -------
+        RankedResults
         """
         return await asyncio.to_thread(self.rank, query, docs, doc_ids, metadata)
 
@@ -160,6 +164,10 @@ class Reranker:
         ----------
         query, doc
             As for `rank`.
+
+        Returns
+        -------
+        float
         """
         return self.rank(query, [doc])[0].score
 

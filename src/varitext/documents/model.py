@@ -267,7 +267,13 @@ class DocumentModel(
         return self
 
     def move_to(self, device: str) -> Self:
-        """Compute on another `device`, "cpu" or "cuda", from now on; returns the model itself."""
+        """Compute on another `device`, "cpu" or "cuda", from now on.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
         check_device(device)
         self.device = device
         self.fitted_.network.to(device)
@@ -333,6 +339,10 @@ class DocumentModel(
         ----------
         X, block, refine
             As in `posterior`.
+
+        Returns
+        -------
+        iterator of Posterior
         """
         counts = self.count(X)
         yield from posterior_blocks(self.fitted_.network, counts, block, refine, self.threads)
@@ -361,6 +371,10 @@ class DocumentModel(
         ----------
         X, samples
             As in `perplexity_record`.
+
+        Returns
+        -------
+        float
         """
         return float(np.exp(-self.score(X, samples=samples)))
 
@@ -372,6 +386,11 @@ class DocumentModel(
         X, samples
             As in `perplexity_record`.
         y : ignored
+
+        Returns
+        -------
+        float
+            Nats per word.
         """
         counts = without_empty(self.count(X))
         with running_on(self.threads):
@@ -384,6 +403,10 @@ class DocumentModel(
 
         Only the frequent words that make up four fifths of the text are ranked: rare words have the largest weights,
         but say least.
+
+        Returns
+        -------
+        list of LatentDimension
         """
         check_is_fitted(self)
         return rank_dimensions(*self.fitted_.latent_space(), words)
@@ -530,11 +553,21 @@ class DocumentModel(
         return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
 
     def topic_tree(self) -> list[TreeMerge]:
-        """Which topics are most alike: merges from two topics up to all."""
+        """Which topics are most alike: merges from two topics up to all.
+
+        Returns
+        -------
+        list of TreeMerge
+        """
         return topic_model.topic_tree(self._regions())
 
     def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
-        """Topics and documents `X` as pyLDAvis takes them; documents without a known word are left out."""
+        """Topics and documents `X` as pyLDAvis takes them; documents without a known word are left out.
+
+        Returns
+        -------
+        TopicMatrices
+        """
         return topic_model.topic_matrices(self.fitted_, in_memory(self.count(X)), self.threads)
 
     def refit_topics(
@@ -572,6 +605,11 @@ class DocumentModel(
         ----------
         number : int
         name : str
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
         """
         return self._with(topic_model.renamed(self._regions(), number, name))
 
@@ -591,7 +629,13 @@ class DocumentModel(
         return self._with(topic_model.merged(self._regions(), numbers, name))
 
     def reduce_topics(self, n_topics: int) -> Self:
-        """Merge the topics that are most alike until `n_topics` are left; returns the model itself."""
+        """Merge the topics that are most alike until `n_topics` are left.
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
         check_at_least("n_topics", n_topics, 1)
         return self._with(topic_model.reduced(self._regions(), n_topics))
 
@@ -665,6 +709,10 @@ class DocumentModel(
         stored : StoredModel
         folder : Path
         trust : str, class or None, default=None
+
+        Returns
+        -------
+        DocumentModel
         """
         settings, fitted = restore_documents(stored, folder, trust)
         model = cls(**vars(settings))

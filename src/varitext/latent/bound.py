@@ -80,6 +80,10 @@ class LatentModel(Protocol):
         h : Tensor of shape (S, B, K)
         encoding : object
             What `encode` returned.
+
+        Returns
+        -------
+        Tensor of shape (S, B)
         """
 
 
