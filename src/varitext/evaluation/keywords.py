@@ -28,13 +28,13 @@ MAX_KEYWORDS = 6
 def document_keywords(
     counts: scipy.sparse.csr_matrix, log_frequencies: np.ndarray, names: Sequence[str], most: int = MAX_KEYWORDS
 ) -> tuple[tuple[str, ...], ...]:
-    """For each document its most telling words, best first."""
+    """For each document its keywords, best first."""
     columns = keyword_columns(counts, log_frequencies)
     return tuple(tuple(names[column] for column in document[:most]) for document in columns)
 
 
 def keyword_columns(counts: scipy.sparse.csr_matrix, log_frequencies: np.ndarray) -> Iterator[np.ndarray]:
-    """For each document the columns of all its words, the most telling first; `log_frequencies` is log p(word), [V]."""
+    """For each document the columns of its words, strongest keyword first; `log_frequencies` is log p(word), [V]."""
     for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True):
         columns, values = counts.indices[start:end], counts.data[start:end]
         information = values * (np.log(values / values.sum()) - log_frequencies[columns])

@@ -1,6 +1,6 @@
 """MAP and MRR over questions, with tied candidates in expectation over all their orders.
 
-Tied are candidates of one question whose scores are the same by the rule of `ties.py`. Let a group of n tied
+Tied are candidates of one question whose scores `columns.py::merge_ties` makes equal. Let a group of n tied
 candidates, r of them right, come after N others, R of them right. Over all n! orders of the group, its place i = 1..n
 is right with probability r/n, and then
 

@@ -6,7 +6,7 @@ qrels   question 0 document relevance            one line per judged candidate; 
 Scores are written so that reading gives the same float64. trec_eval goes by the score and not by the rank column, holds
 scores as 32-bit floats, and puts equal ones in *descending* order of document id (strcmp); ranks are written in that
 order. So ids decide ties there; here ties are resolved in expectation (see `ranking`). Scores that tie by the rule of
-`ties.py` are written as one number, so that both mean the same ties.
+`columns.py::merge_ties` are written as one number, so that both mean the same ties.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,69 @@
+"""Figures that pages repeat in their prose are those of `results/`; `python -m lab pages --check` covers the tables."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def mean(experiment: str, measure: str, **settings: object) -> float:
+    records = map(json.loads, (REPOSITORY / "results" / f"{experiment}.jsonl").read_text().splitlines())
+    found = [one["result"][measure] for one in records if settings.items() <= one["settings"].items()]
+    return float(np.mean(found))
+
+
+def bm25() -> float:
+    records = map(json.loads, (REPOSITORY / "results" / "table4.jsonl").read_text().splitlines())
+    (found,) = (one for one in records if one["settings"] == {"corpus": "wikiqa", "model": "overlap", "seed": 0})
+    return float(found["result"]["rows"]["BM25"]["map"])
+
+
+def ranker(variant: str) -> float:
+    return mean("default-ranker", "map", corpus="wikiqa", variant=variant)
+
+
+def newsgroups(model: str) -> float:
+    settings = {"corpus": "20newsgroups-nvdm", "model": model, "preset": "recommended", "latent_dim": 50}
+    return mean("table1a", "per_document_perplexity", **settings)
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        (
+            "explanation/answer-ranker.md",
+            lambda: (
+                f"{ranker('all features'):.3f}, with an ensemble of five "
+                f"{ranker('ensemble of 5, all features'):.3f} (BM25: {bm25():.3f};"
+            ),
+        ),
+        ("explanation/nasm.md", lambda: f"reaches {ranker('all features'):.3f}."),
+        (
+            "tutorials/rank-answers.md",
+            lambda: f"is {ranker('all features'):.3f} (higher is better; BM25: {bm25():.3f};",
+        ),
+        ("results/answers.md", lambda: f"BM25: {bm25():.3f};"),
+        (
+            "how-to/minilm.md",
+            lambda: (
+                f"frozen {mean('minilm', 'map', row='frozen'):.3f}, ensemble of five "
+                f"{mean('minilm', 'map', row='frozen, ensemble of 5'):.3f}, "
+                f"tuned {mean('minilm', 'map', row='tuned'):.3f} "
+                f"(the default ranker without MiniLM: {ranker('all features'):.3f})"
+            ),
+        ),
+        (
+            "explanation/dcm-likelihood.md",
+            lambda: (
+                f"is {newsgroups('nvdm_dcm'):.0f} (lower is better; NVDM with the multinomial: "
+                f"{newsgroups('nvdm'):.0f};"
+            ),
+        ),
+    ],
+)
+def test_prose_repeats_the_results(page, sentence):
+    text = " ".join((REPOSITORY / "docs" / page).read_text(encoding="utf-8").split())
+    assert sentence() in text
