@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from varitext.answers.input import as_corpus
-from varitext.answers.joint import SLOPES, JointModel, abstention_threshold, question_weights
+from varitext.answers.joint import SLOPES, JointModel, ParameterPrior, abstention_threshold, question_weights
 from varitext.answers.prediction import Prediction
 from varitext.answers.ranking import ranking_posterior
 from varitext.evaluation.posterior_ranks import known_ranks
@@ -164,3 +164,16 @@ def test_questions_without_an_answer_weigh_as_many_as_there_are():
     models = [JointModel.fit(scores, labels, question_of, share) for share in (0.5, 0.9)]
     means = [model.posterior(scores, question_of).none.mean() for model in models]
     assert means[0] == pytest.approx(0.5, abs=0.03) and means[1] == pytest.approx(0.9, abs=0.05)
+
+
+def test_a_narrow_prior_keeps_its_parameters_and_a_wide_one_leaves_them_to_the_questions():
+    question_of, generator = np.repeat(np.arange(60), 5), np.random.default_rng(0)
+    scores = generator.normal(size=300)
+    labels = np.concatenate([drawn(scores[question_of == one], 1, generator)[0] for one in range(60)])
+    start = (1.5, 2.0, 0.1, -1.0, -2.0, 0.4, -1.0, 0.5, 1.2)
+    narrow = JointModel.fit(scores, labels, question_of, prior=ParameterPrior(start, (1e-4,) * 9))
+    np.testing.assert_allclose(narrow.parameters, start, atol=1e-3)
+    wide = JointModel.fit(scores, labels, question_of, prior=ParameterPrior(start))
+    assert wide.log_likelihood(scores, labels, question_of).sum() > narrow.log_likelihood(
+        scores, labels, question_of
+    ).sum()

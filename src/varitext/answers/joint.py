@@ -40,6 +40,16 @@ PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # for which a threshold is stored
 PRIOR_STD = 3.0  # of each parameter around its initial value: ends the fit where the likelihood is flat
 
 
+class ParameterPrior(NamedTuple):
+    """A Gaussian prior of the parameters: it decides where the questions are too few to."""
+
+    mean: tuple[float, ...] = INITIAL
+    std: tuple[float, ...] = (PRIOR_STD,) * len(INITIAL)
+
+
+WIDE_PRIOR = ParameterPrior()
+
+
 class JointPosterior(NamedTuple):
     """Of questions, in the order of their candidates; candidates with equal scores share P(best)."""
 
@@ -61,7 +71,12 @@ class JointModel:
 
     @classmethod
     def fit(
-        cls, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray, share: float | None = None
+        cls,
+        scores: np.ndarray,
+        labels: np.ndarray,
+        question_of: np.ndarray,
+        share: float | None = None,
+        prior: ParameterPrior = WIDE_PRIOR,
     ) -> "JointModel":
         """By maximum likelihood, from the ranker's log odds, the labels and the question of each pair, [P].
 
@@ -69,7 +84,8 @@ class JointModel:
         """
         answerable = np.bincount(np.unique(question_of, return_inverse=True)[1], labels == 1) > 0
         weights = question_weights(answerable, share)
-        model = cls(_maximum_likelihood(_side_by_side(scores, labels, question_of), torch.from_numpy(weights)))
+        questions = _side_by_side(scores, labels, question_of)
+        model = cls(_maximum_likelihood(questions, torch.from_numpy(weights), prior))
         right = model.posterior(scores, question_of).right
         first = _first_of_each(scores, question_of)
         top, is_right = right[first], labels[first] == 1
@@ -133,18 +149,17 @@ class LabelDistribution(NamedTuple):
         return labels.astype(np.int8)
 
 
-def _maximum_likelihood(questions: "_Questions", weights: Tensor) -> tuple[float, ...]:
-    initial = torch.tensor(INITIAL, dtype=torch.float64)
+def _maximum_likelihood(questions: "_Questions", weights: Tensor, prior: ParameterPrior) -> tuple[float, ...]:
+    mean, std = (torch.tensor(values, dtype=torch.float64) for values in prior)
 
     def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
         parameters = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-        prior = 0.5 * (((parameters - initial) / PRIOR_STD) ** 2).sum()
-        loss = prior - (weights * _log_likelihood(parameters, questions)).sum()
+        loss = 0.5 * (((parameters - mean) / std) ** 2).sum() - (weights * _log_likelihood(parameters, questions)).sum()
         (gradient,) = torch.autograd.grad(loss, parameters)
         return float(loss.detach()), gradient.numpy()
 
     bounds = [(MIN_SLOPE if place in SLOPES else None, None) for place in range(len(INITIAL))]
-    found = minimize(objective, np.array(INITIAL), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = minimize(objective, np.array(prior.mean), jac=True, method="L-BFGS-B", bounds=bounds)
     return tuple(found.x.tolist())
 
 
