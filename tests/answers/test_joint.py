@@ -174,6 +174,7 @@ def test_a_narrow_prior_keeps_its_parameters_and_a_wide_one_leaves_them_to_the_q
     narrow = JointModel.fit(scores, labels, question_of, prior=ParameterPrior(start, (1e-4,) * 9))
     np.testing.assert_allclose(narrow.parameters, start, atol=1e-3)
     wide = JointModel.fit(scores, labels, question_of, prior=ParameterPrior(start))
-    assert wide.log_likelihood(scores, labels, question_of).sum() > narrow.log_likelihood(
-        scores, labels, question_of
-    ).sum()
+    assert (
+        wide.log_likelihood(scores, labels, question_of).sum()
+        > narrow.log_likelihood(scores, labels, question_of).sum()
+    )
