@@ -35,8 +35,8 @@ def runs(plan: Plan) -> Iterator[Run]:
 def measure(corpus: str, model: str, features: str, plan: Plan) -> dict[str, Any]:
     ranker = fit_ranker(corpus, model, 0, plan, features=variants(model)[features])
     protocol = DATA[corpus].protocol
-    found = record_of(ranker.evaluate(load_part(corpus, "test", plan), protocol), per_question=True)
-    dev = ranker.evaluate(load_part(corpus, "dev", plan), protocol)
+    found = record_of(ranker.evaluate(load_part(corpus, "test", plan), protocol, baselines=False), per_question=True)
+    dev = ranker.evaluate(load_part(corpus, "dev", plan), protocol, baselines=False)
     return found | {"dev_map": round(dev.ranking.map, 5), "fit_seconds": round(ranker.fitted_.fit_seconds, 1)}
 
 

@@ -167,7 +167,7 @@ def measure(model: str, latent_dim: int, seed: int, plan: Plan) -> dict[str, Any
     of_dev, of_test = on_dev.latents(), on_test.latents()
     scaling = Scaling.fit(on_dev.given(of_dev.of_prior))
     found = {
-        **record_of(ranker.evaluate(test, DATA[CORPUS].protocol), per_question=True),
+        **record_of(ranker.evaluate(test, DATA[CORPUS].protocol, baselines=False), per_question=True),
         "dev_map": round(ranker.fitted_.dev_map, 5),
         "fit_seconds": round(ranker.fitted_.fit_seconds, 1),
         "scaling": rounded(scaling, 5),

@@ -56,7 +56,7 @@ def joint_measures(ranker: AnswerRanker, dev: QuestionAnswers, test: QuestionAns
             "independent": _nats(on_test.independent_log_likelihood(calibration)),
             "joint": _nats(on_test.joint_log_likelihood(ranker.fitted_.joint)),
         },
-        "joint": _calibration_of(ranker.evaluate(test, protocol)) | _best(ranker, test),
+        "joint": _calibration_of(ranker.evaluate(test, protocol, baselines=False)) | _best(ranker, test),
         "independent": _calibration_of(independent) | _none_of_independent(calibrated, on_test),
         "abstaining": _abstaining(ranker, test),
         "triggering": _triggering(ranker, dev, test),
@@ -173,7 +173,7 @@ def measure(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> 
         "fit_cpu_seconds": round(seconds, 1),  # of all threads, reading data and vectors included
         "joint": joint_measures(ranker, dev, test, protocol) if corpus == "wikiqa" else None,
     }
-    return record_of(ranker.evaluate(test, protocol), per_question=True) | found
+    return record_of(ranker.evaluate(test, protocol, baselines=False), per_question=True) | found
 
 
 def columns(found: list[dict[str, Any]]) -> list[str]:

@@ -226,11 +226,15 @@ def test_evaluate_prints_one_json_object_that_says_what_the_library_says(fitted,
     assert record["held_out"] is True and sum(one["n_questions"] for one in record["by_question_word"]) == 20
     weighed = sum(one["map"] * one["n_questions"] for one in record["by_question_word"]) / 20
     assert weighed == pytest.approx(record["map"])
+    assert [one["name"] for one in record["baselines"]] == ["word_count", "bm25", "minilm"]
+    assert record["baselines"] == [one.as_dict() for one in expected.baselines]
 
 
 def test_evaluate_for_people(fitted):
     shown = varitext("evaluate", fitted, "--samples", 3, "--part", "dev").out
     for words in ("(dev): 12 questions, 48 pairs", "MAP  ", "MRR  ", "95 % interval", "expectation over all orders"):
+        assert words in shown
+    for words in ("P@1  ", "word count  ", "BM25  ", "difference  p"):
         assert words in shown
     for words in ("3 samples", "Brier", "calibration error", "more certain half", "by question word", "answerable"):
         assert words in shown

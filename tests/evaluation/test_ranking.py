@@ -1,4 +1,4 @@
-"""MAP and MRR against trec_eval, by hand and over every order of ties; comparisons and question words."""
+"""MAP, MRR and precision at 1 against trec_eval, by hand and over every order of ties; comparisons."""
 
 import gzip
 import itertools
@@ -72,6 +72,14 @@ def test_ties_worked_by_hand():
 def test_where_the_order_cannot_matter_the_value_is_exact(labels, value):
     assert one([7.0] * len(labels), labels) == (value, value)
     assert one(list(range(len(labels))), labels) == (value, value)
+
+
+@given(QUESTIONS)
+def test_precision_at_1_is_the_mean_over_every_order_of_ties(questions):
+    found = question_values(*columns(questions)).first_right
+    for value, pairs in zip(found, questions, strict=True):
+        first = [label for score, label in pairs if score == max(score for score, _ in pairs)]
+        assert value == pytest.approx(np.mean(first))
 
 
 def test_infinite_scores_and_both_zeros_have_their_place():

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from varitext.answers.baselines import measured_baselines
 from varitext.answers.fitting import (
     FittedAnswers,
     check_settings,
@@ -27,6 +28,7 @@ from varitext.answers.ranking import (
     Ranking,
     RankingPosterior,
     answer_evaluation,
+    question_ids,
     ranking_posterior,
     rankings_of,
 )
@@ -223,6 +225,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         protocol: str = "answerable",
         samples: int | None = None,
         columns: QuestionColumns = USUAL_COLUMNS,
+        baselines: bool = True,
     ) -> AnswerEvaluation:
         """Measure the ranking and the calibration of its probabilities on labelled questions.
 
@@ -234,17 +237,27 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             Which questions count: a name in `varitext.corpora.protocols`.
         samples, columns
             As for `predict_proba` and `fit`.
+        baselines : bool, default=True
+            Whether to rank the same questions by word count, BM25 and untrained MiniLM as well.
 
         Returns
         -------
         AnswerEvaluation
-            MAP, MRR, log loss, calibration errors, coverage of rank intervals.
+            MAP, MRR, log loss, calibration errors, coverage of rank intervals, baselines.
         """
         given = as_questions(question_answers, columns, labelled=True)
         question_answers = canonical_order(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
         posterior = ranking_posterior(self.fitted_.joint, found, question_answers)
-        return answer_evaluation(question_answers, found, posterior, protocol, self.seed)
+        record = answer_evaluation(question_answers, found, posterior, protocol, self.seed)
+        if not baselines:
+            return record
+        itself, ids = (
+            model_name(self.model) if self.fitted_.stopped == "untrained" else None,
+            question_ids(question_answers),
+        )
+        beside = measured_baselines(question_answers, ids, record.ranking, itself, self.seed)
+        return dataclasses.replace(record, baselines=beside)
 
     def ranking_posterior(self, question_answers: QuestionAnswers, samples: int | None = None) -> RankingPosterior:
         """P(right), P(best), P(none) and rank intervals of many questions, as arrays in `canonical_order`.

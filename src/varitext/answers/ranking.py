@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from varitext.answers.baselines import Baseline
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Prediction, log_odds
 from varitext.corpora.question_answers import CanonicalOrder, Question, QuestionAnswers, protocol_named
@@ -119,7 +120,7 @@ class AnswerEvaluation:
     Attributes
     ----------
     ranking : RankingRecord
-        MAP, MRR and their confidence intervals.
+        MAP, MRR, precision at 1, and confidence intervals.
     calibration : CalibrationRecord
         Log loss, Brier score and expected calibration error of P(right).
     uncertainty : RankCalibration
@@ -132,6 +133,8 @@ class AnswerEvaluation:
         The questions that were ranked.
     n_samples : int
         Samples of h.
+    baselines : tuple of Baseline
+        Word count, BM25 and untrained MiniLM on the same questions, each with a paired test.
     """
 
     ranking: RankingRecord
@@ -143,6 +146,7 @@ class AnswerEvaluation:
     part: str
     corpus_sha256: str
     n_samples: int
+    baselines: tuple[Baseline, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """All records as one flat dictionary, for JSON."""
@@ -150,7 +154,8 @@ class AnswerEvaluation:
         by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
         records = self.ranking.as_dict() | self.calibration.as_dict() | self.uncertainty._asdict()
         no_answer = {} if self.no_answer is None else self.no_answer._asdict()
-        return records | no_answer | by_question_word | named
+        baselines = {"baselines": [one.as_dict() for one in self.baselines]} if self.baselines else {}
+        return records | no_answer | by_question_word | baselines | named
 
 
 # The posterior of a ranking

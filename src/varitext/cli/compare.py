@@ -55,7 +55,7 @@ def compare(
         )
     questions = questions_for(rankers[0], corpus, part, data_dir, f"varitext compare {first} {second} CORPUS")
     chosen = protocol or default_protocol(questions.name)
-    records = [ranker.evaluate(questions, chosen, samples) for ranker in rankers]
+    records = [ranker.evaluate(questions, chosen, samples, baselines=False) for ranker in rankers]
     comparison = compare_rankings(records[0].ranking, records[1].ranking)
     if not as_json:
         return _print_comparison(records, comparison, (first, second))

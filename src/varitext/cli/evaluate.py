@@ -15,6 +15,7 @@ from varitext.errors import InputError
 from varitext.loading import load_any
 
 if TYPE_CHECKING:
+    from varitext.answers.baselines import Baseline
     from varitext.answers.ranker import AnswerRanker
     from varitext.answers.ranking import AnswerEvaluation
     from varitext.corpora import Documents, QuestionAnswers
@@ -62,8 +63,9 @@ def evaluate(
     --full needs a corpus with a train part: coherence counts words in the training documents, and retrieval and
     classification learn from them if both parts have labels.
 
-    Answers: MAP and MRR of the questions that the protocol counts, with 95 % intervals over questions. Ties count as
-    the expectation over their orders, so the order of the file has no effect. Also log loss, Brier score and
+    Answers: MAP, MRR and precision at 1 of the questions that the protocol counts, with 95 % intervals over questions,
+    beside three baselines that need no fit: word count, BM25 and MiniLM, if its extra is installed. Ties count as the
+    expectation over their orders, so the order of the file has no effect. Also log loss, Brier score and
     calibration error of the pairs, and how often the top answer is wrong, among all questions and among the more
     certain half. TREC files hold the counted questions, so trec_eval finds the same MAP if scores are distinct.
 
@@ -238,7 +240,13 @@ def _ranking_quality(
     held_out = _is_held_out(ranker, questions)
     if not held_out:
         log(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
-    return Result(record.as_dict() | {"held_out": held_out}, lambda: _print_answer_evaluation(record))
+    own_text = record.corpus == ranker.fitted_.corpus.get("name")
+
+    def show() -> None:
+        _print_answer_evaluation(record)
+        _print_baselines(record, own_text)
+
+    return Result(record.as_dict() | {"held_out": held_out}, show)
 
 
 def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
@@ -248,6 +256,7 @@ def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
     rows = [
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
         ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
+        ("P@1", ranking.precision_at_1, "the first candidate is right"),
         ("log loss", calibration.log_loss, f"nats per pair{with_samples(record.n_samples)}"),
         ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
         ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),
@@ -265,6 +274,45 @@ def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
         print(f"  {name:20} {value:8.4f}   {note}")
     groups = (f"{one.question_word} {one.map:.3f} ({one.n_questions})" for one in record.by_question_word)
     print(f"  MAP by question word: {', '.join(groups)}")
+
+
+TITLES = {"word_count": "word count", "bm25": "BM25", "minilm": "MiniLM, no fit"}
+SUBJECTS = {"word_count": "Word counts alone rank", "bm25": "BM25 alone ranks", "minilm": "MiniLM without a fit ranks"}
+SIGNIFICANT = 0.05
+
+
+def _print_baselines(record: "AnswerEvaluation", own_text: bool) -> None:
+    """The ranker and the baselines, one line each, and a sentence if one of them is at least as good."""
+    from varitext.answers.baselines import best_baseline
+
+    print("  baselines, with a paired randomisation test of MAP over questions:")
+    print(f"    {'':16}     MAP     MRR     P@1  difference  p")
+    rows = [("this ranker", record.ranking, "")]
+    rows += [(TITLES[one.name], one.ranking, _against(one)) for one in record.baselines if one.ranking]
+    for name, one, test in rows:
+        print(f"    {name:16}  {one.map:.4f}  {one.mrr:.4f}  {one.precision_at_1:.4f}{test}")
+    for baseline in record.baselines:
+        if baseline.left_out:
+            print(f"    {TITLES[baseline.name]} left out: {baseline.left_out}")
+    best = best_baseline(record.baselines)
+    if best is not None and best.test is not None and best.test.difference <= 0:
+        print(_advice(best, own_text))
+
+
+def _against(baseline: "Baseline") -> str:
+    assert baseline.test is not None
+    return f"  {baseline.test.difference:+10.4f}  {baseline.test.p_value:.2g}"
+
+
+def _advice(best: "Baseline", own_text: bool) -> str:
+    """What to do about a baseline that ranks at least as well."""
+    assert best.test is not None
+    better = "better" if best.test.p_value < SIGNIFICANT else "as well"
+    cause = "" if own_text else "this ranker was fitted on other text; "
+    use = "`minilm`" if best.name == "minilm" else "`minilm` or `bm25`"
+    fit = "more questions" if own_text else "some of your own questions"
+    subject = SUBJECTS[best.name]
+    return f"{subject} these questions {better} (p = {best.test.p_value:.2g}): {cause}use {use}, or fit on {fit}."
 
 
 def _write_trec_files(

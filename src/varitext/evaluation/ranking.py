@@ -1,4 +1,4 @@
-"""MAP and MRR over questions, with tied candidates in expectation over all their orders.
+"""MAP, MRR and precision at 1 over questions, with tied candidates in expectation over all their orders.
 
 Tied are candidates of one question whose scores `columns.py::merge_ties` makes equal. Let a group of n tied
 candidates, r of them right, come after N others, R of them right. Over all n! orders of the group, its place i = 1..n
@@ -6,6 +6,7 @@ is right with probability r/n, and then
 
 average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
 reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
+precision at 1      E = r/n                                              in the first group
 
 So the order of rows in a file can neither help nor hurt, and a constant score is worth what a random ranking is worth.
 Without ties these are the plain measures, equal to trec_eval's `map` and `recip_rank`.
@@ -32,16 +33,21 @@ class QuestionValues(NamedTuple):
     question_ids: np.ndarray
     average_precision: np.ndarray
     reciprocal_rank: np.ndarray
+    first_right: np.ndarray  # whether the first candidate is right
     n_right: np.ndarray
     n_candidates: np.ndarray
 
 
 @dataclass(frozen=True)
 class RankingRecord:
-    """MAP and MRR under a named protocol: means of the values per question, kept for tests of significance."""
+    """MAP, MRR and precision at 1 under a named protocol: means over questions.
+
+    The values per question are kept for tests of significance.
+    """
 
     map: float
     mrr: float
+    precision_at_1: float
     map_interval_95: tuple[float, float]
     mrr_interval_95: tuple[float, float]
     protocol: str
@@ -79,6 +85,7 @@ def ranking_record(
     return RankingRecord(
         map=float(precision.mean()),
         mrr=float(reciprocal.mean()),
+        precision_at_1=float(rule.scale * values.first_right[counts].mean()),
         map_interval_95=bootstrap_interval(precision, seed=seed).bounds,
         mrr_interval_95=bootstrap_interval(reciprocal, seed=seed).bounds,
         protocol=protocol,
@@ -103,7 +110,7 @@ def compare_rankings(first: RankingRecord, second: RankingRecord, seed: int = 0)
 
 
 def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike) -> QuestionValues:
-    """Expected average precision and reciprocal rank of every question; 0 where no answer is right."""
+    """Expected average precision, reciprocal rank and precision at 1 of every question; 0 if no answer is right."""
     scores, labels = numbers(scores, "scores"), binary_labels(labels)
     ids, question = question_index(question_ids)
     same_length(scores=scores, labels=labels, question_ids=question)
@@ -115,7 +122,8 @@ def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLik
     parts = r / n * (right_before + 1 + (i - 1) * (r - 1) / np.maximum(n - 1, 1)) / (before + i)
     precision = np.bincount(question[order], parts) / np.maximum(n_right, 1)
     reciprocal = np.bincount(question[order], _reciprocal_parts(places))
-    return QuestionValues(ids, precision, reciprocal, n_right, np.bincount(question))
+    first = np.bincount(question[order], np.where((before == 0) & (i == 1), r / n, 0.0))
+    return QuestionValues(ids, precision, reciprocal, first, n_right, np.bincount(question))
 
 
 def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> np.ndarray:

@@ -71,7 +71,7 @@ class EvaluatedAnswers:
 def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> EvaluatedAnswers:
     """The evaluation is identical to that of `AnswerRanker.evaluate`."""
     ordered = canonical_order(question_answers).question_answers
-    evaluation, posterior = ranker.evaluate(ordered, protocol), ranker.ranking_posterior(ordered)
+    evaluation, posterior = ranker.evaluate(ordered, protocol, baselines=False), ranker.ranking_posterior(ordered)
     given = posterior.given_answer()
     said = given if protocol_named(protocol).needs_right else posterior
     rows = counted_rows(ordered.labels, ordered.groups, protocol)

@@ -15,7 +15,7 @@ PAPER = {"how": 0.524}
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker, test = fitted_ranker(CORPUS, model, seed, plan), load_part(CORPUS, "test", plan)
-    ranking = ranker.evaluate(test, DATA[CORPUS].protocol).ranking
+    ranking = ranker.evaluate(test, DATA[CORPUS].protocol, baselines=False).ranking
     texts = {question.id: question.text for question in test.questions}
     groups = ranking_by_question_word(ranking, texts, leading=True)
     return {group.question_word: {"map": round(group.map, 5), "n": group.n_questions} for group in groups}

@@ -87,7 +87,10 @@ def measure_baselines(corpus: str, plan: Plan) -> dict[str, Any]:
 
 
 def _evaluated(ranker: AnswerRanker, corpus: str, plan: Plan) -> dict[str, Any]:
-    dev, test = (ranker.evaluate(load_part(corpus, part, plan), DATA[corpus].protocol) for part in ("dev", "test"))
+    dev, test = (
+        ranker.evaluate(load_part(corpus, part, plan), DATA[corpus].protocol, baselines=False)
+        for part in ("dev", "test")
+    )
     return {"dev_map": round(dev.ranking.map, 5)} | answer_fits.record_of(test, per_question=True)
 
 

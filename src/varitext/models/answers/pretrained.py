@@ -58,6 +58,10 @@ class PretrainedEncoder:
         self._remember({words: found[words] for words in new})
         return [found[words] for words in sentences]
 
+    def n_unread(self, sentences: Sequence[tuple[str, ...]]) -> int:
+        """How many of them `states` would have to read: the others are cached."""
+        return len(set(sentences) - self.remembered.keys())
+
     def sentence_vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         """One vector of unit length for each: the mean of its pieces' states, as sentence-transformers does.  [D, H]"""
         vectors = np.zeros((len(sentences), self.width), np.float32)
