@@ -51,7 +51,7 @@ def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu"
     check_device(device)
     ranker = AnswerRanker(model, threads=threads, device=device)
     if not ranks_untrained(ranker):
-        raise InputError(f"{model} must be fitted before it can rank. Only minilm ranks without a fit.")
+        raise InputError(f"{model} must be fitted before it can rank. minilm and bm25 rank without a fit.")
     return ranker
 
 

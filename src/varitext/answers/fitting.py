@@ -12,7 +12,7 @@ import numpy as np
 from varitext.answers.joint import INITIAL, JointModel
 from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
 from varitext.answers.settings import AnswerSettings, flat_settings
-from varitext.answers.stages import FirstStage, build_stage
+from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
@@ -304,20 +304,31 @@ def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison
 
 # Rankers that need no fit
 
-# for the untrained minilm, fitted on WikiQA's dev questions by `python -m lab minilm_untrained`
-UNTRAINED_JOINT = JointModel(
-    parameters=(1.056, -1.751, 0.541, -2.643, -2.303, 1.002, -1.595, 0.001, 0.970),
-    n_questions=296,
-    n_without_answer=170,
-)
+# fitted on WikiQA's and QASent's training questions by `python -m lab untrained`
+UNTRAINED_JOINT = {
+    "minilm": JointModel(
+        parameters=(1.056, -1.751, 0.541, -2.643, -2.303, 1.002, -1.595, 0.001, 0.970),
+        n_questions=296,
+        n_without_answer=170,
+    ),
+    "bm25": JointModel(
+        parameters=(1.056, -1.751, 0.541, -2.643, -2.303, 1.002, -1.595, 0.001, 0.970),
+        n_questions=296,
+        n_without_answer=170,
+    ),
+}
+NO_FREQUENCIES = Overlap(Vocabulary(()), np.zeros(0, np.int64), 0)
 
 
 def ranks_untrained(settings: AnswerSettings) -> bool:
     return model_class(settings.model).untrained is not None
 
 
-def untrained(settings: AnswerSettings) -> FittedAnswers:
-    kind, overlap = model_class(settings.model).untrained, Overlap(Vocabulary(()), np.zeros(0, np.int64), 0)
+def untrained(settings: AnswerSettings, overlap: Overlap = NO_FREQUENCIES) -> FittedAnswers:
+    """`overlap` has the document frequencies of an index, if one is searched."""
+    kind = model_class(settings.model).untrained
     assert kind is not None
-    stage = build_stage(kind, {"vocabulary_size": 0}, overlap, settings.device)
-    return FittedAnswers(stage, overlap, UNTRAINED_JOINT, stopped="untrained")
+    stage = build_stage(kind, {"vocabulary_size": len(overlap.vocabulary)}, overlap, settings.device)
+    assert isinstance(stage, ScorerStage)
+    stage.model.use_frequencies(overlap)
+    return FittedAnswers(stage, overlap, UNTRAINED_JOINT[model_name(settings.model)], stopped="untrained")

@@ -5,13 +5,15 @@ The formula is that of `features/overlap.py`, with the document frequencies of t
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
 
 from varitext.corpora.question_answers import sentence_words
 from varitext.errors import InputError
-from varitext.models.answers.features.overlap import idf, saturated
+from varitext.models.answers.features.overlap import Overlap, idf, saturated
+from varitext.text import Vocabulary
 
 MAX_SENTENCES = 5_000_000
 
@@ -40,6 +42,11 @@ class CandidateIndex:
         relative = lengths / max(1.0, lengths.mean())
         self.weights.data = saturated(self.weights.data, relative[self.weights.indices])
         self.idf = idf(len(texts), np.diff(self.weights.indptr))  # [V]
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Document frequencies of its words."""
+        return Overlap(Vocabulary(tuple(self.columns)), np.diff(self.weights.indptr), len(self.texts))
 
     def search(self, question: str, n: int) -> np.ndarray:
         """The places of the sentences with the highest BM25, best first; those that share no word are left out.

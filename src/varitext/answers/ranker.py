@@ -377,7 +377,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         found = index.search(question, looked_at).tolist()
         if not found:
             raise InputError("no sentence of the corpus has a word of the question")
-        ranking = self.rank(question, [index.texts[place] for place in found], samples, abstain=abstain)
+        ranker = self._with_frequencies_of(index)
+        ranking = ranker.rank(question, [index.texts[place] for place in found], samples, abstain=abstain)
         placed = (dataclasses.replace(one, place=found[one.place]) for one in ranking.candidates)
         return dataclasses.replace(ranking, candidates=tuple(placed))
 
@@ -474,6 +475,15 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     def _take(self, fitted: FittedAnswers) -> None:
         self.fitted_ = fitted
 
+    def _with_frequencies_of(self, index: CandidateIndex) -> "AnswerRanker":
+        """A ranker that was never fitted knows no document frequencies: it takes those of the index."""
+        self._check_ready()
+        if self.fitted_.stopped != "untrained":
+            return self
+        other = copy.copy(self)
+        other._take(untrained(self, index.overlap))
+        return other
+
     def _check_ready(self, abstain: float | None = None) -> None:
         """It is fitted, or of a kind that needs no fit."""
         if not hasattr(self, "fitted_") and ranks_untrained(self):
@@ -506,5 +516,5 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
     @property
     def _known_words(self) -> Vocabulary | None:
-        """None: a pretrained encoder knows every word."""
-        return None if self.fitted_.network.pretrained else self.fitted_.vocabulary
+        """None: every word is known."""
+        return None if self.fitted_.network.knows_every_word else self.fitted_.vocabulary

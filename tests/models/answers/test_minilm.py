@@ -174,8 +174,8 @@ def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
     measured = json.loads((Path(__file__).parents[3] / "results" / "minilm_untrained.json").read_text())
     assert measured["scale"] == pytest.approx(SCALE, abs=0.006)
     assert measured["shift"] == pytest.approx(SHIFT, abs=0.006)
-    assert UNTRAINED_JOINT.parameters == pytest.approx(measured["joint"], abs=0.0006)
-    assert [UNTRAINED_JOINT.n_questions, UNTRAINED_JOINT.n_without_answer] == [
+    assert UNTRAINED_JOINT["minilm"].parameters == pytest.approx(measured["joint"], abs=0.0006)
+    assert [UNTRAINED_JOINT["minilm"].n_questions, UNTRAINED_JOINT["minilm"].n_without_answer] == [
         measured["n_questions"],
         measured["n_without_answer"],
     ]

@@ -39,6 +39,7 @@ ANSWER_MODELS = {
     "overlap": AnswerEntry(
         "Overlap", f"{ROOM}.overlap_regression:OverlapRegression", trained_by_gradient=False, has_features=True
     ),
+    "bm25": AnswerEntry("BM25", f"{ROOM}.bm25:BM25", trained_by_gradient=False),
     "pv": AnswerEntry("PV", f"{ROOM}.paragraph_vectors:ParagraphVectors", trained_by_gradient=False),
     "word_alignment": AnswerEntry(
         "WA", f"{ROOM}.word_alignment:WordAlignment", trained_by_gradient=False, has_features=True

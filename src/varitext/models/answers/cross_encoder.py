@@ -29,7 +29,7 @@ class CrossEncoder(AnswerNetwork):
     """`features` names what it reads beside the words (default: all)."""
 
     joins_columns = False
-    pretrained = True
+    pretrained = knows_every_word = True
     reads_pieces = True
     listwise = 1.0
     cross_entropy = 0.5

@@ -32,7 +32,7 @@ SCALE, SHIFT = 4.20, -7.26  # from the score to log odds: logistic regression, `
 
 
 class Likeness(AnswerScorer):
-    pretrained = True
+    pretrained = knows_every_word = True
     reads_states = True
 
     def __init__(self, vocabulary: Vocabulary):
@@ -94,7 +94,7 @@ def _unit(states: np.ndarray) -> np.ndarray:
 
 class MiniLM(CompareAggregate):
     passes = 3  # on WikiQA's dev questions: best after two, worse from the fourth on
-    pretrained = True
+    pretrained = knows_every_word = True
     reads_states = True
     untrained = Likeness
     feature_names = (*CompareAggregate.feature_names, "likeness")

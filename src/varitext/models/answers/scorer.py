@@ -95,11 +95,14 @@ class AnswerScorer(AnswerModel):
     # The same for all
 
     def learn(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int = 0) -> None:
-        overlap = Overlap.learn(train, self.vocabulary)
-        self.document_frequencies.copy_(torch.from_numpy(overlap.document_frequencies))
-        self.n_answers.fill_(overlap.n_answers)
+        self.use_frequencies(Overlap.learn(train, self.vocabulary))
         self.learn_words(train, dev, words, seed)
         self._fit_regression(self.features(train), train.labels)
+
+    def use_frequencies(self, overlap: Overlap) -> None:
+        """Take document frequencies, of training answers or of an index."""
+        self.document_frequencies.copy_(torch.from_numpy(overlap.document_frequencies))
+        self.n_answers.fill_(overlap.n_answers)
 
     def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The log odds that each answer is right, [P]. Labels are not read."""
@@ -108,7 +111,7 @@ class AnswerScorer(AnswerModel):
 
     @property
     def overlap(self) -> Overlap:
-        """Document frequencies of words among the training answers."""
+        """Document frequencies of words among the training answers, or in an index."""
         return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
 
     def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:

@@ -63,17 +63,20 @@ class Overlap:
         found = np.array([frequencies[word] for word in vocabulary.words], np.int64)
         return cls(vocabulary, found, train.n_pairs)
 
-    def idf(self, word: str) -> float:
+    def frequency(self, word: str) -> int:
+        """The number of training answers that have the word."""
         column = self.vocabulary.index.get(word)
-        seen = 0 if column is None else int(self.document_frequencies[column])
-        return float(np.log((1 + self.n_answers) / (1 + seen)))
+        return 0 if column is None else int(self.document_frequencies[column])
+
+    def idf(self, word: str) -> float:
+        return float(np.log((1 + self.n_answers) / (1 + self.frequency(word))))
 
     def features(self, question_answers: QuestionAnswers) -> PairFeatures:
         rows = []
         for question in question_answers.questions:
-            weights = {word: self.idf(word) for word in _distinct_words(question.words)}
+            weights = {word: self.idf(word) for word in distinct_words(question.words)}
             for candidate in question.candidates:
-                shared = sorted(weights.keys() & _distinct_words(candidate.words))  # a fixed order of summation
+                shared = sorted(weights.keys() & distinct_words(candidate.words))  # a fixed order of summation
                 content = [word for word in shared if word not in STOP_WORDS]
                 counts: list[float] = []
                 for words in (content, shared):
@@ -84,7 +87,7 @@ class Overlap:
         return PairFeatures(COLUMNS, np.array(rows, np.float64), question_answers.groups)
 
 
-def _distinct_words(words: Sequence[str]) -> set[str]:
+def distinct_words(words: Sequence[str]) -> set[str]:
     return {word.lower() for word in words if is_word(word)}
 
 
