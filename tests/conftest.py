@@ -10,6 +10,8 @@ import pytest
 hypothesis.settings.register_profile("varitext", deadline=None)
 hypothesis.settings.load_profile("varitext")
 
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when it is first imported
+
 if os.environ.get("VARITEXT_JITTER"):
     from jitter import Jitter
 

@@ -31,6 +31,7 @@ ROOMS = (
     "models",
     "evaluation",  # numbers in, records out
     *("documents", "answers", "loading"),  # the two estimators, and a model folder of either kind
+    "integrations",  # rankers in other frameworks
     *("paper", "report"),
     *("ray", "serve", "reproduce", "cli"),
     "__main__",

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from varitext.answers.index import CandidateIndex as CandidateIndex
     from varitext.answers.ranker import AnswerRanker as AnswerRanker
     from varitext.answers.ranking import Ranking as Ranking
-    from varitext.answers.reranker import Reranker as Reranker
     from varitext.answers.settings import AnswerRecipe as AnswerRecipe
     from varitext.corpora import load_documents as load_documents
     from varitext.corpora import load_questions as load_questions
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from varitext.documents.topic_records import TopicInfo as TopicInfo
     from varitext.errors import InputError as InputError
     from varitext.evaluation.perplexity import PerplexityRecord as PerplexityRecord
+    from varitext.integrations.rerankers import Reranker as Reranker
     from varitext.text.tokens import TokenRules as TokenRules
     from varitext.text.vocabulary import Vocabulary as Vocabulary
     from varitext.text.vocabulary import VocabularyRules as VocabularyRules
@@ -33,7 +33,6 @@ _HOMES = {  # module: its public names
     "answers.index": "CandidateIndex",
     "answers.ranker": "AnswerRanker",
     "answers.ranking": "Ranking",
-    "answers.reranker": "Reranker",
     "answers.settings": "AnswerRecipe",
     "corpora": "load_documents load_questions",
     "corpora.documents": "Documents",
@@ -45,6 +44,7 @@ _HOMES = {  # module: its public names
     "documents.topic_records": "DocumentInfo TopicInfo",
     "errors": "InputError",
     "evaluation.perplexity": "PerplexityRecord",
+    "integrations.rerankers": "Reranker",
     "text.tokens": "TokenRules",
     "text.vocabulary": "Vocabulary VocabularyRules",
 }

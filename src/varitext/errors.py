@@ -13,5 +13,9 @@ def first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+class MissingPackage(InputError, ModuleNotFoundError):
+    """A package that is not installed; the message has the command that installs it. An ImportError, too."""
+
+
 class TrainingDiverged(InputError):
     """Training kept producing infinities after every rescue; the message names the setting to change."""

@@ -13,10 +13,10 @@ from made_up_questions import made_up
 from trec import read_columns
 
 from varitext import AnswerRanker
-from varitext.answers.reranker import Reranker
 from varitext.answers.settings import AnswerRecipe
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.ranking import compare_rankings
+from varitext.integrations.rerankers import Reranker
 from varitext.models.answers import model_class
 
 TRAIN, DEV, TEST = made_up(30, 0), made_up(8, 1), made_up(12, 2)

@@ -1,15 +1,16 @@
 """A ranker with the interface of the package `rerankers` 0.10, which need not be installed."""
 
 import asyncio
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import RankedCandidate
 from varitext.errors import InputError
+from varitext.integrations.pipeline import ONE_AT_A_TIME, RankerSource, check_limits, ranker_from
+
+if TYPE_CHECKING:
+    from varitext.integrations.langchain import VaritextCompressor
 
 DocumentId = int | str
 
@@ -59,8 +60,12 @@ class Result:
 
 @dataclass(frozen=True)
 class RankedResults:
-    results: list[Result]  # the best first
+    """All documents, best first; `answered` is False if the best one is less probable than `abstain`."""
+
+    results: list[Result]
     query: str
+    probability_none: float  # that no document is right
+    answered: bool
     has_scores: bool = True
 
     def __iter__(self) -> Iterator[Result]:
@@ -92,9 +97,11 @@ class Reranker:
     Parameters
     ----------
     ranker : AnswerRanker, str or Path
-        A fitted ranker, or its model folder.
+        A fitted ranker, a model folder, or the name of a model that needs no fit, such as "minilm".
     samples : int, default=None
         Samples of h. None: the ranker's `prediction_samples`.
+    abstain : float, default=None
+        Probability of the first document below which the results are not `answered`.
 
     Examples
     --------
@@ -102,10 +109,10 @@ class Reranker:
     >>> Reranker("models/answers").rank("who wrote Ulysses?", sentences).top_k(3)  # doctest: +SKIP
     """
 
-    def __init__(self, ranker: AnswerRanker | str | Path, samples: int | None = None):
-        self.ranker = ranker if isinstance(ranker, AnswerRanker) else AnswerRanker.load(ranker)
-        self.samples = samples
-        self._one_at_a_time = threading.Lock()  # torch has one random state and one number of threads per process
+    def __init__(self, ranker: RankerSource, samples: int | None = None, abstain: float | None = None):
+        check_limits(None, abstain)
+        self.ranker = ranker_from(ranker)
+        self.samples, self.abstain = samples, abstain
 
     def rank(
         self,
@@ -133,9 +140,10 @@ class Reranker:
             The best first.
         """
         documents = _documents(docs, doc_ids, metadata)
-        with self._one_at_a_time:
-            ranking = self.ranker.rank(query, [document.text for document in documents], self.samples)
-        return RankedResults([_result(documents[one.place], one) for one in ranking.candidates], query)
+        with ONE_AT_A_TIME:
+            ranking = self.ranker.rank(query, [one.text for one in documents], self.samples, abstain=self.abstain)
+        results = [_result(documents[one.place], one) for one in ranking.candidates]
+        return RankedResults(results, query, ranking.probability_none, ranking.answered)
 
     async def rank_async(
         self,
@@ -170,6 +178,17 @@ class Reranker:
         float
         """
         return self.rank(query, [doc])[0].score
+
+    def as_langchain_compressor(self, k: int = 10) -> "VaritextCompressor":
+        """The same ranker as LangChain's document compressor, which keeps the best `k` documents.
+
+        Returns
+        -------
+        VaritextCompressor
+        """
+        from varitext.integrations.langchain import VaritextCompressor
+
+        return VaritextCompressor(self.ranker, top_n=k, abstain=self.abstain)
 
 
 def _documents(

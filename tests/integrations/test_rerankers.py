@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from varitext import AnswerRanker, InputError, Reranker, load_questions
-from varitext.answers.reranker import Document, RankedResults, Result
 from varitext.answers.settings import AnswerRecipe
+from varitext.integrations.rerankers import Document, RankedResults, Result
 
 QUERY, TEXTS = "who was the king", ["the old lake", "a first king", "the king was old", "xyzzy"]
 
@@ -113,8 +113,27 @@ def test_bad_input_is_one_line(reranker, arguments, said):
         reranker.rank(*arguments)
 
 
+def test_no_answer_is_marked_and_all_documents_stay(ranker, reranker):
+    expected = ranker.rank(QUERY, TEXTS)
+    found = reranker.rank(QUERY, TEXTS)
+    assert found.answered and found.probability_none == expected.probability_none
+    refused = Reranker(ranker, abstain=1.0).rank(QUERY, TEXTS)
+    assert not refused.answered and refused.results == found.results
+    with pytest.raises(InputError, match="abstain is a probability"):
+        Reranker(ranker, abstain=2)
+
+
+def test_the_compressor_for_langchain(ranker):
+    documents = pytest.importorskip("langchain_core.documents")
+    given = [documents.Document(text) for text in TEXTS]
+    best = ranker.rank(QUERY, TEXTS).candidates[:2]
+    kept = Reranker(ranker).as_langchain_compressor(k=2).compress_documents(given, QUERY)
+    assert [one.page_content for one in kept] == [one.text for one in best]
+    assert Reranker(ranker, abstain=1.0).as_langchain_compressor().compress_documents(given, QUERY) == []
+
+
 def test_names_are_those_of_the_package_rerankers(reranker):
-    """All that its objects offer ours do too, with the same parameters; but for LangChain, which needs it installed."""
+    """All that its objects offer ours do too, with the same parameters."""
     models, results = (pytest.importorskip(f"rerankers.{name}") for name in ("models.ranker", "results"))
     documents = pytest.importorskip("rerankers.documents")
     found = reranker.rank(QUERY, TEXTS)
@@ -126,8 +145,10 @@ def test_names_are_those_of_the_package_rerankers(reranker):
     ):
         public = {name for name in dir(theirs) if not name.startswith("_")} - {"attributes"}
         assert public <= set(dir(ours))
-    for name in ("rank", "rank_async", "score"):
-        theirs = inspect.signature(getattr(models.BaseRanker, name)).parameters
+    methods = {name: function for name, function in vars(models.BaseRanker).items() if not name.startswith("_")}
+    assert set(methods) >= {"rank", "rank_async", "score", "as_langchain_compressor"}
+    for name, method in methods.items():
+        theirs = inspect.signature(method).parameters
         assert set(theirs) <= set(inspect.signature(getattr(Reranker, name)).parameters)
     assert reranker.rank(QUERY, [documents.Document(text, doc_id=text) for text in TEXTS])[0].doc_id in TEXTS
     assert isinstance(found[0], Result)
