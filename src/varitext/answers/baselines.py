@@ -57,7 +57,8 @@ def measured_baselines(
 
     def measured(name: str, scores: np.ndarray) -> Baseline:
         ranking = ranking_record(scores, question_answers.labels, question_ids, ranker.protocol, seed)
-        return Baseline(name, ranking, paired_randomisation_test(*map(_precision, (ranker, ranking)), seed=seed))
+        test = paired_randomisation_test(ranker.average_precision, ranking.average_precision, seed=seed)
+        return Baseline(name, ranking, test)
 
     found = [measured(WORD_COUNT, word_counts(question_answers)), measured(BM25, corpus_bm25(question_answers))]
     if itself != MINILM:
@@ -87,10 +88,6 @@ def word_counts(question_answers: QuestionAnswers) -> np.ndarray:
     """Distinct words that question and candidate share, without stop words, [P]."""
     overlap = Overlap(Vocabulary(()), np.zeros(0, np.int64), 0)
     return overlap.features(question_answers).only(["word_overlap"]).values[:, 0]
-
-
-def _precision(ranking: RankingRecord) -> np.ndarray:
-    return ranking.average_precision
 
 
 def _chosen(question_answers: QuestionAnswers, counted: np.ndarray) -> QuestionAnswers:
