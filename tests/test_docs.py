@@ -146,6 +146,9 @@ def followed(page: str, folder: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
 def test_python_blocks_run(page, tmp_path, monkeypatch):
+    """`<!-- needs: PACKAGE -->` on a page names packages that are not installed everywhere."""
+    for package in " ".join(re.findall(r"^<!-- needs: (.+) -->$", text_of(page), re.MULTILINE)).split():
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     with followed(page, tmp_path):
         pass

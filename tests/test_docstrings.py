@@ -1,5 +1,6 @@
 """Public names are documented: every class, function and method has a summary, every parameter an entry (numpydoc)."""
 
+import contextlib
 import dataclasses
 import doctest
 import importlib
@@ -16,6 +17,10 @@ from varitext import latent
 REPOSITORY = Path(__file__).resolve().parents[1]
 PUBLIC = [getattr(varitext, name) for name in varitext.__all__ if name != "__version__"]
 PUBLIC += [getattr(latent, name) for name in latent.__all__]
+ADAPTERS = {"langchain": "VaritextCompressor", "llama_index": "VaritextRerank", "haystack": "VaritextRanker"}
+for module, adapter in ADAPTERS.items():
+    with contextlib.suppress(ImportError):  # without its framework
+        PUBLIC.append(getattr(importlib.import_module(f"varitext.integrations.{module}"), adapter))
 SECTION = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
 
 
@@ -26,7 +31,8 @@ def documented(thing: object) -> Iterator[tuple[str, object]]:
     if inspect.isclass(thing):
         for method, member in vars(thing).items():
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
-            if not method.startswith("_") and inspect.isfunction(function):
+            is_ours = inspect.isfunction(function) and function.__module__ == thing.__module__  # not pydantic's
+            if not method.startswith("_") and is_ours:
                 yield f"{name}.{method}", function
 
 
@@ -41,7 +47,8 @@ def parameters_of(thing: object) -> list[str]:
         return []
     if dataclasses.is_dataclass(thing):
         return [field.name for field in dataclasses.fields(thing) if field.init]
-    return [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
+    called = vars(thing).get("__init__", thing) if isinstance(thing, type) else thing  # also below a metaclass
+    return [name for name in inspect.signature(called).parameters if name not in ("self", "cls")]
 
 
 def entries(docstring: str, section: str) -> set[str]:

@@ -28,6 +28,7 @@ ROOMS = {
     "evaluation": "Evaluation",
     "documents": "Documents",
     "answers": "Answers",
+    "integrations": "Integrations",
     "report": "Reports",
 }
 
