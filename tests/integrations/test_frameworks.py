@@ -120,6 +120,7 @@ def test_a_ranker_is_also_a_folder_or_a_name(ranked: Ranked, ranker, tmp_path):
     ranker.save(tmp_path / "model")
     assert ranked(TEXTS, ranker=tmp_path / "model") == ranked(TEXTS, ranker=str(tmp_path / "model"))
     assert ranked(TEXTS, ranker=tmp_path / "model") == ranked(TEXTS, ranker=ranker)
+    assert ranked(TEXTS, ranker="bm25")[0].text == AnswerRanker("bm25").rank(QUERY, TEXTS).candidates[0].text
     with pytest.raises(InputError, match="nasm must be fitted before it can rank"):
         ranked(TEXTS, ranker="nasm")
     with pytest.raises(InputError, match="nothing is not a folder"):

@@ -23,7 +23,7 @@ class VaritextRanker:
     Parameters
     ----------
     ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit, such as "minilm". A pipeline with a
+        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25". A pipeline with a
         fitted ranker in memory cannot be written to a file.
     top_k : int, default=None
         Number of documents to keep. None: all.
@@ -35,8 +35,7 @@ class VaritextRanker:
     >>> from haystack import Document
     >>> from varitext.integrations.haystack import VaritextRanker
     >>> found = [Document(content="Oslo is in Norway"), Document(content="Joyce wrote Ulysses")]
-    >>> ranker = VaritextRanker("minilm", top_k=1)
-    >>> ranker.run(query="who wrote Ulysses?", documents=found)["documents"][0].content  # doctest: +SKIP
+    >>> VaritextRanker("bm25", top_k=1).run(query="who wrote Ulysses?", documents=found)["documents"][0].content
     'Joyce wrote Ulysses'
     """
 

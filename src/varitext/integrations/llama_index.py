@@ -25,7 +25,7 @@ class VaritextRerank(BaseNodePostprocessor):
     Parameters
     ----------
     ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit, such as "minilm".
+        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25".
     top_n : int, default=None
         Number of nodes to keep. None: all.
     abstain : float, default=None
@@ -36,8 +36,7 @@ class VaritextRerank(BaseNodePostprocessor):
     >>> from llama_index.core.schema import NodeWithScore, TextNode
     >>> from varitext.integrations.llama_index import VaritextRerank
     >>> found = [NodeWithScore(node=TextNode(text=text)) for text in ("Oslo is in Norway", "Joyce wrote Ulysses")]
-    >>> rerank = VaritextRerank("minilm", top_n=1)  # doctest: +SKIP
-    >>> rerank.postprocess_nodes(found, query_str="who wrote Ulysses?")[0].text  # doctest: +SKIP
+    >>> VaritextRerank("bm25", top_n=1).postprocess_nodes(found, query_str="who wrote Ulysses?")[0].text
     'Joyce wrote Ulysses'
     """
 

@@ -97,7 +97,7 @@ class Reranker:
     Parameters
     ----------
     ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit, such as "minilm".
+        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25".
     samples : int, default=None
         Samples of h. None: the ranker's `prediction_samples`.
     abstain : float, default=None
@@ -106,7 +106,8 @@ class Reranker:
     Examples
     --------
     >>> from varitext import Reranker
-    >>> Reranker("models/answers").rank("who wrote Ulysses?", sentences).top_k(3)  # doctest: +SKIP
+    >>> Reranker("bm25").rank("who wrote Ulysses?", ["Oslo is in Norway", "Joyce wrote Ulysses"])[0].text
+    'Joyce wrote Ulysses'
     """
 
     def __init__(self, ranker: RankerSource, samples: int | None = None, abstain: float | None = None):
