@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from varitext.answers.index import CandidateIndex as CandidateIndex
     from varitext.answers.ranker import AnswerRanker as AnswerRanker
     from varitext.answers.ranking import Ranking as Ranking
+    from varitext.answers.segment import IndexedDocument as IndexedDocument
     from varitext.answers.settings import AnswerRecipe as AnswerRecipe
     from varitext.corpora import load_documents as load_documents
     from varitext.corpora import load_questions as load_questions
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {  # module: its public names
     "answers.index": "CandidateIndex",
+    "answers.segment": "IndexedDocument",
     "answers.ranker": "AnswerRanker",
     "answers.ranking": "Ranking",
     "answers.settings": "AnswerRecipe",

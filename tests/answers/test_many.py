@@ -122,9 +122,9 @@ def test_a_question_is_asked_of_a_corpus(ranker):
     places = index.search("who was the king?", 3).tolist()
     assert sorted(one.place for one in ranking.candidates) == sorted(places)
     assert all(one.text == SENTENCES[one.place] for one in ranking.candidates)
-    with pytest.raises(InputError, match="no sentence of the corpus has a word of the question"):
+    with pytest.raises(InputError, match="no document of the index has a word of the question"):
         ranker.search("xyzzy", index)
-    with pytest.raises(InputError, match="an index holds from 1"):
+    with pytest.raises(InputError, match="there are no documents to index"):
         CandidateIndex([])
 
 

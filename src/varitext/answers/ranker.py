@@ -354,33 +354,40 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         samples: int | None = None,
         abstain: float | None = None,
     ) -> Ranking:
-        """Rank the sentences of an index that BM25 finds for the question.
+        """Rank the documents of an index that BM25 finds for the question.
 
         Parameters
         ----------
         question : str
             The question.
         index : CandidateIndex
-            The sentences; a candidate's `place` is its place there.
+            The documents; a candidate has the `id` and the `metadata` of its document.
         looked_at : int, default=100
-            Number of sentences that BM25 finds and the model ranks.
+            Number of documents that BM25 finds and the model ranks.
         samples, abstain
             As for `rank`.
 
         Returns
         -------
         Ranking
-            The sentences found, best first. InputError if none shares a word with the question.
+            The documents found, best first. InputError if none shares a word with the question.
         """
         if looked_at < 1:
             raise InputError(f"looked_at must be at least 1, not {looked_at}")
         found = index.search(question, looked_at).tolist()
         if not found:
-            raise InputError("no sentence of the corpus has a word of the question")
-        ranker = self._with_frequencies_of(index)
-        ranking = ranker.rank(question, [index.texts[place] for place in found], samples, abstain=abstain)
-        placed = (dataclasses.replace(one, place=found[one.place]) for one in ranking.candidates)
-        return dataclasses.replace(ranking, candidates=tuple(placed))
+            raise InputError("no document of the index has a word of the question")
+        ranker, documents = self._with_frequencies_of(index, question), [index[place] for place in found]
+        ranking = ranker.rank(question, [one.text for one in documents], samples, abstain=abstain)
+        return dataclasses.replace(
+            ranking,
+            candidates=tuple(
+                dataclasses.replace(
+                    one, place=found[one.place], id=documents[one.place].id, metadata=documents[one.place].metadata
+                )
+                for one in ranking.candidates
+            ),
+        )
 
     def abstention_threshold(self, precision: float) -> float:
         """The value of `abstain` with which the first candidate is right in a share `precision` of the answered dev
@@ -475,13 +482,13 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     def _take(self, fitted: FittedAnswers) -> None:
         self.fitted_ = fitted
 
-    def _with_frequencies_of(self, index: CandidateIndex) -> "AnswerRanker":
+    def _with_frequencies_of(self, index: CandidateIndex, question: str) -> "AnswerRanker":
         """A ranker that was never fitted knows no document frequencies: it takes those of the index."""
         self._check_ready()
         if self.fitted_.stopped != "untrained":
             return self
         other = copy.copy(self)
-        other._take(untrained(self, index.overlap))
+        other._take(untrained(self, index.overlap(question)))
         return other
 
     def _check_ready(self, abstain: float | None = None) -> None:

@@ -64,6 +64,10 @@ class RankedCandidate:
         Its words, as the model reads them.
     attention_mean, attention_std : tuple of float, or None
         Attention on each word, mean and standard deviation over samples. None for a model without attention.
+    id : str, or None
+        Its id in the index that was searched.
+    metadata : dict, or None
+        Its metadata in the index that was searched.
     """
 
     text: str
@@ -77,6 +81,8 @@ class RankedCandidate:
     words: tuple[str, ...]
     attention_mean: tuple[float, ...] | None
     attention_std: tuple[float, ...] | None
+    id: str | None = None
+    metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
