@@ -286,8 +286,10 @@ class CandidateIndex:
 
     def _begin(self, folder: Path | None) -> None:
         """Without documents."""
-        self.folder, self._segments = folder, list[LiveSegment]()
-        self._next_id = self._next_name = 0
+        self.folder = folder
+        self._segments: list[LiveSegment] = []
+        self._next_id: int = 0
+        self._next_name: int = 0
 
     @classmethod
     def _in_folder(cls, folder: Path) -> "CandidateIndex":

@@ -165,14 +165,14 @@ class LiveSegment:
         return int((lengths if self.deleted is None else lengths[~self.deleted]).sum(dtype=np.int64))
 
     def documents(self) -> Iterator[IndexedDocument]:
-        places = range(len(self.segment)) if self.deleted is None else np.flatnonzero(~self.deleted)
-        return map(self.segment.document, places)
+        places = np.arange(len(self.segment)) if self.deleted is None else np.flatnonzero(~self.deleted)
+        return map(self.segment.document, map(int, places))
 
     def places_of(self, ids: Set[str]) -> dict[str, int]:
         """Where the documents with some of these ids are."""
         found = np.isin(self.segment.ids, hashes_of(ids))
         found = found if self.deleted is None else found & ~self.deleted
-        named = {str(self.segment.document(place).id): int(place) for place in np.flatnonzero(found)}
+        named = {str(self.segment.document(place).id): place for place in map(int, np.flatnonzero(found))}
         return {name: place for name, place in named.items() if name in ids}  # hashes may be equal by chance
 
     def without(self, ids: Set[str]) -> "LiveSegment":
