@@ -60,6 +60,11 @@ class CandidateIndex:
     ['Joyce wrote Ulysses']
     """
 
+    folder: Path | None
+    _segments: list[LiveSegment]
+    _next_id: int  # for a document without one
+    _next_name: int  # of a file in the folder
+
     def __init__(self, documents: Iterable[str | IndexedDocument]):
         self._begin(None)
         self._add(documents)
@@ -286,10 +291,8 @@ class CandidateIndex:
 
     def _begin(self, folder: Path | None) -> None:
         """Without documents."""
-        self.folder = folder
-        self._segments: list[LiveSegment] = []
-        self._next_id: int = 0
-        self._next_name: int = 0
+        self.folder, self._segments = folder, []
+        self._next_id = self._next_name = 0
 
     @classmethod
     def _in_folder(cls, folder: Path) -> "CandidateIndex":
