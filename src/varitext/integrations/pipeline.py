@@ -21,9 +21,11 @@ def ranker_from(source: RankerSource) -> AnswerRanker:
     """The ranker itself, the one in the folder, or the one of that name; a folder goes before a name."""
     if isinstance(source, AnswerRanker):
         return source
-    if str(source) in ANSWER_MODELS and not Path(source).is_dir():
+    if Path(source).exists():
+        return load_ranker(Path(source))
+    if str(source) in ANSWER_MODELS:
         return untrained_ranker(str(source))
-    return load_ranker(Path(source))
+    raise InputError(f"{source}: no such model folder. minilm and bm25 need none.")
 
 
 def source_name(source: RankerSource) -> str:
