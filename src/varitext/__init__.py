@@ -8,6 +8,7 @@ __version__ = "0.1.0"  # the only place: pyproject.toml reads it from here
 if TYPE_CHECKING:
     from varitext.answers.index import CandidateIndex as CandidateIndex
     from varitext.answers.ranker import AnswerRanker as AnswerRanker
+    from varitext.answers.ranking import AnswerSet as AnswerSet
     from varitext.answers.ranking import Ranking as Ranking
     from varitext.answers.segment import IndexedDocument as IndexedDocument
     from varitext.answers.settings import AnswerRecipe as AnswerRecipe
@@ -34,7 +35,7 @@ _HOMES = {  # module: its public names
     "answers.index": "CandidateIndex",
     "answers.segment": "IndexedDocument",
     "answers.ranker": "AnswerRanker",
-    "answers.ranking": "Ranking",
+    "answers.ranking": "AnswerSet Ranking",
     "answers.settings": "AnswerRecipe",
     "corpora": "load_documents load_questions",
     "corpora.documents": "Documents",

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.joint import INITIAL, JointModel
+from varitext.answers.joint import INITIAL, PRECISIONS, JointModel
 from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
+from varitext.answers.recalibration import (
+    CalibrationReport,
+    LabelledScores,
+    ProbabilityQuality,
+    ScoreModel,
+    cross_validated,
+    held_out_questions,
+)
 from varitext.answers.settings import AnswerSettings, flat_settings
 from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
+from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class, model_name
 from varitext.models.answers.features.overlap import PLACE, Overlap, WordTable, bm25
@@ -50,6 +59,8 @@ class FittedAnswers:
     comparison: "DevComparison | None" = None  # with baselines that need no training
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
     combination: Combination | None = None  # the second stage, if there is one
+    held_out: HeldOutQuestions | None = None  # on which answer sets rest
+    calibrated: CalibrationReport | None = None  # on other questions, after the fit
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not in the folder
 
     @property
@@ -97,6 +108,29 @@ class FittedAnswers:
         # ties first: the combination would magnify differences that are rounding
         joined = self.combination.join(found, self.overlap.features(question_answers))
         return joined.with_ties(question_answers.groups)
+
+    def recalibrated(self, questions: QuestionAnswers, settings: AnswerSettings) -> "FittedAnswers":
+        """The same network with probabilities for questions like these, which are labelled and in canonical order."""
+        scores = log_odds(self.predict(questions, settings).probability)  # [P]
+        data, parameters = LabelledScores(scores, questions.labels, questions.groups), self.joint.parameters
+        data.check()
+        before = ProbabilityQuality.of(self.joint.posterior(scores, questions.groups), data)
+        after, held_out = cross_validated(data, parameters)
+        model, n_without = ScoreModel.fit(data, parameters), int((~data.answerable).sum())
+        thresholds = {str(one): held_out.abstention_threshold(one) for one in PRECISIONS}
+        source = (questions.name, questions.part, questions.sha256, questions.n_questions, n_without)
+        return replace(
+            self._rescaled(model.platt),
+            joint=replace(model.joint, thresholds=thresholds),
+            held_out=held_out,
+            calibrated=CalibrationReport(*source, before, after),
+        )
+
+    def _rescaled(self, platt: Calibration) -> "FittedAnswers":
+        """With the log odds of the last stage calibrated."""
+        if self.combination is not None:
+            return replace(self, combination=self.combination.then(platt))
+        return replace(self, calibration=platt if self.calibration is None else self.calibration.then(platt))
 
 
 def fit_stages(
@@ -199,8 +233,10 @@ def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: Tra
     """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
     parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    scores = log_odds(fitted.predict(unseen, settings).probability)  # [P]
-    return replace(fitted, joint=JointModel.fit(scores, unseen.labels, unseen.groups, data.share_without_answer))
+    scores = LabelledScores(log_odds(fitted.predict(unseen, settings).probability), unseen.labels, unseen.groups)
+    joint = JointModel.fit(*scores, data.share_without_answer)
+    held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
+    return replace(fitted, joint=joint, held_out=held_out)
 
 
 def _stop_if_interrupted(state: TrainingState) -> None:
@@ -304,6 +340,8 @@ def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison
 
 # Rankers that need no fit
 
+UNTRAINED = "untrained"  # why training ended
+
 # fitted on WikiQA's and QASent's training questions by `python -m lab untrained`
 UNTRAINED_JOINT = {
     "minilm": JointModel(
@@ -331,4 +369,4 @@ def untrained(settings: AnswerSettings, overlap: Overlap = NO_FREQUENCIES) -> Fi
     stage = build_stage(kind, {"vocabulary_size": len(overlap.vocabulary)}, overlap, settings.device)
     assert isinstance(stage, ScorerStage)
     stage.model.use_frequencies(overlap)
-    return FittedAnswers(stage, overlap, UNTRAINED_JOINT[model_name(settings.model)], stopped="untrained")
+    return FittedAnswers(stage, overlap, UNTRAINED_JOINT[model_name(settings.model)], stopped=UNTRAINED)

@@ -1,19 +1,22 @@
 """A ranker as a model folder (`store.py`), and back."""
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from varitext.answers.fitting import DevComparison, FittedAnswers, check_class
+from varitext.answers.fitting import UNTRAINED, DevComparison, FittedAnswers, check_class
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
+from varitext.answers.recalibration import CalibrationReport
 from varitext.answers.settings import AnswerSettings, flat_settings, settings_from_flat
 from varitext.answers.stages import MEMBERS, build_stage
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
+from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.registry import stored_name, trusted_class
@@ -32,7 +35,14 @@ FACTS = (  # fields of `FittedAnswers` that config.json holds under "learned"
     "stopped",
     "fit_seconds",
 )
-RECORDS = {"combination": Combination, "calibration": Calibration, "comparison": DevComparison, "joint": JointModel}
+RECORDS: dict[str, Callable[..., Any]] = {
+    "combination": Combination,
+    "calibration": Calibration,
+    "comparison": DevComparison,
+    "joint": JointModel,
+    "held_out": HeldOutQuestions,
+    "calibrated": CalibrationReport.from_stored,
+}
 
 
 def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrite: bool) -> None:
@@ -64,9 +74,11 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
     architecture = config["architecture"]
     members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
+    if facts["stopped"] == UNTRAINED and kind.untrained is not None:
+        kind = kind.untrained
     stage = build_stage(kind, architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)
-    records: dict[str, Any] = {name: _record(kind, config[name]) for name, kind in RECORDS.items()}
+    records = {name: _record(build, config.get(name)) for name, build in RECORDS.items()}
     fitted = FittedAnswers(
         first_stage=stage, overlap=overlap, training=config["training"], history=stored.metrics, **facts, **records
     )
@@ -87,8 +99,8 @@ def _as_dict(record: Any) -> dict[str, Any] | None:
     return None if record is None else dataclasses.asdict(record)
 
 
-def _record(kind: type, stored: dict[str, Any] | None) -> Any:
-    """JSON has lists in the place of tuples."""
+def _record(build: Callable[..., Any], stored: dict[str, Any] | None) -> Any:
+    """None if the folder has none. JSON has lists in the place of tuples."""
     if stored is None:
         return None
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+    return build(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})

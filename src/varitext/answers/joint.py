@@ -19,7 +19,6 @@ questions have among all questions given. a and t_c stay above zero, so that P(r
 A score of minus infinity is a candidate that cannot be right.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from varitext.evaluation.conformal import abstention_threshold
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels
 
 KINDS = 2  # of questions: with one answer, and lists
@@ -241,25 +241,6 @@ def question_weights(answerable: np.ndarray, share: float | None) -> np.ndarray:
     if share is None or not (n_with and n_without and 0 < share < 1):
         return np.ones(len(answerable))
     return np.where(answerable, 1.0, n_with * share / (1 - share) / n_without)
-
-
-def abstention_threshold(
-    top: Sequence[float] | np.ndarray,
-    is_right: Sequence[bool] | np.ndarray,
-    precision: float,
-    weights: np.ndarray | None = None,
-) -> float | None:
-    """The lowest P(right) of a top candidate at which those at or above it are right in `precision` of cases.
-
-    `top`, `is_right` and `weights` are of questions. None if no threshold reaches it.
-    """
-    order = np.argsort(-np.asarray(top), kind="stable")
-    probability, right = np.asarray(top)[order], np.asarray(is_right, float)[order]
-    weight = np.ones(len(order)) if weights is None else weights[order]
-    reached = np.cumsum(right * weight) / np.cumsum(weight) >= precision
-    last = np.append(probability[1:] < probability[:-1], True)  # equal ones are answered together or not at all
-    found = np.flatnonzero(reached & last)
-    return float(probability[found[-1]]) if len(found) else None
 
 
 def _first_of_each(scores: np.ndarray, question_of: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ A question's samples of h come from noise that depends on its words and the seed
 """
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -124,8 +124,15 @@ class Calibration:
         return cls(scale, float(regression.intercept_[0]))
 
     def probability(self, probability: np.ndarray) -> np.ndarray:
-        calibrated: np.ndarray = expit(self.scale * log_odds(probability) + self.shift)
+        calibrated: np.ndarray = expit(self.log_odds(log_odds(probability)))
         return calibrated
+
+    def log_odds(self, scores: np.ndarray) -> np.ndarray:
+        return self.scale * scores + self.shift
+
+    def then(self, other: "Calibration") -> "Calibration":
+        """This one, and the other on its result."""
+        return Calibration(other.scale * self.scale, other.scale * self.shift + other.shift)
 
     def join(self, prediction: Prediction) -> Prediction:
         """The mean of samples and every one of them, calibrated."""
@@ -189,6 +196,12 @@ class Combination:
         standardised = Standardisation(np.array(self.mean), np.array(self.scale))(values)
         regression = Regression(np.concatenate([self.within, self.between]), self.intercept)
         return expit(regression.log_odds(_within_and_between(standardised, features.question_of)))
+
+    def then(self, calibration: Calibration) -> "Combination":
+        """This one, with its log odds calibrated."""
+        within, between = (tuple(calibration.scale * one for one in weights) for weights in (self.within, self.between))
+        intercept = calibration.scale * self.intercept + calibration.shift
+        return replace(self, within=within, between=between, intercept=intercept)
 
     def join(self, prediction: Prediction, features: PairFeatures) -> Prediction:
         """The mean of samples and every one of them, combined."""

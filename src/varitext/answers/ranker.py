@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from varitext.answers.baselines import measured_baselines
 from varitext.answers.fitting import (
+    UNTRAINED,
     FittedAnswers,
     check_settings,
     fit_stages,
@@ -25,9 +26,11 @@ from varitext.answers.input import QuestionSource, as_corpus, as_questions, chec
 from varitext.answers.prediction import Prediction, joined_columns
 from varitext.answers.ranking import (
     AnswerEvaluation,
+    AnswerSet,
     Ranking,
     RankingPosterior,
     answer_evaluation,
+    answer_set,
     question_ids,
     ranking_posterior,
     rankings_of,
@@ -180,6 +183,29 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         other.fitted_ = dataclasses.replace(self.fitted_, combination=combination)
         return other
 
+    def calibrate(self, questions: QuestionSource, columns: QuestionColumns = USUAL_COLUMNS) -> "AnswerRanker":
+        """Refit the probabilities, P(none) and the thresholds of abstention for another domain.
+
+        Some 50 labelled questions of that domain suffice. The network and the order of its rankings stay. What it
+        gains is in `fitted_.calibrated`, cross-validated over these questions.
+
+        Parameters
+        ----------
+        questions : QuestionAnswers or DataFrame
+            Labelled questions, at least 10, with and without a right answer as they occur in use.
+        columns : QuestionColumns, default=USUAL_COLUMNS
+            Column names of a table.
+
+        Returns
+        -------
+        self : AnswerRanker
+        """
+        self._check_ready()
+        labelled = canonical_order(as_questions(questions, columns, labelled=True)).question_answers
+        with running_on(self.threads):
+            self._take(self.fitted_.recalibrated(labelled, self))
+        return self
+
     # Prediction
 
     def predict_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
@@ -253,7 +279,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         if not baselines:
             return record
         itself, ids = (
-            model_name(self.model) if self.fitted_.stopped == "untrained" else None,
+            model_name(self.model) if self.fitted_.stopped == UNTRAINED else None,
             question_ids(question_answers),
         )
         beside = measured_baselines(question_answers, ids, record.ranking, itself, self.seed)
@@ -406,6 +432,25 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             raise InputError(f"no threshold reaches a precision of {precision} on the dev questions")
         return threshold
 
+    def answer_set(self, ranking: Ranking, coverage: float = 0.9) -> AnswerSet:
+        """The first candidates of a ranking, as many as a stated coverage needs.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            A ranking by this ranker.
+        coverage : float, default=0.9
+            The share of questions with a right answer whose set holds one.
+
+        Returns
+        -------
+        AnswerSet
+        """
+        check_is_fitted(self)
+        if self.fitted_.held_out is None:
+            raise InputError("answer sets need labelled questions: call calibrate(questions) first")
+        return answer_set(ranking, self.fitted_.held_out, coverage)
+
     @property
     def reads_positions(self) -> bool:
         """Whether the position of a candidate in its document matters."""
@@ -425,8 +470,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             Whether a model that is there may be replaced.
         """
         check_is_fitted(self)
-        if self.fitted_.stopped == "untrained":
-            raise InputError(f"{model_name(self.model)} was not fitted: there is nothing to save")
+        if self.fitted_.stopped == UNTRAINED and self.fitted_.calibrated is None:
+            raise InputError(f"{model_name(self.model)} was neither fitted nor calibrated: there is nothing to save")
         save(self, self.fitted_, Path(folder), overwrite)
 
     @classmethod
@@ -485,10 +530,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     def _with_frequencies_of(self, index: CandidateIndex, question: str) -> "AnswerRanker":
         """A ranker that was never fitted knows no document frequencies: it takes those of the index."""
         self._check_ready()
-        if self.fitted_.stopped != "untrained":
+        if self.fitted_.stopped != UNTRAINED:
             return self
-        other = copy.copy(self)
-        other._take(untrained(self, index.overlap(question)))
+        other, own = copy.copy(self), untrained(self, index.overlap(question))
+        other._take(dataclasses.replace(self.fitted_, first_stage=own.first_stage, overlap=own.overlap))
         return other
 
     def _check_ready(self, abstain: float | None = None) -> None:

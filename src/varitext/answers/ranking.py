@@ -18,6 +18,7 @@ from varitext.evaluation.calibration import (
     calibration_record,
     no_answer_calibration,
 )
+from varitext.evaluation.conformal import HeldOutQuestions, mass_above
 from varitext.evaluation.posterior_ranks import (
     RankCalibration,
     RankIntervals,
@@ -117,6 +118,35 @@ class Ranking:
     def as_dict(self) -> dict[str, Any]:
         """The record and its candidates as plain dictionaries, for JSON."""
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class AnswerSet:
+    """Candidates of a ranking that hold a right answer with a stated probability.
+
+    Attributes
+    ----------
+    candidates : tuple of RankedCandidate
+        The first ones of the ranking, at least one. Of questions that have a right answer, a share `coverage` have one
+        in this set.
+    none : bool
+        Whether "no candidate is right" remains possible: true for a share `coverage` of the questions without one.
+    coverage : float
+        The stated probability.
+    """
+
+    candidates: tuple[RankedCandidate, ...]
+    none: bool
+    coverage: float
+
+
+def answer_set(ranking: Ranking, held_out: HeldOutQuestions, coverage: float) -> AnswerSet:
+    """Which candidates it takes was learned from the `held_out` questions (`evaluation/conformal.py`)."""
+    best = np.array([one.probability_best for one in ranking.candidates])
+    rank, none = np.array([one.rank for one in ranking.candidates]), np.array([ranking.probability_none])
+    chosen = mass_above(best, none, -rank, np.zeros(len(best), np.int64)) <= held_out.set_limit(coverage)
+    candidates = tuple(one for one, is_in in zip(ranking.candidates, chosen.tolist(), strict=True) if is_in)
+    return AnswerSet(candidates, ranking.probability_none >= held_out.none_limit(coverage), coverage)
 
 
 @dataclass(frozen=True)
