@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from varitext.answers.copies import copies_of, distinct_candidates
 from varitext.answers.joint import INITIAL, PRECISIONS, JointModel
-from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
+from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns
 from varitext.answers.recalibration import (
     CalibrationReport,
     LabelledScores,
@@ -22,6 +23,7 @@ from varitext.answers.recalibration import (
 from varitext.answers.settings import AnswerSettings, flat_settings
 from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
+from varitext.answers.windows import in_windows
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.conformal import HeldOutQuestions
@@ -98,7 +100,14 @@ class FittedAnswers:
         samples: int | None = None,
         attention: bool = False,
     ) -> Prediction:
-        """What all stages predict for questions in canonical order."""
+        """What all stages predict for questions in canonical order; of a long candidate, for its best window."""
+        windows = in_windows(question_answers)
+        found = self._predict_whole(windows.question_answers, settings, samples, attention)
+        return found.best_of(windows).with_copies(copies_of(question_answers))
+
+    def _predict_whole(
+        self, question_answers: QuestionAnswers, settings: AnswerSettings, samples: int | None, attention: bool
+    ) -> Prediction:
         samples = settings.prediction_samples if samples is None else samples
         found = self.first_stage.predict(question_answers, samples, settings.seed, attention)
         found = self.calibration.join(found) if self.calibration else found
@@ -111,10 +120,10 @@ class FittedAnswers:
 
     def recalibrated(self, questions: QuestionAnswers, settings: AnswerSettings) -> "FittedAnswers":
         """The same network with probabilities for questions like these, which are labelled and in canonical order."""
-        scores = log_odds(self.predict(questions, settings).probability)  # [P]
-        data, parameters = LabelledScores(scores, questions.labels, questions.groups), self.joint.parameters
+        data = LabelledScores(*distinct_candidates(self.predict(questions, settings), questions)[:3])
+        parameters = self.joint.parameters
         data.check()
-        before = ProbabilityQuality.of(self.joint.posterior(scores, questions.groups), data)
+        before = ProbabilityQuality.of(self.joint.posterior(data.scores, data.question_of), data)
         after, held_out = cross_validated(data, parameters)
         model, n_without = ScoreModel.fit(data, parameters), int((~data.answerable).sum())
         thresholds = {str(one): held_out.abstention_threshold(one) for one in PRECISIONS}
@@ -233,7 +242,7 @@ def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: Tra
     """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
     parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    scores = LabelledScores(log_odds(fitted.predict(unseen, settings).probability), unseen.labels, unseen.groups)
+    scores = LabelledScores(*distinct_candidates(fitted.predict(unseen, settings), unseen)[:3])
     joint = JointModel.fit(*scores, data.share_without_answer)
     held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
     return replace(fitted, joint=joint, held_out=held_out)

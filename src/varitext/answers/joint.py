@@ -4,10 +4,14 @@ Right answers exclude each other more than they go together, and many questions 
 Probabilities of single candidates cannot express this. Here a question has a latent m, its main answer or none, and a
 latent c, the kind of question (one answer, or a list of answers). With the ranker's log odds s_i:
 
-    P(m = none) = sigmoid(b + d log n - e L)        n candidates, L = log sum_i exp(a s_i)
-    P(m = i)    = (1 - P(m = none)) exp(a s_i - L)
-    P(y | m = i) = [y_i = 1] sum_c pi_c prod_{j != i} Bernoulli(y_j; sigmoid(r_c + t_c s_j))
+    P(m = none) = sigmoid(b + d log n - e L)        n = sum_i w_i, L = log sum_i w_i exp(a s_i)
+    P(m = i)    = (1 - P(m = none)) w_i exp(a s_i - L)
+    P(y | m = i) = [y_i = 1] sum_c pi_c prod_{j != i} Bernoulli(y_j; sigmoid(r_c + t_c s_j + log w_j))
     P(y | m = none) = [y = 0]
+
+w_i = min(1, (K / rank of i)^2) is 1 in lists as long as those that the model was fitted on: K is 1.5 times their mean
+length. In longer ones, such as the finds of a search, candidates at the end hardly count. Their weights sum to less
+than 2 K, so a thousand poor candidates more add neither to P(none) nor to the number of right answers.
 
 With e = 1, none would be one more candidate with the score b + d log n. But scores tell better which candidate is right
 than whether any is, so the two get separate scales.
@@ -34,6 +38,7 @@ from varitext.layers.main_answer import log_main_or_none, log_probability_of_lab
 KINDS = 2  # of questions: with one answer, and lists
 INITIAL = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
 SLOPES = (0, 5, 7)  # which of these are a and t_c
+FULL_LENGTHS = 1.5  # mean lengths of a list whose candidates count in full: `python -m lab long_lists`
 LOWEST_SUM = -50.0  # of L, which would be minus infinity if no candidate can be right
 MIN_SLOPE = 1e-3
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # for which a threshold is stored
@@ -68,6 +73,7 @@ class JointModel:
     n_questions: int = 0  # that it was fitted on
     n_without_answer: int = 0
     share_without_answer: float | None = None  # of all questions given; None: as among those it was fitted on
+    typical_length: float = 9.2  # mean number of candidates of the questions it was fitted on; WikiQA: 9.2
 
     @classmethod
     def fit(
@@ -84,8 +90,10 @@ class JointModel:
         """
         answerable = np.bincount(np.unique(question_of, return_inverse=True)[1], labels == 1) > 0
         weights = question_weights(answerable, share)
-        questions = _side_by_side(scores, labels, question_of)
-        model = cls(_maximum_likelihood(questions, torch.from_numpy(weights), prior))
+        typical_length = len(scores) / len(answerable)
+        questions = _side_by_side(scores, labels, question_of, typical_length)
+        parameters = _maximum_likelihood(questions, torch.from_numpy(weights), prior)
+        model = cls(parameters, typical_length=typical_length)
         right = model.posterior(scores, question_of).right
         first = _first_of_each(scores, question_of)
         top, is_right = right[first], labels[first] == 1
@@ -100,22 +108,22 @@ class JointModel:
     def log_likelihood(self, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> np.ndarray:
         """log P(all labels) of every question, in nats."""
         parameters = torch.tensor(self.parameters, dtype=torch.float64)
-        return _log_likelihood(parameters, _side_by_side(scores, labels, question_of)).numpy()  # [Q]
+        questions = _side_by_side(scores, labels, question_of, self.typical_length)
+        return _log_likelihood(parameters, questions).numpy()  # [Q]
 
     def posterior(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointPosterior:
         """Of candidates, [P], and the question of each; without `question_of` all are of one question."""
         question_of = np.zeros(len(scores), np.int64) if question_of is None else question_of
         order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
         falling, question = scores[order], question_of[order]
-        questions = _side_by_side(falling, np.zeros(len(falling), np.int8), question)
+        questions = _side_by_side(falling, np.zeros(len(falling), np.int8), question, self.typical_length)
         right, best, none = _posterior(_parts(torch.tensor(self.parameters, dtype=torch.float64), questions))
         shared = _shared(best[questions.real].numpy(), falling, question)
         return JointPosterior(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
 
     def label_distributions(self, scores: np.ndarray, question_of: np.ndarray) -> "list[LabelDistribution]":
         """One for each question, in the order of their numbers; candidates in the order given."""
-        order = np.argsort(question_of, kind="stable")
-        questions = _side_by_side(scores[order], np.zeros(len(scores), np.int8), question_of[order])
+        questions = _side_by_side(scores, np.zeros(len(scores), np.int8), question_of, self.typical_length)
         part = _parts(torch.tensor(self.parameters, dtype=torch.float64), questions)
         main, none = part.log_main.exp().numpy(), part.log_none.exp().numpy()
         kind, also = part.log_kind.exp().numpy(), part.also.sigmoid().numpy()
@@ -168,17 +176,30 @@ class _Questions(NamedTuple):
 
     scores: Tensor  # [Q, n]   zero on padding
     labels: Tensor  # [Q, n]   false on padding
+    weights: Tensor  # [Q, n]   w; zero on padding
     real: Tensor  # [Q, n]
 
 
-def _side_by_side(log_odds_of: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> _Questions:
-    """In the order of the numbers of questions."""
+def _side_by_side(
+    log_odds_of: np.ndarray, labels: np.ndarray, question_of: np.ndarray, typical_length: float
+) -> _Questions:
+    """In the order of the numbers of questions; candidates in the order given."""
     order = np.argsort(question_of, kind="stable")
     _, sizes = np.unique(question_of, return_counts=True)
     real = np.arange(sizes.max()) < sizes[:, None]
-    scores, right = np.zeros(real.shape), np.zeros(real.shape, bool)
+    scores, right, weights = np.zeros(real.shape), np.zeros(real.shape, bool), np.zeros(real.shape)
     scores[real], right[real] = log_odds_of[order], labels[order] == 1
-    return _Questions(*map(torch.from_numpy, (scores, right, real)))
+    weights[real] = _weights_by_rank(log_odds_of, question_of, FULL_LENGTHS * typical_length)[order]
+    return _Questions(*map(torch.from_numpy, (scores, right, weights, real)))
+
+
+def _weights_by_rank(scores: np.ndarray, question_of: np.ndarray, full: float) -> np.ndarray:
+    """w, [P]; candidates of equal score have the same."""
+    order = np.lexsort((-scores, question_of))
+    _, first, sizes = np.unique(question_of[order], return_index=True, return_counts=True)
+    ranks = np.arange(1, len(scores) + 1) - np.repeat(first, sizes)
+    weights = _shared(np.minimum(1.0, (full / ranks) ** 2), scores[order], question_of[order])
+    return _put_back(weights, order)
 
 
 class _Parts(NamedTuple):
@@ -191,12 +212,13 @@ class _Parts(NamedTuple):
 def _parts(parameters: Tensor, questions: _Questions) -> _Parts:
     scale, none, by_number, of_list = parameters[:4]
     also, by_scores = parameters[4:8].view(KINDS, 2, 1, 1), parameters[8]
-    scores, number = scale * questions.scores, questions.real.double()
-    total = (scores + number.log()).logsumexp(1).clamp(min=LOWEST_SUM)  # [Q]   L
-    score_of_none = none + by_number * number.sum(1).log() + (1 - by_scores) * total  # [Q]
-    log_main, log_none = log_main_or_none(scores, score_of_none, number)
+    scores, weights = scale * questions.scores, questions.weights
+    total = (scores + weights.log()).logsumexp(1).clamp(min=LOWEST_SUM)  # [Q]   L
+    score_of_none = none + by_number * weights.sum(1).log() + (1 - by_scores) * total  # [Q]
+    log_main, log_none = log_main_or_none(scores, score_of_none, weights)
     log_kind = torch.stack([logsigmoid(-of_list), logsigmoid(of_list)])
-    return _Parts(log_main, log_none, log_kind, also[:, 0] + also[:, 1] * questions.scores)
+    log_weights = torch.where(questions.real, weights, 1.0).log()
+    return _Parts(log_main, log_none, log_kind, also[:, 0] + also[:, 1] * questions.scores + log_weights)
 
 
 def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from varitext.answers.settings import AnswerSettings
+from varitext.answers.windows import Window, Windows
 from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.evaluation.columns import merge_ties
 from varitext.models.answers import model_class
@@ -33,6 +34,8 @@ class Prediction(NamedTuple):
     probability: np.ndarray  # [P] that the answer is right
     sampled: np.ndarray  # [S, P] the same for every sample of the prior
     attention: list[np.ndarray] | None = None  # P times [S, T]: the weight of each word of the answer in each sample
+    read: list[Window | None] | None = None  # P times: the window that was read, None for the whole candidate
+    copy_of: np.ndarray | None = None  # [P] the row that stands for each candidate and its copies
 
     def with_ties(self, question_of: np.ndarray) -> "Prediction":
         """Candidates of a question, [P], that differ by rounding only become equal."""
@@ -41,14 +44,31 @@ class Prediction(NamedTuple):
         )
 
     def with_zero(self, unknown: np.ndarray) -> "Prediction":
-        """Candidates that are `unknown`, [P], are right with probability 0."""
-        return self._replace(
-            probability=np.where(unknown, 0.0, self.probability), sampled=np.where(unknown, 0.0, self.sampled)
-        )
+        """Candidates that are `unknown`, [P], are right with probability 0; of copies, those that are."""
+        probability, sampled = np.where(unknown, 0.0, self.probability), np.where(unknown, 0.0, self.sampled)
+        copy_of = None if self.copy_of is None else np.where(unknown, np.arange(len(unknown)), self.copy_of)
+        return self._replace(probability=probability, sampled=sampled, copy_of=copy_of)
 
     def rows(self, chosen: slice) -> "Prediction":
         attention = None if self.attention is None else self.attention[chosen]
-        return Prediction(self.probability[chosen], self.sampled[:, chosen], attention)
+        read = None if self.read is None else self.read[chosen]
+        copy_of = None if self.copy_of is None else self.copy_of[chosen]
+        return Prediction(self.probability[chosen], self.sampled[:, chosen], attention, read, copy_of)
+
+    def best_of(self, windows: Windows) -> "Prediction":
+        """The prediction of pairs from that of their windows: of each pair, that of the most probable window."""
+        order = np.lexsort((-self.probability, windows.pair_of))  # stable: the first of equal windows
+        best = order[np.unique(windows.pair_of[order], return_index=True)[1]]
+        attention = None if self.attention is None else [self.attention[row] for row in best]
+        read = [windows.read[row] for row in best]
+        return Prediction(self.probability[best], self.sampled[:, best], attention, read)
+
+    def with_copies(self, copy_of: np.ndarray) -> "Prediction":
+        """Candidates and their copies, `copy_of` [P], are as probable as the most probable of them."""
+        order = np.lexsort((-self.probability, copy_of))
+        first, group = np.unique(copy_of[order], return_index=True)[1], np.unique(copy_of, return_inverse=True)[1]
+        best = order[first][group]  # [P]
+        return self._replace(probability=self.probability[best], sampled=self.sampled[:, best], copy_of=copy_of)
 
 
 def log_odds(probability: np.ndarray) -> np.ndarray:

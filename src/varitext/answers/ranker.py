@@ -313,8 +313,9 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     ) -> Ranking:
         """Rank the candidates of one question by the order of `predict_proba`.
 
-        The posterior of the ranking comes from one joint model of which candidates are right (`joint.py`). Sentences
-        are cut after 250 words, with a warning. Candidates without a known word come last.
+        The posterior of the ranking comes from one joint model of which candidates are right (`joint.py`). Candidates
+        of more than 100 words are read in overlapping windows, and the best window counts. Copies share one
+        probability. Candidates without a known word come last.
 
         Parameters
         ----------
@@ -409,7 +410,11 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             ranking,
             candidates=tuple(
                 dataclasses.replace(
-                    one, place=found[one.place], id=documents[one.place].id, metadata=documents[one.place].metadata
+                    one,
+                    place=found[one.place],
+                    id=documents[one.place].id,
+                    metadata=documents[one.place].metadata,
+                    same_as=None if one.same_as is None else found[one.same_as],
                 )
                 for one in ranking.candidates
             ),

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from varitext.answers.baselines import Baseline
+from varitext.answers.copies import distinct_candidates
 from varitext.answers.joint import JointModel
-from varitext.answers.prediction import Prediction, log_odds
+from varitext.answers.matches import matched_words
+from varitext.answers.prediction import Prediction
 from varitext.corpora.question_answers import CanonicalOrder, Question, QuestionAnswers, protocol_named
 from varitext.evaluation.calibration import (
     CalibrationRecord,
@@ -54,7 +56,7 @@ class RankedCandidate:
         Probability that it is a right answer.
     probability_best : float
         Probability that it is the highest-ranked right answer. Over all candidates, and with `probability_none`, these
-        sum to one.
+        sum to one: copies share theirs equally.
     rank_interval : tuple of (int, int)
         Interval of its rank once it is known which candidates are right, given that one is: about 90 %.
     rank_interval_probability : float
@@ -62,13 +64,20 @@ class RankedCandidate:
     known : bool
         Whether it has a word that the model knows. If not, it comes last and both probabilities are 0.
     words : tuple of str
-        Its words, as the model reads them.
+        Its words, as the model reads them: of a long candidate, those of `window`.
     attention_mean, attention_std : tuple of float, or None
         Attention on each word, mean and standard deviation over samples. None for a model without attention.
     id : str, or None
         Its id in the index that was searched.
     metadata : dict, or None
         Its metadata in the index that was searched.
+    window : tuple of (int, int), or None
+        Begin and end, in characters of `text`, of the passage that scored best. None if it was read whole.
+    same_as : int or None
+        The first `place` with the same words, or nearly so. These share one probability and one rank. None for the
+        first itself, and without copies.
+    matches : tuple of (str, float)
+        Words that it shares with the question, and the share of each in its BM25 among these candidates.
     """
 
     text: str
@@ -84,6 +93,9 @@ class RankedCandidate:
     attention_std: tuple[float, ...] | None
     id: str | None = None
     metadata: dict[str, Any] | None = None
+    window: tuple[int, int] | None = None
+    same_as: int | None = None
+    matches: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -217,17 +229,26 @@ class RankingPosterior:
 
 
 def ranking_posterior(joint: JointModel, prediction: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
-    """By the joint model of the labels. A candidate with probability 0 is one that cannot be right."""
-    question_of = question_answers.groups
-    scores = np.where(prediction.probability > 0, log_odds(prediction.probability), -np.inf)
+    """By the joint model of the labels. A candidate with probability 0 is one that cannot be right.
+
+    Copies are one candidate there: they have the same P(right) and share its P(best) equally.
+    """
+    question_of, distinct = question_answers.groups, distinct_candidates(prediction, question_answers)
+    possible = np.bincount(distinct.of_pair, prediction.probability) > 0
+    scores = np.where(possible, distinct.scores, -np.inf)  # [G]
+    found, entry = joint.posterior(scores, distinct.question_of), distinct.of_pair
     intervals = []
-    every = joint.label_distributions(scores, question_of)
-    for question, rows, labels_of in zip(question_answers.questions, rows_of(question_of), every, strict=True):
-        generator = label_draws(question)
-        labels = labels_of.sample(draws_for(rows.stop - rows.start), generator, answerable=True)
-        intervals.append(intervals_of(ranks_given(scores[rows], labels, generator)))
+    every = joint.label_distributions(scores, distinct.question_of)
+    entries = rows_of(distinct.question_of)
+    for question, rows, own, labels_of in zip(
+        question_answers.questions, rows_of(question_of), entries, every, strict=True
+    ):
+        generator, of_rows = label_draws(question), entry[rows] - own.start
+        labels = labels_of.sample(draws_for(len(of_rows)), generator, answerable=True)
+        intervals.append(intervals_of(ranks_given(scores[own][of_rows], labels[:, of_rows], generator)))
     joined = RankIntervals(*(np.concatenate(values) for values in zip(*intervals, strict=True)))
-    return RankingPosterior(*joint.posterior(scores, question_of), joined, question_of)
+    best = (found.best / np.bincount(entry))[entry]
+    return RankingPosterior(found.right[entry], best, found.none, joined, question_of)
 
 
 def rows_of(question_of: np.ndarray) -> list[slice]:
@@ -277,7 +298,11 @@ def _ranked(
     right, best, is_known = (values[chosen].tolist() for values in (posterior.right, posterior.best, known))
     low, high, held = (values[chosen].tolist() for values in posterior.intervals)
     ranks = rankdata(-prediction.probability, "min")
-    attention = prediction.attention
+    attention, read = prediction.attention, prediction.read or [None] * len(ranks)
+    words = [
+        one.words if window is None else window.words for one, window in zip(question.candidates, read, strict=True)
+    ]
+    same_as, matches = _first_copies(places, prediction.copy_of), matched_words(question.words, words)
     return tuple(
         RankedCandidate(
             text=question.candidates[row].text,
@@ -288,12 +313,25 @@ def _ranked(
             rank_interval=(low[row], high[row]),
             rank_interval_probability=held[row],
             known=is_known[row],
-            words=question.candidates[row].words,
+            words=words[row],
             attention_mean=None if attention is None else tuple(attention[row].mean(0).tolist()),
             attention_std=None if attention is None else tuple(attention[row].std(0).tolist()),
+            window=None if (window := read[row]) is None else window.span,
+            same_as=same_as[row],
+            matches=matches[row],
         )
         for row in np.lexsort((np.arange(len(ranks)), ranks))
     )
+
+
+def _first_copies(places: np.ndarray, copy_of: np.ndarray | None) -> list[int | None]:
+    """The lowest place among each candidate's copies; None if it is its own."""
+    if copy_of is None:
+        return [None] * len(places)
+    group = np.unique(copy_of, return_inverse=True)[1]
+    first = np.full(len(places), np.iinfo(np.int64).max)
+    np.minimum.at(first, group, places)
+    return [None if own == other else other for own, other in zip(places.tolist(), first[group].tolist(), strict=True)]
 
 
 # An evaluation

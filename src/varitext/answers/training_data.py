@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from varitext.answers.settings import AnswerSettings
+from varitext.answers.windows import best_windows
 from varitext.corpora.question_answers import (
     QuestionAnswers,
     canonical_order,
@@ -103,7 +104,7 @@ def _divide(
     else:
         dev = subset(canonical_order(dev).question_answers, questions_to_learn(settings))
     check_both_labels(train)
-    return train, dev
+    return best_windows(train), best_windows(dev)
 
 
 def _left_out(settings: AnswerSettings, given: QuestionAnswers) -> QuestionAnswers | None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from varitext.corpora.sources import SourceFile, combined_sha256
 from varitext.errors import InputError
+from varitext.text.sentences import sentence_spans
 
 
 class Protocol(NamedTuple):
@@ -263,23 +264,28 @@ _STEPS = tuple(  # characters, one of which the text must have for a step to app
 
 
 def sentence_words(text: str) -> tuple[str, ...]:
-    """The words of a sentence, split like those of the corpora, close to the rules of the Penn Treebank.
+    """The words of a text, split like those of the corpora, close to the rules of the Penn Treebank.
 
     Punctuation marks are words, quotes are `` and '', and don't is do n't. Numbers, words with hyphens and
-    abbreviations stay whole. Tokenised text stays the same, with rare exceptions. 97 % of WikiQA's sentences are split
+    abbreviations stay whole. Tokenised text stays the same, with rare exceptions. 98 % of WikiQA's sentences are split
     as in the corpus's own tokenised files; the others differ mostly in one full stop (No. for No and .).
     """
+    return split_words(" ".join(_split_marks(text[begin:end]) for begin, end in sentence_spans(text)))
+
+
+def _split_marks(sentence: str) -> str:
+    """The sentence with a space between words and punctuation marks."""
     for needed, pattern, replacement in _STEPS:
-        if any(map(text.__contains__, needed)):
-            text = pattern.sub(replacement, text)
-    return split_words(text)
+        if any(map(sentence.__contains__, needed)):
+            sentence = pattern.sub(replacement, sentence)
+    return sentence
 
 
-MAX_SENTENCE_LENGTH = 250  # words; the rest is not read. The longest sentence of WikiQA and QASent has 236
+MAX_QUESTION_LENGTH = 250  # words; the rest is not read. Long candidates are read in windows: `answers/windows.py`
 
 
 class CanonicalOrder(NamedTuple):
-    """A corpus sorted by its words, so that the order of a file does not matter, with overlong sentences cut."""
+    """A corpus sorted by its words, so that the order of a file does not matter, with overlong questions cut."""
 
     question_answers: QuestionAnswers
     place: np.ndarray  # [P] index of each pair in the corpus as it was given
@@ -292,14 +298,13 @@ class CanonicalOrder(NamedTuple):
 
 
 def canonical_order(question_answers: QuestionAnswers) -> CanonicalOrder:
-    """Sort questions and candidates by their words, and cut sentences to the length that models read."""
+    """Sort questions and candidates by their words, and cut questions to the length that models read."""
     given, pair = [], 0
     for question in question_answers.questions:
-        short = [one._replace(words=one.words[:MAX_SENTENCE_LENGTH]) for one in question.candidates]
-        numbered = list(zip(short, range(pair, pair + len(short)), strict=True))
+        numbered = list(zip(question.candidates, itertools.count(pair), strict=False))
         pair += len(numbered)
         numbered.sort(key=lambda one: (one[0].words, one[0].position or 0, one[0].id, one[0].label))
-        given.append((question._replace(words=question.words[:MAX_SENTENCE_LENGTH]), numbered))
+        given.append((question._replace(words=question.words[:MAX_QUESTION_LENGTH]), numbered))
     given.sort(key=lambda one: (one[0].words, one[0].id))
     _warn_of_cuts(question_answers)
     questions = tuple(question._replace(candidates=tuple(one for one, _ in numbered)) for question, numbered in given)
@@ -312,13 +317,12 @@ def choose_questions(question_answers: QuestionAnswers, chosen: np.ndarray) -> Q
 
 
 def _warn_of_cuts(question_answers: QuestionAnswers) -> None:
-    questions = question_answers.questions
-    sentences = [words for one in questions for words in (one.words, *(other.words for other in one.candidates))]
-    lengths = [len(words) for words in sentences if len(words) > MAX_SENTENCE_LENGTH]
-    if lengths:
-        many = "sentences are" if len(lengths) > 1 else "sentence is"
+    lengths = [len(question.words) for question in question_answers.questions]
+    cut = [length for length in lengths if length > MAX_QUESTION_LENGTH]
+    if cut:
+        many = "questions are" if len(cut) > 1 else "question is"
         warnings.warn(
-            f"{len(lengths)} {many} longer than {MAX_SENTENCE_LENGTH} words (the longest: {max(lengths):,}); "
+            f"{len(cut)} {many} longer than {MAX_QUESTION_LENGTH} words (the longest: {max(cut):,}); "
             "only the beginning is read",
             stacklevel=4,
         )
