@@ -301,7 +301,9 @@ def test_what_cannot_be_ranked_is_said_in_one_line(fitted, question, candidates,
 def test_very_long_questions_are_cut_and_said(fitted):
     with pytest.warns(UserWarning, match="1 question is longer than 250 words .the longest: 10,000"):
         ranking = fitted.rank("who " * 10_000, ["a king", "the lake"])
-    assert ranking == replace(fitted.rank("who " * MAX_QUESTION_LENGTH, ["a king", "the lake"]), question=ranking.question)
+    assert ranking == replace(
+        fitted.rank("who " * MAX_QUESTION_LENGTH, ["a king", "the lake"]), question=ranking.question
+    )
 
 
 def test_unknown_words_in_a_corpus_are_ranked_as_unknown(fitted):
