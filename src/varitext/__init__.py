@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"  # the only place: pyproject.toml reads it from here
 
 if TYPE_CHECKING:
+    from varitext.answers.calibrated import CalibratedRanker as CalibratedRanker
     from varitext.answers.index import CandidateIndex as CandidateIndex
     from varitext.answers.ranker import AnswerRanker as AnswerRanker
     from varitext.answers.ranking import AnswerSet as AnswerSet
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from varitext.text.vocabulary import VocabularyRules as VocabularyRules
 
 _HOMES = {  # module: its public names
+    "answers.calibrated": "CalibratedRanker",
     "answers.index": "CandidateIndex",
     "answers.segment": "IndexedDocument",
     "answers.ranker": "AnswerRanker",

@@ -9,15 +9,28 @@ order. So ids decide ties there; here ties are resolved in expectation (see `ran
 `columns.py::merge_ties` are written as one number, so that both mean the same ties.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
 from varitext.evaluation.columns import merge_ties, numbers, same_length
-from varitext.files import write_text
+from varitext.files import read_text, write_text
+
+RUN_COLUMNS = ("question", "Q0", "document", "rank", "score", "tag")
+QRELS_COLUMNS = ("question", "0", "document", "relevance")
+
+
+class TrecRun(NamedTuple):
+    """One entry per line, in the order of the file."""
+
+    question_ids: np.ndarray
+    document_ids: np.ndarray
+    scores: np.ndarray
 
 
 def write_run(
@@ -48,6 +61,46 @@ def write_qrels(path: Path, question_ids: ArrayLike, document_ids: ArrayLike, re
     write_text(Path(path), "".join(f"{question} 0 {document} {grade}\n" for (question, document), grade in rows))
 
 
+def read_run(path: Path) -> TrecRun:
+    """Its rank column is not read."""
+    rows, scores = [], []
+    seen: set[tuple[str, str]] = set()
+    for where, (question, _, document, _, score, _) in _lines(path, "run", RUN_COLUMNS):
+        _check_new(seen, question, document, where)
+        rows.append((question, document))
+        scores.append(_score(score, where))
+    questions, documents = zip(*rows, strict=True)
+    return TrecRun(np.array(questions), np.array(documents), np.array(scores))
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    """The relevance of each question's documents."""
+    found: dict[str, dict[str, int]] = {}
+    for where, (question, _, document, grade) in _lines(path, "qrels", QRELS_COLUMNS):
+        grades = found.setdefault(question, {})
+        if document in grades:
+            raise InputError(f"{where}: document {document} of question {question} was there before")
+        try:
+            grades[document] = int(grade)
+        except ValueError:
+            raise InputError(f"{where}: the relevance {grade!r} is not a whole number") from None
+    return found
+
+
+def judged(run: TrecRun, qrels: dict[str, dict[str, int]], min_relevance: float = 1) -> tuple[TrecRun, np.ndarray]:
+    """The lines of the run whose question has a judgement, and their labels: 1 from `min_relevance` on.
+
+    A document without a judgement is wrong, as for trec_eval. A right one that the run does not list is no candidate.
+    """
+    kept = np.isin(run.question_ids, list(qrels))
+    if not kept.any():
+        raise InputError("no question of the run is in the qrels")
+    chosen = TrecRun(*(column[kept] for column in run))
+    pairs = zip(chosen.question_ids.tolist(), chosen.document_ids.tolist(), strict=True)
+    grades = [qrels[question].get(document, 0) for question, document in pairs]
+    return chosen, (np.array(grades) >= min_relevance).astype(int)
+
+
 def one_word_ids(ids: Sequence[str]) -> list[str]:
     """The ids as they are, if each is one word and none is repeated; else their places, from 1."""
     if len(set(ids)) == len(ids) and all(one.split() == [one] for one in ids):
@@ -61,10 +114,39 @@ def _pairs(question_ids: ArrayLike, document_ids: ArrayLike, values: np.ndarray)
     pairs = list(zip(questions, documents, strict=True))
     seen: set[tuple[str, str]] = set()
     for row, (question, document) in enumerate(pairs):
-        if (question, document) in seen:
-            raise InputError(f"row {row}: document {document} of question {question} was there before")
-        seen.add((question, document))
+        _check_new(seen, question, document, f"row {row}")
     return pairs
+
+
+def _check_new(seen: set[tuple[str, str]], question: str, document: str, where: str) -> None:
+    if (question, document) in seen:
+        raise InputError(f"{where}: document {document} of question {question} was there before")
+    seen.add((question, document))
+
+
+def _lines(path: Path, kind: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each line's place, for messages, and its columns; empty lines are skipped."""
+    found = False
+    for number, line in enumerate(read_text(path).removeprefix("\ufeff").split("\n"), start=1):
+        parts = line.split()
+        if parts and len(parts) != len(columns):
+            expected = " ".join(columns)
+            raise InputError(f"{path}:{number}: a {kind} line is `{expected}`, but this one has {len(parts)} columns")
+        if parts:
+            found = True
+            yield f"{path}:{number}", parts
+    if not found:
+        raise InputError(f"{path} has no {kind} line")
+
+
+def _score(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{where}: the score {text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise InputError(f"{where}: the score is {value}; it must be finite")
+    return value
 
 
 def _ids(values: ArrayLike, name: str) -> list[str]:
