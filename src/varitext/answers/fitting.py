@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.copies import copies_of, distinct_candidates
+from varitext.answers.familiarity import Familiarity, fit_familiarity
 from varitext.answers.joint import INITIAL, PRECISIONS, JointModel
-from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns
+from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
 from varitext.answers.recalibration import (
     CalibrationReport,
     LabelledScores,
@@ -59,6 +60,7 @@ class FittedAnswers:
     stopped: str = ""  # why training ended
     fit_seconds: float = 0.0
     comparison: "DevComparison | None" = None  # with baselines that need no training
+    familiarity: Familiarity | None = None  # what its own questions look like; None: never warn
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
     combination: Combination | None = None  # the second stage, if there is one
     held_out: HeldOutQuestions | None = None  # on which answer sets rest
@@ -120,7 +122,8 @@ class FittedAnswers:
 
     def recalibrated(self, questions: QuestionAnswers, settings: AnswerSettings) -> "FittedAnswers":
         """The same network with probabilities for questions like these, which are labelled and in canonical order."""
-        data = LabelledScores(*distinct_candidates(self.predict(questions, settings), questions)[:3])
+        found = self.predict(questions, settings)
+        data = LabelledScores(*distinct_candidates(found, questions)[:3])
         parameters = self.joint.parameters
         data.check()
         before = ProbabilityQuality.of(self.joint.posterior(data.scores, data.question_of), data)
@@ -132,6 +135,7 @@ class FittedAnswers:
             self._rescaled(model.platt),
             joint=replace(model.joint, thresholds=thresholds),
             held_out=held_out,
+            familiarity=fit_familiarity(questions, self.overlap, model.platt.log_odds(log_odds(found.probability))),
             calibrated=CalibrationReport(*source, before, after),
         )
 
@@ -242,10 +246,12 @@ def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: Tra
     """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
     parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    scores = LabelledScores(*distinct_candidates(fitted.predict(unseen, settings), unseen)[:3])
+    found = fitted.predict(unseen, settings)
+    scores = LabelledScores(*distinct_candidates(found, unseen)[:3])
     joint = JointModel.fit(*scores, data.share_without_answer)
     held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
-    return replace(fitted, joint=joint, held_out=held_out)
+    familiarity = fit_familiarity(unseen, fitted.overlap, log_odds(found.probability), data.share_without_answer)
+    return replace(fitted, joint=joint, held_out=held_out, familiarity=familiarity)
 
 
 def _stop_if_interrupted(state: TrainingState) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from varitext.answers.familiarity import Familiarity
 from varitext.answers.fitting import UNTRAINED, DevComparison, FittedAnswers, check_class
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
@@ -42,6 +43,7 @@ RECORDS: dict[str, Callable[..., Any]] = {
     "joint": JointModel,
     "held_out": HeldOutQuestions,
     "calibrated": CalibrationReport.from_stored,
+    "familiarity": Familiarity,
 }
 
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from varitext.answers.baselines import measured_baselines
+from varitext.answers.familiarity import list_statistics
 from varitext.answers.fitting import (
     UNTRAINED,
     FittedAnswers,
@@ -23,7 +24,7 @@ from varitext.answers.fitting import (
 from varitext.answers.folder import KIND, restore, save
 from varitext.answers.index import CandidateIndex
 from varitext.answers.input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
-from varitext.answers.prediction import Prediction, joined_columns
+from varitext.answers.prediction import Prediction, joined_columns, log_odds
 from varitext.answers.ranking import (
     AnswerEvaluation,
     AnswerSet,
@@ -274,14 +275,12 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         given = as_questions(question_answers, columns, labelled=True)
         question_answers = canonical_order(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
-        posterior = ranking_posterior(self.fitted_.joint, found, question_answers)
+        posterior = self._posterior(found, question_answers)
         record = answer_evaluation(question_answers, found, posterior, protocol, self.seed)
         if not baselines:
             return record
-        itself, ids = (
-            model_name(self.model) if self.fitted_.stopped == UNTRAINED else None,
-            question_ids(question_answers),
-        )
+        itself = model_name(self.model) if self.fitted_.stopped == UNTRAINED else None
+        ids = question_ids(question_answers)
         beside = measured_baselines(question_answers, ids, record.ranking, itself, self.seed)
         return dataclasses.replace(record, baselines=beside)
 
@@ -299,7 +298,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         """
         question_answers = canonical_order(question_answers).question_answers
         found = self._predict(question_answers, samples)
-        return ranking_posterior(self.fitted_.joint, found, question_answers)
+        return self._posterior(found, question_answers)
 
     # Ranking
 
@@ -562,8 +561,16 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         self, ordered: CanonicalOrder, known: np.ndarray, samples: int | None, abstain: float | None, attention: bool
     ) -> list[Ranking]:
         found = self._predict(ordered.question_answers, samples, attention)
-        posterior = ranking_posterior(self.fitted_.joint, found, ordered.question_answers)
+        posterior = self._posterior(found, ordered.question_answers)
         return rankings_of(ordered, found, posterior, known, abstain)
+
+    def _posterior(self, found: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
+        """By the joint model; nearer to chance for questions unlike those of the fit."""
+        fitted = self.fitted_
+        if fitted.familiarity is None:
+            return ranking_posterior(fitted.joint, found, question_answers)
+        statistics = list_statistics(question_answers, fitted.overlap, log_odds(found.probability))
+        return ranking_posterior(fitted.joint, found, question_answers, fitted.familiarity.unfamiliar(statistics))
 
     def _known(self, question_answers: QuestionAnswers) -> np.ndarray:
         """Whether each candidate has a word that counts, [P]."""

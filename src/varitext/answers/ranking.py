@@ -2,7 +2,8 @@
 
 import dataclasses
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from scipy.stats import rankdata
 
 from varitext.answers.baselines import Baseline
 from varitext.answers.copies import distinct_candidates
-from varitext.answers.joint import JointModel
+from varitext.answers.familiarity import NONE, WEIGHT
+from varitext.answers.joint import JointModel, JointPosterior
 from varitext.answers.matches import matched_words
 from varitext.answers.prediction import Prediction
 from varitext.corpora.question_answers import CanonicalOrder, Question, QuestionAnswers, protocol_named
@@ -117,6 +119,9 @@ class Ranking:
         Probability that the first candidate is right.
     answered : bool
         False if `abstain` was given and `probability_top` is below it.
+    unfamiliar : str or None
+        Why the question and its candidates look unlike those that the ranker was fitted on, if they do; then the
+        probabilities are nearer to chance. None for a ranker that needs no fit.
     """
 
     question: str
@@ -126,6 +131,7 @@ class Ranking:
     probability_none: float
     probability_top: float
     answered: bool
+    unfamiliar: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The record and its candidates as plain dictionaries, for JSON."""
@@ -183,6 +189,8 @@ class AnswerEvaluation:
         Samples of h.
     baselines : tuple of Baseline
         Word count, BM25 and untrained MiniLM on the same questions, each with a paired test.
+    n_unfamiliar : int
+        Questions, of all, that look unlike those that the ranker was fitted on (`Ranking.unfamiliar`).
     """
 
     ranking: RankingRecord
@@ -195,10 +203,11 @@ class AnswerEvaluation:
     corpus_sha256: str
     n_samples: int
     baselines: tuple[Baseline, ...] = ()
+    n_unfamiliar: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """All records as one flat dictionary, for JSON."""
-        named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples")}
+        named = {name: getattr(self, name) for name in ("corpus", "part", "corpus_sha256", "n_samples", "n_unfamiliar")}
         by_question_word = {"by_question_word": [one._asdict() for one in self.by_question_word]}
         records = self.ranking.as_dict() | self.calibration.as_dict() | self.uncertainty._asdict()
         no_answer = {} if self.no_answer is None else self.no_answer._asdict()
@@ -218,6 +227,7 @@ class RankingPosterior:
     none: np.ndarray | None  # [Q] P(no candidate is right); None where it is given that one is right
     intervals: RankIntervals  # [P] of ranks, given that some candidate is right
     question_of: np.ndarray  # [P]
+    unfamiliar: tuple[str | None, ...] = ()  # of questions: as in `Ranking`; empty: none is
 
     def given_answer(self) -> "RankingPosterior":
         """The posterior given that every question has a right answer among its candidates."""
@@ -225,18 +235,26 @@ class RankingPosterior:
             return self
         some = np.maximum(1 - self.none, np.finfo(float).tiny)[self.question_of]
         right, best = (np.minimum(values / some, 1.0) for values in (self.right, self.best))
-        return RankingPosterior(right, best, None, self.intervals, self.question_of)
+        return replace(self, right=right, best=best, none=None)
 
 
-def ranking_posterior(joint: JointModel, prediction: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
+def ranking_posterior(
+    joint: JointModel,
+    prediction: Prediction,
+    question_answers: QuestionAnswers,
+    unfamiliar: Sequence[str | None] = (),
+) -> RankingPosterior:
     """By the joint model of the labels. A candidate with probability 0 is one that cannot be right.
 
-    Copies are one candidate there: they have the same P(right) and share its P(best) equally.
+    Copies are one candidate there: they have the same P(right) and share its P(best) equally. Of questions that are
+    `unfamiliar`, [Q], the posterior is widened.
     """
     question_of, distinct = question_answers.groups, distinct_candidates(prediction, question_answers)
     possible = np.bincount(distinct.of_pair, prediction.probability) > 0
     scores = np.where(possible, distinct.scores, -np.inf)  # [G]
-    found, entry = joint.posterior(scores, distinct.question_of), distinct.of_pair
+    weight = WEIGHT * np.array([one is not None for one in unfamiliar or [None] * question_answers.n_questions])  # [Q]
+    found = _mixed_with_chance(joint.posterior(scores, distinct.question_of), scores, distinct.question_of, weight)
+    entry = distinct.of_pair
     intervals = []
     every = joint.label_distributions(scores, distinct.question_of)
     entries = rows_of(distinct.question_of)
@@ -248,7 +266,34 @@ def ranking_posterior(joint: JointModel, prediction: Prediction, question_answer
         intervals.append(intervals_of(ranks_given(scores[own][of_rows], labels[:, of_rows], generator)))
     joined = RankIntervals(*(np.concatenate(values) for values in zip(*intervals, strict=True)))
     best = (found.best / np.bincount(entry))[entry]
-    return RankingPosterior(found.right[entry], best, found.none, joined, question_of)
+    wider = _wider(joined, scores[entry], question_of, weight)
+    return RankingPosterior(found.right[entry], best, found.none, wider, question_of, tuple(unfamiliar))
+
+
+def _mixed_with_chance(
+    found: JointPosterior, scores: np.ndarray, question_of: np.ndarray, weight: np.ndarray
+) -> JointPosterior:
+    """With probability `weight`, [Q], nothing is known: no candidate is right, or any one of those that can be."""
+    possible = np.isfinite(scores)
+    number = np.bincount(question_of, possible)  # [Q]
+    weight = weight * (number > 0)
+    of_candidate = np.where(possible, weight[question_of], 0.0)  # [G]
+    chance = (1 - NONE) / np.maximum(number, 1)[question_of]
+    right, best = ((1 - of_candidate) * values + of_candidate * chance for values in (found.right, found.best))
+    return JointPosterior(right, best, (1 - weight) * found.none + weight * NONE)
+
+
+def _wider(intervals: RankIntervals, scores: np.ndarray, question_of: np.ndarray, weight: np.ndarray) -> RankIntervals:
+    """If any one candidate may be right, the others keep their rank or fall by one: intervals include both."""
+    low, high, share = (values.copy() for values in intervals)
+    rows = rows_of(question_of)
+    for question in np.flatnonzero(weight):
+        chosen = rows[question]
+        number, ranks = chosen.stop - chosen.start, [rankdata(-scores[chosen], kind) for kind in ("min", "max")]
+        low[chosen] = np.minimum(low[chosen], ranks[0])
+        high[chosen] = np.maximum(high[chosen], np.minimum(ranks[1] + 1, number))
+        share[chosen] = (1 - weight[question]) * share[chosen] + weight[question] * (1 - 1 / number)
+    return RankIntervals(low, high, share)
 
 
 def rows_of(question_of: np.ndarray) -> list[slice]:
@@ -275,14 +320,15 @@ def rankings_of(
     """One for each question, in the order in which they were given; the other arguments are in canonical order."""
     found: list[tuple[int, Ranking]] = []
     assert posterior.none is not None  # not conditioned on an answer
-    rows = rows_of(ordered.question_answers.groups)
-    for question, chosen, none in zip(ordered.question_answers.questions, rows, posterior.none.tolist(), strict=True):
+    rows, questions = rows_of(ordered.question_answers.groups), ordered.question_answers.questions
+    unfamiliar = posterior.unfamiliar or (None,) * len(questions)
+    for question, chosen, none, why in zip(questions, rows, posterior.none.tolist(), unfamiliar, strict=True):
         first = int(ordered.place[chosen].min())
         candidates = _ranked(question, ordered.place[chosen] - first, prediction.rows(chosen), posterior, chosen, known)
         top = candidates[0].probability
         answered = abstain is None or top >= abstain
         n_samples = len(prediction.sampled)
-        found.append((first, Ranking(question.text, candidates, n_samples, True, none, top, answered)))
+        found.append((first, Ranking(question.text, candidates, n_samples, True, none, top, answered, why)))
     return [ranking for _, ranking in sorted(found, key=lambda one: one[0])]
 
 
@@ -366,6 +412,7 @@ def answer_evaluation(
         question_answers.part,
         question_answers.sha256,
         len(prediction.sampled),
+        n_unfamiliar=sum(one is not None for one in posterior.unfamiliar),
     )
 
 

@@ -267,11 +267,14 @@ def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
         share, error = f"{no_answer.share_without_answer:.4f} of all questions have none", no_answer.none_ece
         chance = f"calibration error {error:.4f}, by chance {no_answer.none_ece_by_chance:.4f}"
         rows.append(("P(no right answer)", no_answer.mean_probability_none, f"{share}; {chance}"))
+    if record.n_unfamiliar:
+        unlike = "questions, of all, look unlike those of the fit: their probabilities are widened"
+        rows.append(("unfamiliar", record.n_unfamiliar, unlike))
     left_out = f" ({ranking.n_questions_left_out} left out)" if ranking.n_questions_left_out else ""
     print(f"{record.corpus} ({record.part}): {ranking.n_questions} questions{left_out}, {ranking.n_pairs} pairs")
     print(f"  {ranking.protocol}: {ranking.questions}")
     for name, value, note in rows:
-        print(f"  {name:20} {value:8.4f}   {note}")
+        print(f"  {name:20} {value:8.4f}   {note}" if isinstance(value, float) else f"  {name:20} {value:8}   {note}")
     groups = (f"{one.question_word} {one.map:.3f} ({one.n_questions})" for one in record.by_question_word)
     print(f"  MAP by question word: {', '.join(groups)}")
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -108,7 +108,7 @@ def rank(
     if pairs is not None or out is not None:
         one = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "json": as_json}
         refuse_options(one | {"text_column": text_column, "unordered": unordered}, "--pairs ranks many questions")
-        return _rank_pairs(load, pairs, out, columns, samples, abstain_below)
+        return _rank_pairs(load, folder, pairs, out, columns, samples, abstain_below)
     refuse_options(columns, "it belongs to --pairs")
     if question is None or (candidates is None) == (corpus is None):
         raise InputError("Name --question with --candidates or with --corpus, or --pairs with --out")
@@ -120,6 +120,7 @@ def rank(
     else:
         positions = range(len(texts)) if ranker.reads_positions and not unordered else None
         ranking = ranker.rank(question, texts, samples, positions, abstain_below)
+    _note_unfamiliar([ranking], folder)
     if as_json:
         record = ranking.as_dict()
         return print_json(record | {"candidates": record["candidates"][:top], "model": str(folder or model)})
@@ -165,6 +166,19 @@ def _read_candidates(file: str, text_column: str | None) -> list[str]:
     return candidates
 
 
+def _note_unfamiliar(rankings: "Sequence[Ranking]", folder: Path | None) -> None:
+    """Say if questions look unlike those that the ranker was fitted on, with the first reason."""
+    reasons = [one.unfamiliar for one in rankings if one.unfamiliar]
+    if not reasons:
+        return
+    several = f"{len(reasons)} of {len(rankings)} questions look"
+    which = "this question and its candidates look" if len(rankings) == 1 else several
+    log(
+        f"note: {which} unlike those that this ranker was fitted on ({reasons[0]}); the probabilities are widened. "
+        f"`varitext calibrate {folder} your-questions.csv` makes them reliable."
+    )
+
+
 # Printing
 
 
@@ -203,6 +217,7 @@ def _most_attended(candidate: "RankedCandidate") -> str:
 
 def _rank_pairs(
     load: Callable[[], "AnswerRanker"],
+    folder: Path | None,
     pairs: Path | None,
     out: Path | None,
     columns: dict[str, str | None],
@@ -218,6 +233,7 @@ def _rank_pairs(
     named = QuestionColumns(columns["question_column"], columns["answer_column"], id_column=columns["id_column"])
     questions = load_questions(pairs, "all", columns=named, labelled=False)
     rankings = list(load().rank_many(questions, samples, abstain))
+    _note_unfamiliar(rankings, folder)
     if out.suffix == ".trec":
         scores = [
             one.probability for ranking in rankings for one in sorted(ranking.candidates, key=attrgetter("place"))
@@ -256,4 +272,5 @@ def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterat
                 "probability_none": ranking.probability_none,
                 "answered": ranking.answered,
                 "known": one.known,
+                "unfamiliar": ranking.unfamiliar,
             }
