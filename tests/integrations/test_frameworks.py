@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-from made_up_questions import made_up
+from made_up_questions import made_up, named_answers
 
-from varitext import AnswerRanker, InputError
+from varitext import AnswerRanker, CalibratedRanker, InputError
 
 pytest.importorskip("langchain_core")
 pytest.importorskip("llama_index.core")
@@ -127,6 +127,29 @@ def test_a_ranker_is_also_a_folder_or_a_name(ranked: Ranked, ranker, tmp_path):
         ranked(TEXTS, ranker=tmp_path / "nothing")
 
 
+@in_every_framework
+def test_any_scores_can_be_calibrated_and_used(ranked: Ranked):
+    """Here the number of words that question and candidate share."""
+
+    def shared(question: str, candidates: list[str]) -> list[int]:
+        return [len({*question.split()} & {*one.split()}) for one in candidates]
+
+    calibrated = CalibratedRanker(shared).fit(named_answers(40, 0))
+    expected = calibrated.rank(QUERY, TEXTS)
+    found = ranked(TEXTS, ranker=calibrated, top=2)
+    assert [one.score for one in found] == [one.probability for one in expected.candidates[:2]]
+    assert found[0].metadata["probability_none"] == expected.probability_none
+    assert not ranked(TEXTS, ranker=calibrated, abstain=1.0)
+
+
+@in_every_framework
+def test_the_best_passage_of_a_long_document_is_named(ranked: Ranked, ranker):
+    long = "near the old lake and river . " * 40 + "the king was old . " + "near the old lake and river . " * 40
+    (found,) = ranked([long], ranker=ranker)
+    begin, end = found.metadata["window"]
+    assert "king" in found.text[begin:end] and end - begin < len(long) / 2
+
+
 @pytest.mark.parametrize(
     ("name", "imported", "package"),
     [
@@ -217,8 +240,9 @@ def test_in_a_pipeline_of_haystack_that_was_written_and_read_again(ranker, tmp_p
     expected = ranker.rank(QUERY, TEXTS[:3])
     assert [one.content for one in found["documents"]] == [one.text for one in expected.candidates[:2]]
     assert found["probability_none"] == pytest.approx(expected.probability_none) and found["answered"] is True
-    with pytest.raises(InputError, match="save it, and give the pipeline its folder"):
-        VaritextRanker(ranker).to_dict()
+    for in_memory, hint in ((ranker, "give the pipeline its folder"), (CalibratedRanker(len), "build .* in Python")):
+        with pytest.raises(InputError, match=hint):
+            VaritextRanker(in_memory).to_dict()
 
 
 def test_haystack_keeps_each_id_once_and_says_whether_it_abstained(ranker):

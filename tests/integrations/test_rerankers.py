@@ -105,7 +105,6 @@ def test_a_folder_does_as_well_and_samples_can_be_chosen(ranker, tmp_path):
         ((QUERY, ["king", 5]), "document 1 is neither a text nor an object with a text, but int"),
         ((QUERY, TEXTS, ["a"]), "4 documents and 1 doc_ids"),
         ((QUERY, TEXTS, None, [{}]), "4 documents and 1 metadata"),
-        (("xyzzy", TEXTS), "no word that the model knows"),
     ],
 )
 def test_bad_input_is_one_line(reranker, arguments, said):

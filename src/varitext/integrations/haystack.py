@@ -3,9 +3,8 @@
 import dataclasses
 from typing import Any
 
-from varitext.answers.ranker import AnswerRanker
 from varitext.errors import MissingPackage
-from varitext.integrations.pipeline import RankerSource, check_limits, rank, ranker_from, source_name
+from varitext.integrations.pipeline import Ranker, RankerSource, best_texts, check_limits, ranker_from, source_name
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -18,13 +17,14 @@ class VaritextRanker:
     """Rerank documents for a query, after a retriever or a joiner.
 
     Documents come back as copies, best first, each id once, their score P(right). Their meta gains `probability_best`,
-    `probability_none` (the same for all documents of a query) and `rank_interval`.
+    `probability_none` (the same for all documents of a query), `rank_interval`, and `window` if a document was long:
+    the characters of its best passage.
 
     Parameters
     ----------
-    ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25". A pipeline with a
-        fitted ranker in memory cannot be written to a file.
+    ranker : AnswerRanker, CalibratedRanker, str or Path
+        A fitted ranker, the model folder of one, or the name of a model that needs no fit: "minilm" or "bm25".
+        With a ranker in memory a pipeline cannot be written to a file.
     top_k : int, default=None
         Number of documents to keep. None: all.
     abstain : float, default=None
@@ -42,7 +42,7 @@ class VaritextRanker:
     def __init__(self, ranker: RankerSource, top_k: int | None = None, abstain: float | None = None):
         check_limits(top_k, abstain)
         self.ranker, self.top_k, self.abstain = ranker, top_k, abstain
-        self._loaded: AnswerRanker | None = None
+        self._loaded: Ranker | None = None
 
     def warm_up(self) -> None:
         """Load the ranker. A pipeline calls this before it runs."""
@@ -92,7 +92,7 @@ class VaritextRanker:
         assert self._loaded is not None
         unique = list({one.id: one for one in documents}.values())  # joined retrievers find some documents twice
         texts = [one.content or "" for one in unique]
-        found = rank(self._loaded, query, texts, self.top_k if top_k is None else top_k, self.abstain)
+        found = best_texts(self._loaded, query, texts, self.top_k if top_k is None else top_k, self.abstain)
         kept = [
             dataclasses.replace(
                 unique[one.place], score=one.probability, meta=unique[one.place].meta | found.metadata(one)

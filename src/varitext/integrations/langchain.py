@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from varitext.answers.ranker import AnswerRanker
 from varitext.errors import MissingPackage
-from varitext.integrations.pipeline import RankerSource, check_limits, rank, ranker_from
+from varitext.integrations.pipeline import Ranker, RankerSource, best_texts, check_limits, ranker_from
 
 try:
     from langchain_core.callbacks import Callbacks
@@ -19,12 +18,13 @@ class VaritextCompressor(BaseDocumentCompressor):
     """Rerank documents for a query, for `ContextualCompressionRetriever` or by itself.
 
     Documents come back as copies, best first. Their metadata gains `relevance_score` (P(right)), `probability_best`,
-    `probability_none` (the same for all documents of a query) and `rank_interval`.
+    `probability_none` (the same for all documents of a query), `rank_interval`, and `window` if a document was long:
+    the characters of its best passage.
 
     Parameters
     ----------
-    ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25".
+    ranker : AnswerRanker, CalibratedRanker, str or Path
+        A fitted ranker, the model folder of one, or the name of a model that needs no fit: "minilm" or "bm25".
     top_n : int, default=None
         Number of documents to keep. None: all.
     abstain : float, default=None
@@ -41,7 +41,7 @@ class VaritextCompressor(BaseDocumentCompressor):
 
     top_n: int | None = None
     abstain: float | None = None
-    _ranker: AnswerRanker = PrivateAttr()
+    _ranker: Ranker = PrivateAttr()
 
     def __init__(self, ranker: RankerSource, top_n: int | None = None, abstain: float | None = None):
         check_limits(top_n, abstain)
@@ -66,7 +66,7 @@ class VaritextCompressor(BaseDocumentCompressor):
         -------
         list of Document
         """
-        found = rank(self._ranker, query, [one.page_content for one in documents], self.top_n, self.abstain)
+        found = best_texts(self._ranker, query, [one.page_content for one in documents], self.top_n, self.abstain)
         return [_with_metadata(documents[one.place], one.probability, found.metadata(one)) for one in found.kept]
 
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from varitext.answers.ranker import AnswerRanker
 from varitext.errors import InputError, MissingPackage
-from varitext.integrations.pipeline import RankerSource, check_limits, rank, ranker_from, source_name
+from varitext.integrations.pipeline import Ranker, RankerSource, best_texts, check_limits, ranker_from, source_name
 
 try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -19,13 +18,14 @@ class VaritextRerank(BaseNodePostprocessor):
     """Rerank nodes for a query, among the `node_postprocessors` of a query engine or by itself.
 
     Nodes come back as copies, best first, their score P(right). Their metadata gains `probability_best`,
-    `probability_none` (the same for all nodes of a query) and `rank_interval`, which neither the language model nor
-    an embedding reads. The ranker reads the text alone, since that is what its probabilities are calibrated on.
+    `probability_none` (the same for all nodes of a query), `rank_interval`, and `window` if a node was long: the
+    characters of its best passage. Neither the language model nor an embedding reads these. The ranker reads the text
+    alone, since that is what its probabilities are calibrated on.
 
     Parameters
     ----------
-    ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25".
+    ranker : AnswerRanker, CalibratedRanker, str or Path
+        A fitted ranker, the model folder of one, or the name of a model that needs no fit: "minilm" or "bm25".
     top_n : int, default=None
         Number of nodes to keep. None: all.
     abstain : float, default=None
@@ -43,7 +43,7 @@ class VaritextRerank(BaseNodePostprocessor):
     ranker: Any = None  # a RankerSource, which pydantic would read field by field
     top_n: int | None = None
     abstain: float | None = None
-    _loaded: AnswerRanker = PrivateAttr()
+    _loaded: Ranker = PrivateAttr()
 
     def __init__(self, ranker: RankerSource, top_n: int | None = None, abstain: float | None = None):
         check_limits(top_n, abstain)
@@ -71,7 +71,7 @@ class VaritextRerank(BaseNodePostprocessor):
         if query_bundle is None:
             raise InputError("to rerank nodes takes a query: query_str or query_bundle")
         texts = [one.node.get_content(metadata_mode=MetadataMode.NONE) for one in nodes]
-        found = rank(self._loaded, query_bundle.query_str, texts, self.top_n, self.abstain)
+        found = best_texts(self._loaded, query_bundle.query_str, texts, self.top_n, self.abstain)
         return [
             NodeWithScore(node=_with_metadata(nodes[one.place].node, found.metadata(one)), score=one.probability)
             for one in found.kept

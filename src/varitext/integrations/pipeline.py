@@ -5,21 +5,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from varitext.answers.calibrated import CalibratedRanker
 from varitext.answers.ranker import AnswerRanker
-from varitext.answers.ranking import RankedCandidate
+from varitext.answers.ranking import RankedCandidate, Ranking
 from varitext.errors import InputError
 from varitext.loading import load_ranker, untrained_ranker
 from varitext.models.answers import ANSWER_MODELS
 
-RankerSource = AnswerRanker | str | Path
-"""A fitted ranker, a model folder, or the name of a model that needs no fit."""
+Ranker = AnswerRanker | CalibratedRanker
+RankerSource = Ranker | str | Path
+"""A fitted ranker, the folder of an AnswerRanker, or the name of a model that needs no fit."""
 
 ONE_AT_A_TIME = threading.Lock()  # torch has one random state and one number of threads per process
 
 
-def ranker_from(source: RankerSource) -> AnswerRanker:
+def ranker_from(source: RankerSource) -> Ranker:
     """The ranker itself, the one in the folder, or the one of that name; a folder goes before a name."""
-    if isinstance(source, AnswerRanker):
+    if isinstance(source, Ranker):
         return source
     if Path(source).exists():
         return load_ranker(Path(source))
@@ -30,6 +32,8 @@ def ranker_from(source: RankerSource) -> AnswerRanker:
 
 def source_name(source: RankerSource) -> str:
     """What a pipeline that is written to a file says, to load the ranker again."""
+    if isinstance(source, CalibratedRanker):
+        raise InputError("a score function cannot be part of a file: build pipelines with a CalibratedRanker in Python")
     if isinstance(source, AnswerRanker):
         raise InputError("a ranker in memory cannot be part of a file: save it, and give the pipeline its folder")
     return str(source)
@@ -43,25 +47,40 @@ def check_limits(top: int | None, abstain: float | None) -> None:
         raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
 
 
-class RankedTexts(NamedTuple):
-    kept: tuple[RankedCandidate, ...]  # the best first; none if the ranker abstains
+def rank(
+    ranker: Ranker,
+    query: str,
+    texts: Sequence[str],
+    abstain: float | None,
+    samples: int | None = None,
+    attention: bool = False,
+) -> Ranking:
+    """Unlike `AnswerRanker.rank`, no error if all words are unknown: such texts have probability 0."""
+    if isinstance(ranker, CalibratedRanker):
+        return ranker.rank(query, texts, abstain=abstain)
+    with ONE_AT_A_TIME:
+        return ranker.rank_many([(query, texts)], samples, abstain, attention)[0]
+
+
+class BestTexts(NamedTuple):
+    kept: tuple[RankedCandidate, ...]  # none if the ranker abstains
     probability_none: float
     answered: bool  # False if the ranker abstains
 
     def metadata(self, one: RankedCandidate) -> dict[str, Any]:
         """What a document's metadata gains beside its score, P(right); all of it is plain, for JSON."""
+        window = {} if one.window is None else {"window": list(one.window)}
         return {
             "probability_best": one.probability_best,
             "probability_none": self.probability_none,
             "rank_interval": list(one.rank_interval),
+            **window,
         }
 
 
-def rank(ranker: AnswerRanker, query: str, texts: Sequence[str], top: int | None, abstain: float | None) -> RankedTexts:
-    """The best texts. Without a word that the ranker knows they have probability 0, which is no error in a pipeline."""
+def best_texts(ranker: Ranker, query: str, texts: Sequence[str], top: int | None, abstain: float | None) -> BestTexts:
+    """The best `top` texts (None: all), or none if the ranker abstains."""
     if not texts:
-        return RankedTexts((), probability_none=1.0, answered=not abstain)
-    with ONE_AT_A_TIME:
-        (ranking,) = ranker.rank_many([(query, texts)], abstain=abstain)
-    kept = ranking.candidates[:top] if ranking.answered else ()
-    return RankedTexts(kept, ranking.probability_none, ranking.answered)
+        return BestTexts((), probability_none=1.0, answered=not abstain)
+    ranking = rank(ranker, query, texts, abstain)
+    return BestTexts(ranking.candidates[:top] if ranking.answered else (), ranking.probability_none, ranking.answered)

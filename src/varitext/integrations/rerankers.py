@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from varitext.answers.ranking import RankedCandidate
 from varitext.errors import InputError
-from varitext.integrations.pipeline import ONE_AT_A_TIME, RankerSource, check_limits, ranker_from
+from varitext.integrations.pipeline import RankerSource, check_limits, rank, ranker_from
 
 if TYPE_CHECKING:
     from varitext.integrations.langchain import VaritextCompressor
@@ -44,6 +44,7 @@ class Result:
     rank_interval: tuple[int, int]
     attention: tuple[WordAttention, ...] | None  # None for a model without attention
     known: bool = True
+    window: tuple[int, int] | None = None  # begin and end of a long document's best passage, in characters
 
     @property
     def text(self) -> str:
@@ -96,8 +97,8 @@ class Reranker:
 
     Parameters
     ----------
-    ranker : AnswerRanker, str or Path
-        A fitted ranker, a model folder, or the name of a model that needs no fit: "minilm" or "bm25".
+    ranker : AnswerRanker, CalibratedRanker, str or Path
+        A fitted ranker, the model folder of one, or the name of a model that needs no fit: "minilm" or "bm25".
     samples : int, default=None
         Samples of h. None: the ranker's `prediction_samples`.
     abstain : float, default=None
@@ -141,8 +142,7 @@ class Reranker:
             The best first.
         """
         documents = _documents(docs, doc_ids, metadata)
-        with ONE_AT_A_TIME:
-            ranking = self.ranker.rank(query, [one.text for one in documents], self.samples, abstain=self.abstain)
+        ranking = rank(self.ranker, query, [one.text for one in documents], self.abstain, self.samples, attention=True)
         results = [_result(documents[one.place], one) for one in ranking.candidates]
         return RankedResults(results, query, ranking.probability_none, ranking.answered)
 
@@ -225,4 +225,5 @@ def _result(document: Document, ranked: RankedCandidate) -> Result:
         ranked.rank_interval,
         attention,
         ranked.known,
+        ranked.window,
     )
