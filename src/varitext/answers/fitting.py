@@ -187,7 +187,7 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
 
     def predict_held_out(seen: QuestionAnswers, held_out: QuestionAnswers, run: TrainingRun) -> np.ndarray:
         stage = new_stage(settings, data)
-        state = stage.trainer(settings, data._replace(train=seen), run).train(run.resume)
+        state = stage.trainer(settings, data._replace(train=seen, mixed=()), run).train(run.resume)
         _stop_if_interrupted(state)
         seconds.append(state.seconds)
         stage.ready()

@@ -7,6 +7,7 @@ adds samples of the ranking. A scorer is fitted on the questions themselves, wit
 
 import dataclasses
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class
-from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.features.carried import CARRIED, carried_features
+from varitext.models.answers.features.overlap import Overlap, PairFeatures
 from varitext.models.answers.features.word_features import word_features
 from varitext.models.answers.network import AnswerModel, AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
@@ -108,7 +110,9 @@ class NetworkStage:
             model.word_vectors.start_from(torch.from_numpy(data.words.vectors))
         training, words = training_settings(settings, data.epochs), self.overlap.vocabulary
         objective = answer_objective(settings)
-        task = AnswerTask(data.train, data.dev, words, training, objective, self.device, self.inputs)
+        train = replace(data.train, questions=data.train.questions + data.mixed)
+        task = AnswerTask(train, data.dev, words, training, objective, self.device, self.inputs)
+        model.prepare(task.train_batches.inputs.columns, train)
         return Trainer(model, task, training, run.checkpoint, run.progress)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
@@ -204,8 +208,7 @@ class EnsembleTraining:
 
 def network_inputs(model: AnswerNetwork, question_answers: QuestionAnswers, overlap: Overlap) -> PairInputs:
     """What the network asks to read beside the numbers of words."""
-    names = model.pair_columns
-    columns = overlap.features(question_answers).only(names).values if names else None
+    columns = _pair_columns(model.pair_columns, question_answers, overlap)
     words = word_features(question_answers, overlap) if model.reads_word_features else None
     if model.reads_likeness:
         columns, words = _with_likeness(question_answers, columns, words)
@@ -213,14 +216,28 @@ def network_inputs(model: AnswerNetwork, question_answers: QuestionAnswers, over
     return PairInputs(columns, words, questions, answers, _pieces(question_answers) if model.reads_pieces else None)
 
 
+def _pair_columns(names: Sequence[str], question_answers: QuestionAnswers, overlap: Overlap) -> np.ndarray | None:
+    """The columns of `overlap.py` and `carried.py` that are named, [P, columns]."""
+    if not names:
+        return None
+    found = overlap.features(question_answers)
+    if not set(CARRIED).isdisjoint(names):
+        carried = carried_features(question_answers, overlap)
+        found = PairFeatures(
+            found.columns + carried.columns, np.hstack([found.values, carried.values]), found.question_of
+        )
+    return found.only(names).values
+
+
 def _with_likeness(
     question_answers: QuestionAnswers, columns: np.ndarray | None, words: list[PairWordFeatures] | None
 ) -> tuple[np.ndarray, list[PairWordFeatures]]:
-    """Two columns before the others, and one after the other features of every word."""
-    from varitext.models.answers.minilm import likeness_of
+    """Three columns before the others, and one after the other features of every word."""
+    from varitext.models.answers.minilm import general_columns, general_log_odds, likeness_of
 
     alike = likeness_of(question_answers)
-    parts = [np.array([(one.whole, one.by_word) for one in alike]), *([] if columns is None else [columns])]
+    read = general_columns(question_answers, alike)
+    parts = [read[:, :2], general_log_odds(read)[:, None], *([] if columns is None else [columns])]
     of_words = [PairWordFeatures(_as_column(one.question), _as_column(one.answer)) for one in alike]
     if words is not None:
         both = zip(words, of_words, strict=True)

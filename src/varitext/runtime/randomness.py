@@ -22,6 +22,7 @@ Purpose = Literal[
     "shuffles",  # the order of training examples and which words are dropped, epoch by epoch
     "hold-out",  # which training examples choose when to stop
     "folds",  # which training questions are predicted together for the second stage
+    "mixed lists",  # which candidates of other questions a training question is ranked among
     "left out",  # which training questions without an answer the joint model is fitted on
     "dev noise",  # draws of h for the held-out score of a round
     "evaluation noise",  # draws of h for an evaluation or a prediction

@@ -7,39 +7,49 @@
 
 There is no latent variable, so the KL is zero and the bound is the log-likelihood. Training minimises a listwise loss,
 the softmax over a question's candidates, plus part of the cross-entropy, so that probabilities are meaningful.
+
+A network knows the kind of text it was trained on. Prediction therefore adds half the log odds of a linear ranking by
+features that mean the same everywhere (`features/carried.py`), fitted to the same questions. Within a corpus that
+changes little; on other text it is most of what can be relied on. Training does not see the sum: it would undo it.
 """
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import TokenBatch
+from varitext.corpora.question_answers import QuestionAnswers
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
 from varitext.layers.words import Dropout, Sentences
+from varitext.models.answers.features.carried import CARRIED, PRIOR
 from varitext.models.answers.features.overlap import COUNTS, PLACE
 from varitext.models.answers.features.word_features import WORD_FEATURES
 from varitext.models.answers.network import AnswerNetwork, Encoding
-from varitext.models.answers.scorer import chosen
+from varitext.models.answers.scorer import chosen, listwise_weights
 
 POSITION_DROPPED = 0.1  # share of the training questions, so that it also ranks without positions
-LIKENESS = 2  # columns of `minilm.py::Likeness.parts`
-MIDDLE, SPREAD = 0.6, 0.25  # typical values of likeness, to standardise it
+LIKENESS = 3  # columns: two cosines of `minilm.py`, and the log odds of its `General`
+MIDDLE, SPREAD = 0.6, 0.25  # typical values of cosines, to standardise them
+GENERAL_SPREAD = 3.0  # of log odds
+LINEAR_SHARE = 0.5
+PRIOR_STRENGTH = 0.03
 
 
 class PairColumns(nn.Module):
     """What networks read of a pair beside its words: similarity, counts of shared words, the candidate's position.
 
     It has no weights. Counts are read as logarithms. A position becomes four columns: itself, whether it is known,
-    whether it is the first, and the candidate's length; an unknown position is zero. In a batch the columns are in the
-    order of the arguments.
+    whether it is the first, and the candidate's length; all are zero if it is unknown, since they carry information
+    only where the candidates are one document. In a batch the columns are in the order of the arguments.
     """
 
     def __init__(self, likeness: bool = False, counts: bool = False, position: bool = False):
         super().__init__()
         self.likeness, self.position = likeness, position
-        self.names = COUNTS * counts + PLACE * position  # those of `overlap.py`
+        self.names = (COUNTS + CARRIED) * counts + PLACE * position  # those of `overlap.py` and `carried.py`
         self.width = LIKENESS * likeness + len(self.names) + 2 * position
 
     def forward(self, batch: PairBatch) -> Tensor:
@@ -48,7 +58,7 @@ class PairColumns(nn.Module):
             return torch.zeros(len(batch), self.width, device=batch.labels.device)
         begin, end = LIKENESS * self.likeness, batch.features.shape[1] - len(PLACE) * self.position
         alike, counts, place = (batch.features[:, part] for part in (slice(begin), slice(begin, end), slice(end, None)))
-        parts = [(alike - MIDDLE) / SPREAD, torch.log1p(counts)]
+        parts = [(alike[:, :2] - MIDDLE) / SPREAD, alike[:, 2:] / GENERAL_SPREAD, torch.log1p(counts)]
         if self.position:
             parts.append(self._place(place[:, 0], place[:, 1], batch))
         return torch.cat(parts, 1)
@@ -60,7 +70,7 @@ class PairColumns(nn.Module):
             known = known & ~dropped[batch.question_of]
         first = known & (position == 0)
         place = torch.where(known, position, 0.0)
-        return torch.stack([place, known.to(place), first.to(place), length - 3], 1)  # [P, 4]
+        return torch.stack([place, known.to(place), first.to(place), known * (length - 3)], 1)  # [P, 4]
 
 
 class _Side(nn.Module):
@@ -86,7 +96,9 @@ class CompareAggregate(AnswerNetwork):
     """`features` names what it reads beside the words (default: all)."""
 
     updates = 700
+    linear: Tensor  # [F]
     joins_columns = False
+    mixes_lists = True
     listwise = 1.0
     cross_entropy = 0.5
     feature_names: tuple[str, ...] = ("words", "counts", "position")
@@ -116,6 +128,13 @@ class CompareAggregate(AnswerNetwork):
         joint = 2 * maps * len(tuple(widths)) + self.columns.width
         self.hidden = nn.Linear(joint, hidden_dim)
         self.output = nn.Linear(hidden_dim, 1)
+        self.register_buffer("linear", torch.zeros(len(CARRIED)))
+
+    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+        """Fit the linear ranking that prediction adds."""
+        if columns is not None and CARRIED[0] in self.pair_columns:
+            weights = listwise_weights(columns[:, self._carried], train.labels, train.groups, PRIOR, PRIOR_STRENGTH)
+            self.linear.copy_(torch.from_numpy(weights))
 
     @property
     def counts_shared_words(self) -> bool:
@@ -135,12 +154,21 @@ class CompareAggregate(AnswerNetwork):
         answers = Sentences(
             weights[..., None], pair, batch.answers.mask
         )  # of its words, only the weights are used later
-        return Encoding(pair.new_zeros(len(batch.questions), 0), answers, batch.question_of, batch.labels.to(pair))
+        nothing, labels = pair.new_zeros(len(batch.questions), 0), batch.labels.to(pair)
+        return Encoding(nothing, answers, batch.question_of, labels, batch.features)
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         hidden = torch.relu(self.hidden(self.dropout(encoding.answers.last)))
         logits: Tensor = self.output(self.dropout(hidden))[:, 0]
+        if not self.training and encoding.features is not None and CARRIED[0] in self.pair_columns:
+            logits = logits + LINEAR_SHARE * (encoding.features[:, self._carried].to(logits) @ self.linear)
         return logits.expand(len(h), -1)  # [S, P]
+
+    @property
+    def _carried(self) -> slice:
+        """The columns of `carried.py` among the features of a batch."""
+        begin = LIKENESS * self.reads_likeness + self.pair_columns.index(CARRIED[0])
+        return slice(begin, begin + len(CARRIED))
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return encoding.answers.states[..., 0].expand(len(h), -1, -1)  # [S, P, T]

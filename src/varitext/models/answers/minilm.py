@@ -1,15 +1,19 @@
 """Compare-aggregate on states of a small pretrained encoder that is not trained further (`pretrained.py`).
 
-There is no latent variable: the bound is the log-likelihood. The network is that of `compare_aggregate.py`, with two
-changes: a word starts as its state in its sentence, by MiniLM, and the network also reads how similar the two
-sentences and their words are by these states. The model folder holds no part of the encoder.
+There is no latent variable: the bound is the log-likelihood. The network is that of `compare_aggregate.py`, with three
+changes: a word starts as its state in its sentence, by MiniLM; the network also reads how similar the two sentences
+and their words are by these states; and its log odds are added to those of `General`, where training starts. The model
+folder holds no part of the encoder.
 
-Before any fit, `Likeness` ranks in its place:
+Before any fit, `General` ranks in its place: log odds that are linear in
 
-    score = cos(mean of w, mean of v) + mean over w of max_v cos(w, v)
+    whole        cos(mean of w, mean of v)
+    by_word      mean over w, without punctuation, of max_v cos(w, v)
+    new_words    mean over the candidate's content words v that are not in the question of max_w cos(w, v)
 
-w are the words of the question, without punctuation in the second term, and v those of the candidate. The mapping from
-score to probability was fitted on WikiQA's dev questions (`lab/speed/minilm_untrained.py`).
+and in what an answer to such a question should have (`features/carried.py`); w are the words of the question, v those
+of the candidate. The weights were fitted to lists of WikiQA's and QASent's training questions
+(`lab/speed/untrained.py`), not to any user's text.
 """
 
 from collections.abc import Sequence
@@ -22,32 +26,59 @@ from torch import Tensor, nn
 from varitext.batches.pairs import PairBatch
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.layers.attention import Words
-from varitext.models.answers.compare_aggregate import CompareAggregate
+from varitext.models.answers.compare_aggregate import LIKENESS, CompareAggregate
+from varitext.models.answers.features.carried import expected_features, new_words
 from varitext.models.answers.features.overlap import is_word
+from varitext.models.answers.network import Encoding
 from varitext.models.answers.pretrained import pretrained as shared_encoder
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.text import Vocabulary
 
-SCALE, SHIFT = 4.20, -7.26  # from the score to log odds: logistic regression, `lab/speed/minilm_untrained.py`
+# of log odds: a listwise loss on training lists of both corpora, `python -m lab untrained`
+WEIGHTS = {
+    "whole": 3.32,
+    "by_word": 4.44,
+    "new_words": 1.84,
+    "list_coverage": 1.80,
+    "name_missing": -1.17,
+    "year_missing": -1.98,
+    "no_date": -2.55,
+    "no_number": -1.21,
+    "no_name": -2.06,
+    "no_new_word": -4.56,
+    "is_question": -4.84,
+    "negation": -1.23,
+}
+SHIFT = -8.0
+SIMILARITIES = ("whole", "by_word", "new_words")
 
 
-class Likeness(AnswerScorer):
+class General(AnswerScorer):
+    """Similarity by MiniLM, shared words, and the kind of answer that is asked for: it needs no fit."""
+
     pretrained = knows_every_word = True
     reads_states = True
 
     def __init__(self, vocabulary: Vocabulary):
-        super().__init__(vocabulary, ("likeness",))
+        super().__init__(vocabulary, tuple(WEIGHTS))
         self.scale.fill_(1.0)
-        self.coefficients.fill_(SCALE)
+        self.coefficients.copy_(torch.tensor(list(WEIGHTS.values()), dtype=torch.float64))
         self.intercept.fill_(SHIFT)
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
-        found: np.ndarray = self.parts(question_answers).sum(1, keepdims=True)
-        return found  # [P, 1]
+        return general_columns(question_answers, likeness_of(question_answers))
 
-    def parts(self, question_answers: QuestionAnswers) -> np.ndarray:
-        """The two terms of the score, [P, 2]."""
-        return np.array([(one.whole, one.by_word) for one in likeness_of(question_answers)]).reshape(-1, 2)
+
+def general_columns(question_answers: QuestionAnswers, alike: "Sequence[PairLikeness]") -> np.ndarray:
+    """The columns of `WEIGHTS`, [P, F]."""
+    similar = np.array([(one.whole, one.by_word, one.new_words) for one in alike]).reshape(-1, len(SIMILARITIES))
+    expected = expected_features(question_answers).only(list(WEIGHTS)[len(SIMILARITIES) :])
+    return np.hstack([similar, expected.values])
+
+
+def general_log_odds(columns: np.ndarray) -> np.ndarray:
+    found: np.ndarray = columns @ np.array(list(WEIGHTS.values())) + SHIFT
+    return found  # [P]
 
 
 class PairLikeness(NamedTuple):
@@ -55,6 +86,7 @@ class PairLikeness(NamedTuple):
 
     whole: float
     by_word: float  # the mean of `question` without punctuation
+    new_words: float  # the mean of `answer` over content words that the question does not have
     question: np.ndarray  # [Tq] the cosine of each word with its nearest in the candidate
     answer: np.ndarray  # [Ta] and of the candidate's words with their nearest in the question
 
@@ -65,20 +97,21 @@ def likeness_of(question_answers: QuestionAnswers) -> list[PairLikeness]:
     asked = shared_encoder().states([question.words for question in questions])
     said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
     return [
-        _likeness(states, next(said), _real_words(question.words))
+        _likeness(states, next(said), _real_words(question.words), new)
         for question, states in zip(questions, asked, strict=True)
-        for _ in question.candidates
+        for new in new_words(question)
     ]
 
 
-def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray) -> PairLikeness:
-    """Of states [T, H]; `real` says which of the question's are words."""
+def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray, new: np.ndarray) -> PairLikeness:
+    """Of states [T, H]; `real` says which of the question's are words, `new` which of the candidate's are new."""
     if not len(asked) or not len(said):
-        return PairLikeness(0.0, 0.0, np.zeros(len(asked)), np.zeros(len(said)))
+        return PairLikeness(0.0, 0.0, 0.0, np.zeros(len(asked)), np.zeros(len(said)))
     whole = _unit(asked.mean(0, np.float32)[None]) @ _unit(said.mean(0, np.float32)[None]).T
     alike = _unit(asked) @ _unit(said).T  # [Tq, Ta]
-    nearest = alike.max(1)
-    return PairLikeness(float(whole[0, 0]), float(nearest[real].mean()), nearest, alike.max(0))
+    nearest, back = alike.max(1), alike.max(0)
+    of_new = float(back[new].mean()) if new.any() else 0.0
+    return PairLikeness(float(whole[0, 0]), float(nearest[real].mean()), of_new, nearest, back)
 
 
 def _real_words(words: tuple[str, ...]) -> np.ndarray:
@@ -96,7 +129,7 @@ class MiniLM(CompareAggregate):
     passes = 3  # on WikiQA's dev questions: best after two, worse from the fourth on
     pretrained = knows_every_word = True
     reads_states = True
-    untrained = Likeness
+    untrained = General
     feature_names = (*CompareAggregate.feature_names, "likeness")
 
     def __init__(
@@ -110,6 +143,16 @@ class MiniLM(CompareAggregate):
     ):
         super().__init__(vocabulary_size, 1, hidden_dim, maps, widths, dropout, features)
         self.project = nn.Linear(shared_encoder().width, hidden_dim)
+        nn.init.zeros_(self.output.weight)  # training starts at the log odds of `General`
+
+    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+        """Nothing: `General` takes the place of the linear ranking."""
+
+    def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
+        logits = super().logits(h, encoding)
+        if self.reads_likeness and encoding.features is not None:
+            logits = logits + encoding.features[:, LIKENESS - 1].to(logits)
+        return logits
 
     def _read(self, batch: PairBatch) -> tuple[Words, Words]:
         questions, answers = batch.question_states, batch.answer_states

@@ -6,9 +6,11 @@ the KL is zero and the bound is the log-likelihood.
 
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor, nn
 
 from varitext.batches.pairs import PairBatch
+from varitext.corpora.question_answers import QuestionAnswers
 from varitext.latent import DiagonalGaussian
 from varitext.layers.words import Sentences, WordEmbedding
 
@@ -35,6 +37,7 @@ class AnswerModel(nn.Module):
     learns_from = "answerable"  # the protocol of its training questions
     fewest_latent_dims = 1
     trained_by_gradient = True
+    mixes_lists = False  # whether it also trains on lists with candidates of other questions: `training_data.py`
     parallel_training = False  # whether its training can use several workers
     updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
     passes: int | None = None  # epochs of training; None: as many as `updates` need
@@ -72,6 +75,9 @@ class AnswerNetwork(AnswerModel):
     def counts_shared_words(self) -> bool:
         """Whether a word shared with the question counts even if it is not in the vocabulary."""
         return bool(self.pair_columns)
+
+    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+        """Learn from the training pairs, before the first step, what is not learned by gradients."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         """The log odds that each answer is right, [S, P], for h of shape [S, P, K]."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
@@ -54,6 +55,35 @@ class Regression(NamedTuple):
     def log_odds(self, columns: np.ndarray) -> np.ndarray:
         log_odds: np.ndarray = columns @ self.coefficients + self.intercept
         return log_odds  # [P]
+
+
+def listwise_weights(
+    columns: np.ndarray, labels: np.ndarray, question_of: np.ndarray, prior: np.ndarray, strength: float
+) -> np.ndarray:
+    """The weights w, [F], that rank the candidates of each question by columns @ w.
+
+    They minimise the mean over questions of -log softmax(columns @ w) of the right answers, plus strength times the
+    squared distance from the prior, in standardised columns. Questions without a right and a wrong answer say nothing.
+    """
+    n_right, n = np.bincount(question_of, labels), np.bincount(question_of)
+    chosen = ((n_right > 0) & (n_right < n))[question_of]
+    _, group = np.unique(question_of[chosen], return_inverse=True)
+    scale = np.maximum(columns[chosen].std(0), 1e-9)
+    values, begin = columns[chosen] / scale, np.flatnonzero(np.diff(group, prepend=-1))
+    share = labels[chosen] / np.bincount(group, labels[chosen])[group] / len(begin)  # [P] sums to one
+
+    def objective(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = values @ weights
+        scores = scores - np.maximum.reduceat(scores, begin)[group]
+        total = np.add.reduceat(np.exp(scores), begin)[group]
+        gradient = values.T @ (np.exp(scores) / total / len(begin) - share)
+        away = weights - prior * scale
+        return float(strength * away @ away - share @ (scores - np.log(total))), gradient + 2 * strength * away
+
+    if not len(begin):
+        return prior
+    found = minimize(objective, prior * scale, jac=True, method="L-BFGS-B")
+    return np.asarray(found.x / scale)
 
 
 class AnswerScorer(AnswerModel):
