@@ -17,7 +17,7 @@ ABLATIONS = (
     *("default-ranker", "minilm", "feature-groups", "question-latent", "recipes", "initialization"),
 )
 SPEED = (
-    *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "minilm_untrained", "rounding"),
+    *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "untrained", "rounding"),
     *("large_corpus", "scaling_estimate"),
 )
 EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs

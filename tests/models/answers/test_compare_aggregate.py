@@ -13,13 +13,13 @@ from made_up_questions import (
 )
 from made_up_questions import WORDS as KNOWN_WORDS
 
+from varitext.answers.stages import network_inputs
 from varitext.answers.task import listwise_loss
-from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
+from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.batches.tokens import TokenBatch
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
-from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate, PairColumns
+from varitext.models.answers.compare_aggregate import LINEAR_SHARE, POSITION_DROPPED, CompareAggregate, PairColumns
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.features.word_features import word_features
 from varitext.runtime.randomness import seeded
 
 
@@ -101,9 +101,7 @@ def test_a_candidate_is_scored_alike_in_any_company(features):
     corpus = made_up(6, seed=3)
     model = CompareAggregate(len(WORDS), 8, 6, 4, features=features).eval()
     overlap = Overlap.learn(corpus, WORDS)
-    columns = overlap.features(corpus).only(model.pair_columns).values if model.pair_columns else None
-    inputs = PairInputs(columns, word_features(corpus, overlap) if model.reads_word_features else None)
-    batches = PairBatches(corpus, WORDS, inputs=inputs)
+    batches = PairBatches(corpus, WORDS, inputs=network_inputs(model, corpus, overlap))
     with torch.no_grad():
         h = torch.zeros(1, corpus.n_pairs, 0)
         together = model.logits(h, model.encode(batches.batch(range(6))))[0]
@@ -127,9 +125,9 @@ def test_compare_aggregate_pair_by_pair(features):
     asked = made_up(3, seed=3)
     model = random_weights(CompareAggregate(len(KNOWN_WORDS), 5, 4, 3, (1, 3), features=features))
     overlap = Overlap.learn(asked, KNOWN_WORDS)
-    columns = overlap.features(asked).only(model.pair_columns).values if model.pair_columns else None
-    words = word_features(asked, overlap) if model.reads_word_features else None
-    batch = PairBatches(asked, KNOWN_WORDS, inputs=PairInputs(columns, words)).batch(range(3))
+    inputs = network_inputs(model, asked, overlap)
+    columns, words = inputs.columns, inputs.words
+    batch = PairBatches(asked, KNOWN_WORDS, inputs=inputs).batch(range(3))
     found = logits_of(model, batch)
     assert found.shape == (2, 15) and torch.equal(found[0], found[1])
     for pair in range(15):
@@ -150,12 +148,14 @@ def test_compare_aggregate_pair_by_pair(features):
         if "position" in features:
             counts, (position, length) = columns[pair, :-2], columns[pair, -2:]
             known = not np.isnan(position)
-            place = [position if known else 0, known, known and position == 0, length - 3]
+            place = [position if known else 0, known, known and position == 0, (length - 3) * known]
             sides += [torch.from_numpy(np.log1p(counts)), torch.tensor(place).double()]
         elif "counts" in features:
             sides.append(torch.from_numpy(np.log1p(columns[pair])))
-        hidden = torch.relu(model.hidden(torch.cat(sides)))
-        torch.testing.assert_close(model.output(hidden)[0], found[0, pair], rtol=1e-5, atol=1e-6)  # columns: 32 bits
+        expected = model.output(torch.relu(model.hidden(torch.cat(sides))))[0]
+        if "counts" in features:
+            expected = expected + LINEAR_SHARE * (torch.from_numpy(columns[pair, 5:18]) @ model.linear)
+        torch.testing.assert_close(expected, found[0, pair], rtol=1e-5, atol=1e-6)  # columns: 32 bits
 
 
 def test_places_are_dropped_for_whole_questions_in_training_alone():
@@ -177,7 +177,7 @@ def test_places_are_dropped_for_whole_questions_in_training_alone():
     assert torch.equal(known[:, 0, 1], known[:, 1, 1])  # of a question all or none
     assert abs((known[:, 0, 1] == 0).double().mean() - POSITION_DROPPED) < 4 * math.sqrt(0.09 / questions)
     unknown = known[known[:, 0, 1] == 0]
-    assert not unknown[..., 0].any() and not unknown[..., 2].any() and (unknown[..., 3] == -1).all()
+    assert not unknown[..., 0].any() and not unknown[..., 2:].any()
     missing = PairBatch(batch.questions, batch.answers, batch.question_of, batch.labels, batch.weights)
     assert columns(missing).shape == (pairs, 4) and not columns(missing).any()
 
@@ -202,8 +202,8 @@ def test_what_compare_aggregate_reads_is_what_is_named(features):
     model = CompareAggregate(10, 5, 4, 3, (1, 3), features=features)
     assert model.reads_word_features == (features in ("words", None)) and len(model.pair_columns) == {
         "words": 0,
-        "counts": 5,
+        "counts": 18,
         "position": 2,
-    }.get(features, 7)
+    }.get(features, 20)
     assert model.counts_shared_words == (features != "position")
     assert model.reads_positions == (features in ("position", None))

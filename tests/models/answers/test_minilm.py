@@ -20,10 +20,19 @@ from varitext.batches.tokens import PairPieces, PieceBatch
 from varitext.errors import InputError
 from varitext.layers.dense import FasterLinear
 from varitext.layers.transformer import Encoder
-from varitext.models.answers import cross_encoder, minilm, pretrained
+from varitext.models.answers import bm25, cross_encoder, minilm, pretrained
 from varitext.models.answers.cross_encoder import CrossEncoder
-from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.minilm import SCALE, SHIFT, Likeness, MiniLM, _likeness, _real_words, likeness_of
+from varitext.models.answers.features.carried import CARRIED
+from varitext.models.answers.features.overlap import COUNTS, Overlap
+from varitext.models.answers.minilm import (
+    WEIGHTS,
+    General,
+    MiniLM,
+    _likeness,
+    _real_words,
+    general_log_odds,
+    likeness_of,
+)
 from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder, _by_word
 from varitext.models.answers.vocabulary import RANDOM, learn_words
 from varitext.runtime.randomness import seeded
@@ -169,16 +178,18 @@ QUESTION = "who is the author of Ulysses?"
 TEXTS = ["It rained all day in the mountains.", "James Joyce wrote the novel.", "..."]
 
 
-def test_the_numbers_of_the_untrained_ranker_are_those_that_were_measured():
-    """`lab/speed/minilm_untrained.py` has them from WikiQA's dev questions."""
-    measured = json.loads((Path(__file__).parents[3] / "results" / "minilm_untrained.json").read_text())
-    assert measured["scale"] == pytest.approx(SCALE, abs=0.006)
-    assert measured["shift"] == pytest.approx(SHIFT, abs=0.006)
-    assert UNTRAINED_JOINT["minilm"].parameters == pytest.approx(measured["joint"], abs=0.0006)
-    assert [UNTRAINED_JOINT["minilm"].n_questions, UNTRAINED_JOINT["minilm"].n_without_answer] == [
-        measured["n_questions"],
-        measured["n_without_answer"],
-    ]
+def test_the_constants_of_untrained_rankers_are_those_that_were_measured():
+    """By `python -m lab untrained`."""
+    measured = json.loads((Path(__file__).parents[3] / "results" / "untrained.json").read_text())
+    assert pytest.approx(measured["weights"], abs=0.006) == WEIGHTS
+    assert measured["minilm"]["shift"] == pytest.approx(minilm.SHIFT, abs=0.006)
+    assert (measured["bm25"]["scale"], measured["bm25"]["shift"]) == pytest.approx((bm25.SCALE, bm25.SHIFT), abs=0.006)
+    for name, joint in UNTRAINED_JOINT.items():
+        assert joint.parameters == pytest.approx(measured[name]["joint"], abs=0.0006)
+        assert (joint.n_questions, joint.n_without_answer) == (
+            measured["n_questions"],
+            measured[name]["n_without_answer"],
+        )
 
 
 @here
@@ -199,7 +210,7 @@ def test_it_ranks_without_any_fit(tmp_path):
     typed = ("rank", "--model", "minilm", "--question", QUESTION, "--candidates", tmp_path / "sentences.txt", "--json")
     found = json.loads(varitext(*typed).out)
     assert [one["place"] for one in found["candidates"]] == [1, 0, 2] and found["model"] == "minilm"
-    with pytest.raises(InputError, match="minilm was not fitted: there is nothing to save"):
+    with pytest.raises(InputError, match="minilm was neither fitted nor calibrated"):
         ranker.save(tmp_path / "model")
 
 
@@ -225,9 +236,10 @@ def test_words_and_columns_have_likeness_where_it_is_named(features):
     inputs = network_inputs(model, corpus, overlap)
     alike = likeness_of(corpus)
     if "likeness" not in named:
-        assert inputs.columns.shape == (15, 5) and inputs.words[0].answer.shape[1] == 8
+        assert inputs.columns.shape == (15, len(COUNTS + CARRIED)) and inputs.words[0].answer.shape[1] == 8
         return
     np.testing.assert_allclose(inputs.columns[:, :2], [(one.whole, one.by_word) for one in alike])
+    np.testing.assert_allclose(inputs.columns[:, 2], General(Vocabulary(())).log_odds(corpus))
     for pair, one in zip(inputs.words, alike, strict=True):
         np.testing.assert_allclose(pair.question[:, -1], 2 * one.question - 1, atol=1e-6)
         np.testing.assert_allclose(pair.answer[:, -1], 2 * one.answer - 1, atol=1e-6)
@@ -310,30 +322,34 @@ def test_batches_of_pieces_are_of_one_length_and_as_large_as_may_be(monkeypatch)
 def test_likeness_by_its_formula(monkeypatch):
     generator = np.random.default_rng(0)
     asked, said = generator.normal(size=(4, 3)), generator.normal(size=(2, 3))
-    real = np.array([True, False, True, True])
+    real, new = np.array([True, False, True, True]), np.array([False, True])
 
     def cosine(one, other):
         return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
 
     best = np.array([max(cosine(word, other) for other in said) for word in asked])
-    found = _likeness(asked.astype(np.float16), said.astype(np.float16), real)
+    found = _likeness(asked.astype(np.float16), said.astype(np.float16), real, new)
     assert found[:2] == pytest.approx((cosine(asked.mean(0), said.mean(0)), best[real].mean()), abs=2e-3)
     np.testing.assert_allclose(found.question, best, atol=2e-3)
     np.testing.assert_allclose(found.answer, [max(cosine(word, other) for word in asked) for other in said], atol=2e-3)
-    assert _likeness(asked[:0], said, real[:0])[:2] == _likeness(asked, said[:0], real)[:2] == (0, 0)
+    assert found.new_words == found.answer[1]
+    assert _likeness(asked, said, real, ~new & new).new_words == 0  # an echo has none
+    for nothing in (_likeness(asked[:0], said, real[:0], new), _likeness(asked, said[:0], real, new[:0])):
+        assert nothing[:3] == (0, 0, 0)
     assert _real_words(("who", "?", "3")).tolist() == [True, False, True] and _real_words(("?", "!")).all()
-    rows = {words: generator.normal(size=(len(words), 3)) for words in (("who", "?"), ("me",), ("you", "two"))}
+    rows = {words: generator.normal(size=(len(words), 3)) for words in (("who", "?"), ("me",), ("you", "sang"))}
 
     class States:
         def states(self, sentences):
             return [rows[words] for words in sentences]
 
     monkeypatch.setattr(minilm, "shared_encoder", States)
-    system, one = Likeness(Vocabulary(("a",))), corpus(question("who ?", "me", "you two"))
-    parts = system.parts(one)
-    for row, words in zip(parts, (("me",), ("you", "two")), strict=True):
-        assert row == pytest.approx(_likeness(rows["who", "?"], rows[words], np.array([True, False]))[:2])
-    np.testing.assert_allclose(system.log_odds(one), SCALE * parts.sum(1) + SHIFT)
+    system, one = General(Vocabulary(("a",))), corpus(question("who ?", "me", "you sang"))
+    columns = system.features(one)
+    for row, words in zip(columns, (("me",), ("you", "sang")), strict=True):
+        alike = _likeness(rows["who", "?"], rows[words], np.array([True, False]), np.array([False, True])[: len(words)])
+        assert row[:3] == pytest.approx((alike.whole, alike.by_word, alike.new_words))
+    np.testing.assert_allclose(system.log_odds(one), general_log_odds(columns))
 
 
 def test_what_is_remembered_fills_what_it_may_and_one_sentence_always_stays(monkeypatch):

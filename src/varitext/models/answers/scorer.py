@@ -67,6 +67,8 @@ def listwise_weights(
     """
     n_right, n = np.bincount(question_of, labels), np.bincount(question_of)
     chosen = ((n_right > 0) & (n_right < n))[question_of]
+    if not chosen.any():
+        return prior
     _, group = np.unique(question_of[chosen], return_inverse=True)
     scale = np.maximum(columns[chosen].std(0), 1e-9)
     values, begin = columns[chosen] / scale, np.flatnonzero(np.diff(group, prepend=-1))
@@ -80,8 +82,6 @@ def listwise_weights(
         away = weights - prior * scale
         return float(strength * away @ away - share @ (scores - np.log(total))), gradient + 2 * strength * away
 
-    if not len(begin):
-        return prior
     found = minimize(objective, prior * scale, jac=True, method="L-BFGS-B")
     return np.asarray(found.x / scale)
 

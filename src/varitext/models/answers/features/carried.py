@@ -1,19 +1,19 @@
 """Features of a pair that mean the same in every corpus: relative to the question, and to the list it is ranked in.
 
-    coverage            idf of the question's words that the candidate has, over that of all its words
-    saturated           the same with BM25's term of each word, at a usual length of 20 words
-    coverage_of_best    both over their highest value among the question's candidates
-    saturated_of_best
-    list_coverage       the share of the question's content words that the candidate has in some form, weighted by idf
-                        among the question's candidates and 20 more that have none of them: no corpus is needed
-    name_missing        the share of the question's capitalised words that the candidate does not have
-    year_missing        it has years, and none of those in the question
-    no_date             "when", "what year": no year, month or day that is not in the question
-    no_number           "how many", "how long", ...: no number that is not in the question
-    no_name             "who", "where": no capitalised word, after the first, that is not in the question
-    no_new_word         no content word that is not in the question: an echo
-    is_question         it ends with a question mark
-    negation            a negation, where the question has none
+coverage            idf of the question's words that the candidate has, over that of all its words
+saturated           the same with BM25's term of each word, at a usual length of 20 words
+coverage_of_best    both over their highest value among the question's candidates
+saturated_of_best
+list_coverage       the share of the question's content words that the candidate has in some form, weighted by idf
+                    among the question's candidates and 20 more that have none of them: no corpus is needed
+name_missing        the share of the question's capitalised words that the candidate does not have
+year_missing        it has years, and none of those in the question
+no_date             "when", "what year": no year, month or day that is not in the question
+no_number           "how many", "how long", ...: no number that is not in the question
+no_name             "who", "where": no capitalised word, after the first, that is not in the question
+no_new_word         no content word that is not in the question: an echo
+is_question         it ends with a question mark
+negation            a negation, where the question has none
 """
 
 import re
@@ -85,9 +85,7 @@ def _word(word: str) -> _Word:
 
 def carried_features(question_answers: QuestionAnswers, overlap: Overlap) -> PairFeatures:
     """`overlap` has the document frequencies behind the columns of `RELATIVE`."""
-    values = [
-        np.hstack([_relative(question, overlap), _expected(question)]) for question in question_answers.questions
-    ]
+    values = [np.hstack([_relative(question, overlap), _expected(question)]) for question in question_answers.questions]
     return PairFeatures(CARRIED, np.concatenate(values), question_answers.groups)
 
 
