@@ -38,8 +38,12 @@ def load_ranker(
     folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
 ) -> "AnswerRanker":
     """The ranker of answers in the folder; a model of documents is refused."""
+    from varitext.answers.calibrated import KIND
+
     refused = "holds a model of documents, not a ranker of answers. Fit one to questions with `varitext fit`."
-    return _load(folder, _of_answers(trust), dict.fromkeys(_of_documents(), refused), threads, device)
+    of_scores = "holds the calibration of another ranker's scores. Use it with `varitext rank DIR --scores FILE`."
+    refusals = dict.fromkeys(_of_documents(), refused) | {KIND: of_scores}
+    return _load(folder, _of_answers(trust), refusals, threads, device)
 
 
 def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":

@@ -9,12 +9,13 @@ from trec import read_columns
 
 from varitext.errors import InputError
 from varitext.evaluation.ranking import ranking_record
-from varitext.evaluation.trec_files import one_word_ids, write_qrels, write_run
+from varitext.evaluation.trec_files import judged, one_word_ids, read_qrels, read_run, write_qrels, write_run
 
 IDS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6)
 
 
 SCORES = st.floats(allow_nan=False)
+FINITE = st.floats(-1e6, 1e6)
 
 
 @given(st.dictionaries(st.tuples(IDS, IDS), st.tuples(SCORES, st.integers(-1, 3)), min_size=1, max_size=12))
@@ -98,3 +99,40 @@ def test_graded_relevance_is_whole(tmp_path):
 )
 def test_ids_that_are_no_single_words_become_places(given, written):
     assert one_word_ids(given) == written
+
+
+@given(st.dictionaries(st.tuples(IDS, IDS), st.tuples(FINITE, st.integers(-1, 3)), min_size=1, max_size=12))
+def test_what_is_written_is_read_with_its_labels(tmp_path_factory, rows):
+    folder = tmp_path_factory.getbasetemp()
+    questions, documents = zip(*rows, strict=True)
+    scores, relevance = zip(*rows.values(), strict=True)
+    write_run(folder / "read.run", questions, documents, scores)
+    write_qrels(folder / "read.qrels", questions, documents, relevance)
+    run, labels = judged(read_run(folder / "read.run"), read_qrels(folder / "read.qrels"), min_relevance=2)
+    found = dict(zip(zip(run.question_ids, run.document_ids, strict=True), labels, strict=True))
+    assert found == {pair: int(grade >= 2) for pair, (_, grade) in rows.items()}
+    assert sorted(run.scores) == pytest.approx(sorted(scores), rel=1e-4)
+
+
+def test_documents_without_a_judgement_are_wrong_and_questions_without_one_are_left_out(tmp_path):
+    (tmp_path / "run").write_text("q Q0 a 1 2 x\nq Q0 b 2 1 x\nother Q0 a 1 3 x\n")
+    (tmp_path / "qrels").write_text("q 0 b 1\nq 0 unlisted 1\n\n")
+    run, labels = judged(read_run(tmp_path / "run"), read_qrels(tmp_path / "qrels"))
+    assert run.question_ids.tolist() == ["q", "q"] and labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        ("run", "q Q0 a 1 2", "has 5 columns"),
+        ("run", "q Q0 a 1 high x", "'high' is not a number"),
+        ("run", "q Q0 a 1 nan x", "must be finite"),
+        ("run", "q Q0 a 1 2 x\nq Q0 a 2 1 x", ":2: document a of question q was there before"),
+        ("run", "\n", "has no run line"),
+        ("qrels", "q 0 a yes", "'yes' is not a whole number"),
+    ],
+)
+def test_lines_that_cannot_be_read_are_named(tmp_path, kind, content, message):
+    (tmp_path / "file").write_text(content)
+    with pytest.raises(InputError, match=message):
+        (read_run if kind == "run" else read_qrels)(tmp_path / "file")

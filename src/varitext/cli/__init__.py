@@ -18,6 +18,7 @@ import varitext
 import varitext.runtime.interruption  # notes the parent process before anything slow is imported
 from varitext.cli import (
     assign,
+    calibrate,
     compare,
     data,
     demo,
@@ -48,7 +49,7 @@ app = typer.Typer(
 app.add_typer(data.data_app, name="data")
 COMMANDS = (
     *(prepare.prepare, fit.fit, evaluate.evaluate, transform.transform, topics.topics, assign.assign, similar.similar),
-    *(rank.rank, compare.compare, report.report, report.figures, serve.serve),
+    *(rank.rank, calibrate.calibrate, compare.compare, report.report, report.figures, serve.serve),
     *(reproduce.reproduce, demo.demo),
 )
 for command in COMMANDS:  # heavy modules are imported inside them, so that `--help` answers at once

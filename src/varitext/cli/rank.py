@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from varitext.answers.ranking import RankedCandidate, Ranking
     from varitext.corpora import QuestionAnswers
 
+COVERAGE = 0.9  # of answer sets
 SHOWN = 10  # candidates, unless -n asks for more
 RETRIEVED = 100  # sentences of a corpus that BM25 finds for the ranker
 RANKING_FORMATS = (".trec", ".csv", ".jsonl", ".parquet")
@@ -52,7 +53,16 @@ Top = Annotated[int | None, option("Number of candidates (default: 10; with --js
 Pairs = Annotated[
     Path | None, option("Many questions: .csv, .jsonl or .parquet with a question and an answer per row.", "FILE")
 ]
-OutFile = Annotated[Path | None, option(f"With --pairs: file for rankings, {', '.join(RANKING_FORMATS)}.", "FILE")]
+ScoresFile = Annotated[
+    Path | None, option("Scores of another ranker, calibrated in DIR: a table with question_id and score.", "FILE")
+]
+RunFile = Annotated[Path | None, option("Scores of another ranker, calibrated in DIR: a TREC run.", "FILE")]
+Coverage = Annotated[
+    float | None, option("With --scores or --run: coverage of the answer sets (default: 0.9).", "P", min=0.01, max=0.99)
+]
+OutFile = Annotated[
+    Path | None, option(f"With --pairs, --scores or --run: file for rankings, {', '.join(RANKING_FORMATS)}.", "FILE")
+]
 Samples = Annotated[
     int | None, option("Samples of h; more give finer probabilities (default: as fitted, 20).", "N", min=1, max=10_000)
 ]
@@ -71,6 +81,9 @@ def rank(
     corpus: CorpusFile = None,
     top: Top = None,
     pairs: Pairs = None,
+    scores: ScoresFile = None,
+    run: RunFile = None,
+    coverage: Coverage = None,
     out: OutFile = None,
     samples: Samples = None,
     unordered: Unordered = False,
@@ -102,7 +115,20 @@ def rank(
       varitext rank models/answers --question "who wrote Ulysses?" --corpus library.txt --top 5
       varitext rank models/answers --pairs questions.csv --question-column asked --out run.trec
       varitext rank --model minilm --question "who wrote Ulysses?" --candidates sentences.txt
+      varitext rank models/judge --scores new.csv --out probabilities.csv
     """
+    if scores is not None or run is not None:
+        other = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "pairs": pairs}
+        other |= {
+            "model": model,
+            "samples": samples,
+            "text_column": text_column,
+            "json": as_json,
+            "unordered": unordered,
+        }
+        refuse_options(other, "--scores and --run have the scores of another ranker")
+        return _rank_scores(folder, scores, run, out, id_column, abstain_below, coverage)
+    refuse_options({"coverage": coverage}, "it belongs to --scores or --run")
     columns = {"question_column": question_column, "answer_column": answer_column, "id_column": id_column}
     load = partial(_ranker, folder, model, threads, device, trust)
     if pairs is not None or out is not None:
@@ -177,6 +203,22 @@ def _note_unfamiliar(rankings: "Sequence[Ranking]", folder: Path | None) -> None
         f"note: {which} unlike those that this ranker was fitted on ({reasons[0]}); the probabilities are widened. "
         f"`varitext calibrate {folder} your-questions.csv` makes them reliable."
     )
+
+
+def _rank_scores(
+    folder: Path | None,
+    scores: Path | None,
+    run: Path | None,
+    out: Path | None,
+    id_column: str | None,
+    abstain: float | None,
+    coverage: float | None,
+) -> None:
+    from varitext.cli.calibrate import apply_calibration
+
+    if folder is None or out is None or (scores is None) == (run is None):
+        raise InputError("Scores need a calibration and a file for results: varitext rank DIR --scores FILE --out FILE")
+    apply_calibration(folder, scores, run, out, id_column, abstain, coverage or COVERAGE)
 
 
 # Printing
