@@ -40,6 +40,12 @@ def ranker() -> AnswerRanker:
     return AnswerRanker("overlap", vectors="random", threads=1).fit(made_up(20, 0), made_up(5, 1))
 
 
+@pytest.fixture(scope="module")
+def with_dev() -> AnswerRanker:
+    """Enough questions to tell what is unfamiliar."""
+    return AnswerRanker("overlap", vectors="random", threads=1).fit(made_up(60, 0), made_up(60, 1))
+
+
 class Found(NamedTuple):
     """A document that an adapter kept."""
 
@@ -143,11 +149,12 @@ def test_any_scores_can_be_calibrated_and_used(ranked: Ranked):
 
 
 @in_every_framework
-def test_the_best_passage_of_a_long_document_is_named(ranked: Ranked, ranker):
+def test_the_best_passage_of_a_long_document_is_named_and_an_unusual_list(ranked: Ranked, with_dev):
     long = "near the old lake and river . " * 40 + "the king was old . " + "near the old lake and river . " * 40
-    (found,) = ranked([long], ranker=ranker)
-    begin, end = found.metadata["window"]
-    assert "king" in found.text[begin:end] and end - begin < len(long) / 2
+    (found,), expected = ranked([long], ranker=with_dev), with_dev.rank(QUERY, [long])
+    begin, end = expected.candidates[0].window
+    assert found.metadata["window"] == [begin, end] and end - begin < len(long) / 2
+    assert found.metadata["unfamiliar"] == expected.unfamiliar is not None
 
 
 @pytest.mark.parametrize(

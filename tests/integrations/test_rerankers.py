@@ -116,6 +116,7 @@ def test_no_answer_is_marked_and_all_documents_stay(ranker, reranker):
     expected = ranker.rank(QUERY, TEXTS)
     found = reranker.rank(QUERY, TEXTS)
     assert found.answered and found.probability_none == expected.probability_none
+    assert found.unfamiliar == expected.unfamiliar and found[0].window is None
     refused = Reranker(ranker, abstain=1.0).rank(QUERY, TEXTS)
     assert not refused.answered and refused.results == found.results
     with pytest.raises(InputError, match="abstain is a probability"):

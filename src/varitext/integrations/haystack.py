@@ -17,8 +17,8 @@ class VaritextRanker:
     """Rerank documents for a query, after a retriever or a joiner.
 
     Documents come back as copies, best first, each id once, their score P(right). Their meta gains `probability_best`,
-    `probability_none` (the same for all documents of a query), `rank_interval`, and `window` if a document was long:
-    the characters of its best passage.
+    `probability_none` (the same for all documents of a query) and `rank_interval`; of a long document `window`, the
+    characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those of the fit.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ class VaritextCompressor(BaseDocumentCompressor):
     """Rerank documents for a query, for `ContextualCompressionRetriever` or by itself.
 
     Documents come back as copies, best first. Their metadata gains `relevance_score` (P(right)), `probability_best`,
-    `probability_none` (the same for all documents of a query), `rank_interval`, and `window` if a document was long:
-    the characters of its best passage.
+    `probability_none` (the same for all documents of a query) and `rank_interval`; of a long document `window`, the
+    characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those of the fit.
 
     Parameters
     ----------

@@ -66,16 +66,18 @@ class BestTexts(NamedTuple):
     kept: tuple[RankedCandidate, ...]  # none if the ranker abstains
     probability_none: float
     answered: bool  # False if the ranker abstains
+    unfamiliar: str | None = None  # as in `Ranking`
 
     def metadata(self, one: RankedCandidate) -> dict[str, Any]:
         """What a document's metadata gains beside its score, P(right); all of it is plain, for JSON."""
-        window = {} if one.window is None else {"window": list(one.window)}
-        return {
+        added = {
             "probability_best": one.probability_best,
             "probability_none": self.probability_none,
             "rank_interval": list(one.rank_interval),
-            **window,
+            "window": None if one.window is None else list(one.window),
+            "unfamiliar": self.unfamiliar,
         }
+        return {name: value for name, value in added.items() if value is not None}
 
 
 def best_texts(ranker: Ranker, query: str, texts: Sequence[str], top: int | None, abstain: float | None) -> BestTexts:
@@ -83,4 +85,5 @@ def best_texts(ranker: Ranker, query: str, texts: Sequence[str], top: int | None
     if not texts:
         return BestTexts((), probability_none=1.0, answered=not abstain)
     ranking = rank(ranker, query, texts, abstain)
-    return BestTexts(ranking.candidates[:top] if ranking.answered else (), ranking.probability_none, ranking.answered)
+    kept = ranking.candidates[:top] if ranking.answered else ()
+    return BestTexts(kept, ranking.probability_none, ranking.answered, ranking.unfamiliar)

@@ -67,6 +67,7 @@ class RankedResults:
     query: str
     probability_none: float  # that no document is right
     answered: bool
+    unfamiliar: str | None = None  # why the question looks unlike those of the fit, if it does
     has_scores: bool = True
 
     def __iter__(self) -> Iterator[Result]:
@@ -144,7 +145,7 @@ class Reranker:
         documents = _documents(docs, doc_ids, metadata)
         ranking = rank(self.ranker, query, [one.text for one in documents], self.abstain, self.samples, attention=True)
         results = [_result(documents[one.place], one) for one in ranking.candidates]
-        return RankedResults(results, query, ranking.probability_none, ranking.answered)
+        return RankedResults(results, query, ranking.probability_none, ranking.answered, ranking.unfamiliar)
 
     async def rank_async(
         self,
