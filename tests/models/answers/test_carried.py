@@ -121,13 +121,13 @@ def test_prediction_adds_half_of_the_linear_ranking_and_training_does_not():
     batch = PairBatches(one, ranker.fitted_.vocabulary, inputs=ranker.fitted_.first_stage.inputs(one)).batch(range(4))
     with torch.no_grad():
         found, encoding = [], network.encode(batch)
-        for weights in (network.linear.clone(), torch.zeros(len(PRIOR))):
-            network.linear.copy_(weights)
+        for weights in (network.linear.weights.clone(), torch.zeros(len(PRIOR))):
+            network.linear.weights.copy_(weights)
             found.append(network.logits(torch.zeros(1, 20, 0), encoding)[0].numpy())
     columns = carried_features(one, ranker.fitted_.overlap).values
     weights = listwise_weights(*_training_columns(ranker), PRIOR, PRIOR_STRENGTH)
     np.testing.assert_allclose(found[0] - found[1], LINEAR_SHARE * columns @ weights, atol=1e-4)
-    network.train().linear.fill_(1e6)
+    network.train().linear.weights.fill_(1e6)
     assert network.logits(torch.zeros(1, 20, 0), network.encode(batch)).abs().max() < 1e3
 
 

@@ -154,7 +154,7 @@ def test_compare_aggregate_pair_by_pair(features):
             sides.append(torch.from_numpy(np.log1p(columns[pair])))
         expected = model.output(torch.relu(model.hidden(torch.cat(sides))))[0]
         if "counts" in features:
-            expected = expected + LINEAR_SHARE * (torch.from_numpy(columns[pair, 5:18]) @ model.linear)
+            expected = expected + LINEAR_SHARE * (torch.from_numpy(columns[pair, 5:18]) @ model.linear.weights)
         torch.testing.assert_close(expected, found[0, pair], rtol=1e-5, atol=1e-6)  # columns: 32 bits
 
 

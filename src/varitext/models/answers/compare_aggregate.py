@@ -7,10 +7,7 @@
 
 There is no latent variable, so the KL is zero and the bound is the log-likelihood. Training minimises a listwise loss,
 the softmax over a question's candidates, plus part of the cross-entropy, so that probabilities are meaningful.
-
-A network knows the kind of text it was trained on. Prediction therefore adds half the log odds of a linear ranking by
-features that mean the same everywhere (`features/carried.py`), fitted to the same questions. Within a corpus that
-changes little; on other text it is most of what can be relied on. Training does not see the sum: it would undo it.
+Prediction adds half the log odds of a linear ranking (`LinearRanking`).
 """
 
 from collections.abc import Sequence
@@ -73,6 +70,34 @@ class PairColumns(nn.Module):
         return torch.stack([place, known.to(place), first.to(place), known * (length - 3)], 1)  # [P, 4]
 
 
+class LinearRanking(nn.Module):
+    """The ranking by features that mean the same everywhere, whose log odds prediction adds to a network's.
+
+    A network knows the kind of text it was trained on. Within a corpus half of this ranking changes little; on other
+    text it is most of what can be relied on. Training does not see the sum: it would undo it.
+    """
+
+    weights: Tensor  # [F]
+
+    def __init__(self, columns: PairColumns):
+        super().__init__()
+        self.used = CARRIED[0] in columns.names
+        begin = LIKENESS * columns.likeness + (columns.names.index(CARRIED[0]) if self.used else 0)
+        self.rows = slice(begin, begin + len(CARRIED))  # of a batch's features
+        self.register_buffer("weights", torch.zeros(len(CARRIED)))
+
+    def learn(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+        if self.used and columns is not None:
+            found = listwise_weights(columns[:, self.rows], train.labels, train.groups, PRIOR, PRIOR_STRENGTH)
+            self.weights.copy_(torch.from_numpy(found))
+
+    def forward(self, logits: Tensor, features: Tensor | None) -> Tensor:
+        """The sum, [P]; in training, and without features, the logits of the network alone."""
+        if self.training or not self.used or features is None:
+            return logits
+        return logits + LINEAR_SHARE * (features[:, self.rows].to(logits) @ self.weights)
+
+
 class _Side(nn.Module):
     """One of the two sentences: its words compared with their counterparts, in windows."""
 
@@ -96,7 +121,6 @@ class CompareAggregate(AnswerNetwork):
     """`features` names what it reads beside the words (default: all)."""
 
     updates = 700
-    linear: Tensor  # [F]
     joins_columns = False
     mixes_lists = True
     listwise = 1.0
@@ -128,13 +152,10 @@ class CompareAggregate(AnswerNetwork):
         joint = 2 * maps * len(tuple(widths)) + self.columns.width
         self.hidden = nn.Linear(joint, hidden_dim)
         self.output = nn.Linear(hidden_dim, 1)
-        self.register_buffer("linear", torch.zeros(len(CARRIED)))
+        self.linear = LinearRanking(self.columns)
 
     def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
-        """Fit the linear ranking that prediction adds."""
-        if columns is not None and CARRIED[0] in self.pair_columns:
-            weights = listwise_weights(columns[:, self._carried], train.labels, train.groups, PRIOR, PRIOR_STRENGTH)
-            self.linear.copy_(torch.from_numpy(weights))
+        self.linear.learn(columns, train)
 
     @property
     def counts_shared_words(self) -> bool:
@@ -160,15 +181,8 @@ class CompareAggregate(AnswerNetwork):
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
         hidden = torch.relu(self.hidden(self.dropout(encoding.answers.last)))
         logits: Tensor = self.output(self.dropout(hidden))[:, 0]
-        if not self.training and encoding.features is not None and CARRIED[0] in self.pair_columns:
-            logits = logits + LINEAR_SHARE * (encoding.features[:, self._carried].to(logits) @ self.linear)
+        logits = self.linear(logits, encoding.features)
         return logits.expand(len(h), -1)  # [S, P]
-
-    @property
-    def _carried(self) -> slice:
-        """The columns of `carried.py` among the features of a batch."""
-        begin = LIKENESS * self.reads_likeness + self.pair_columns.index(CARRIED[0])
-        return slice(begin, begin + len(CARRIED))
 
     def attention_given(self, h: Tensor, encoding: Encoding) -> Tensor:
         return encoding.answers.states[..., 0].expand(len(h), -1, -1)  # [S, P, T]
