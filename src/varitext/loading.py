@@ -1,5 +1,8 @@
 """Load a model folder of either kind, for the command line and the service. Its config.json is read once.
 
+In place of a folder, the name of a ranker that needs no fit does as well: `minilm` or `bm25`. A folder of that name
+goes first.
+
 `trust` names the class of a plug-in (`package.module:Class`) that the folder may import; see `models/registry.py`.
 """
 
@@ -21,7 +24,9 @@ Estimator = TypeVar("Estimator", bound="DocumentModel | AnswerRanker")
 def load_any(
     folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
 ) -> "DocumentModel | AnswerRanker":
-    """The model of documents or the ranker of answers in the folder."""
+    """The model of documents or the ranker of answers in the folder, or the ranker of that name."""
+    if _is_name(folder):
+        return untrained_ranker(str(folder), threads, device)
     builders: dict[str, Builder[DocumentModel | AnswerRanker]] = {**_of_documents(trust), **_of_answers(trust)}
     return _load(folder, builders, {}, threads, device)
 
@@ -37,9 +42,11 @@ def load_document_model(
 def load_ranker(
     folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
 ) -> "AnswerRanker":
-    """The ranker of answers in the folder; a model of documents is refused."""
+    """The ranker of answers in the folder, or of that name; a model of documents is refused."""
     from varitext.answers.calibrated import KIND
 
+    if _is_name(folder):
+        return untrained_ranker(str(folder), threads, device)
     refused = "holds a model of documents, not a ranker of answers. Fit one to questions with `varitext fit`."
     of_scores = "holds the calibration of another ranker's scores. Use it with `varitext rank DIR --scores FILE`."
     refusals = dict.fromkeys(_of_documents(), refused) | {KIND: of_scores}
@@ -50,13 +57,24 @@ def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu"
     """A ranker that needs no fit; models that do are refused."""
     from varitext.answers.fitting import ranks_untrained
     from varitext.answers.ranker import AnswerRanker
-    from varitext.runtime.devices import check_device
 
-    check_device(device)
     ranker = AnswerRanker(model, threads=threads, device=device)
     if not ranks_untrained(ranker):
         raise InputError(f"{model} must be fitted before it can rank. minilm and bm25 rank without a fit.")
-    return ranker
+    return ranker.move_to(device)
+
+
+def general_ranker(threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
+    """The best ranker that needs no fit: minilm if its extra is installed, otherwise bm25."""
+    from varitext.models.answers.pretrained import is_installed
+
+    return untrained_ranker("minilm" if is_installed() else "bm25", threads, device)
+
+
+def _is_name(folder: Path) -> bool:
+    from varitext.models.answers import ANSWER_MODELS
+
+    return str(folder) in ANSWER_MODELS and not folder.is_dir()
 
 
 def _load(

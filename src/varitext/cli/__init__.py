@@ -24,6 +24,7 @@ from varitext.cli import (
     demo,
     evaluate,
     fit,
+    index,
     prepare,
     rank,
     report,
@@ -49,7 +50,7 @@ app = typer.Typer(
 app.add_typer(data.data_app, name="data")
 COMMANDS = (
     *(prepare.prepare, fit.fit, evaluate.evaluate, transform.transform, topics.topics, assign.assign, similar.similar),
-    *(rank.rank, calibrate.calibrate, compare.compare, report.report, report.figures, serve.serve),
+    *(rank.rank, index.index, calibrate.calibrate, compare.compare, report.report, report.figures, serve.serve),
     *(reproduce.reproduce, demo.demo),
 )
 for command in COMMANDS:  # heavy modules are imported inside them, so that `--help` answers at once

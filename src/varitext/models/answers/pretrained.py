@@ -108,10 +108,14 @@ def _by_word(states: Tensor, word_of: Sequence[int | None], n_words: int) -> np.
     return torch.where(counts > 0, sums / counts.clamp(min=1), states.mean(0)).numpy().astype(np.float16)
 
 
+def is_installed() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in (PACKAGE, "tokenizers"))
+
+
 def package_folder() -> Path:
     """Where the package keeps its model."""
     found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None or importlib.util.find_spec("tokenizers") is None:
+    if found is None or found.origin is None or not is_installed():
         raise InputError(NEEDED)
     return Path(found.origin).parent / "model"
 
