@@ -112,6 +112,9 @@ def test_calibration_finds_scale_and_shift():
 
 def test_no_better_than_counting_is_said_plainly():
     assert "NO BETTER" in str(DevComparison(0.6, 0.6, 0.5)) and "NO BETTER" not in str(DevComparison(0.7, 0.6, 0.5))
+    ranked_by_bm25 = AnswerRanker("overlap", features="bm25", vectors="random").fit(TRAIN, DEV).fitted_.comparison
+    assert ranked_by_bm25.itself == "BM25" and list(ranked_by_bm25.others) == ["word counting"]
+    assert str(DevComparison(0.6, 0.5, 0.6, "BM25")) == "dev MAP 0.6000 (word counting 0.5000)"
 
 
 def test_questions_are_told_from_documents(tmp_path):

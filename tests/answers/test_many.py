@@ -84,8 +84,8 @@ def test_what_is_no_list_of_questions_is_refused(ranker):
         ranker.rank_many([("", ["a king"])])
     with pytest.raises(InputError, match="questions must be a corpus"):
         AnswerRanker(**SMALL).fit(PAIRS)
-    with pytest.raises(InputError, match="row 1: no field 'label'"):
-        AnswerRanker(**SMALL).fit(frame(TEST).drop(columns="label"))
+    with pytest.warns(UserWarning, match="no column 'label'"), pytest.raises(InputError, match="needs wrong ones"):
+        ranker.evaluate(frame(TEST).drop(columns="label"))
     assert ranker.rank_many([]) == []
 
 

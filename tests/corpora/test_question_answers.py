@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refusal import refused
 
 from varitext import corpora
-from varitext.corpora import own_questions, qasent, wikiqa
+from varitext.corpora import QuestionColumns, own_questions, qasent, wikiqa
 from varitext.corpora.question_answers import (
     PROTOCOLS,
     Candidate,
@@ -372,6 +372,7 @@ def test_a_folder_of_parts(tmp_path):
     ("name", "text", "said"),
     [
         ("a.jsonl", jsonl(row(), row(question="  ")), "line 2: the question is empty"),
+        ("a.jsonl", jsonl(row(answer=5)), "line 1: the answer must be text, not int"),
         ("a.jsonl", jsonl(row(question=None)), "line 1: the question must be text, not NoneType"),
         ("a.jsonl", jsonl(row(label=2)), "line 1: the label is '2'; it must be 1 (right) or 0 (wrong)"),
         ("a.jsonl", jsonl(row(label=0.5)), "the label is '0.5'"),
@@ -392,10 +393,41 @@ def test_a_folder_of_parts(tmp_path):
         ("a.csv", "question,answer,label\nWho?,Ada.\n", "line 2: 2 columns, but the header has 3"),
         ("a.csv", 'question,answer,label\nWho?,"Ada.,1\n', "line 2"),
         ("a.txt", "Who?", "Questions are read from .jsonl, .csv"),
+        ("a.csv", "question,answer,relevance\nWho?,Ada.,1\n", "Use --label-column relevance (label_column), or remove"),
+        ("a.csv", "question,answer,Clicks\nWho?,Ada.,1\n", "Use --count-column Clicks (count_column), or remove"),
     ],
 )
 def test_own_questions_that_are_refused(name, text, said, tmp_path):
     refused(lambda: corpora.load_questions(write(tmp_path / name, text)), name, said)
+
+
+def test_without_labels_every_answer_is_right(tmp_path):
+    path = write(tmp_path / "a.csv", "question,answer,topic\nWho?,Ada.,1\nWhen?,In 1843.,2\n")
+    with pytest.warns(UserWarning, match=r"a\.csv: no column 'label', so every answer counts as right"):
+        assert corpora.load_questions(path).labels.tolist() == [1, 1]
+    assert corpora.load_questions(path, labelled=False).labels.tolist() == [0, 0]
+    assert corpora.holds_questions(path)
+    assert not corpora.holds_questions(write(tmp_path / "b.csv", "question,answer,text\nWho?,Ada.,Ada did.\n"))
+    refused(lambda: corpora.load_questions(path, columns=QuestionColumns(label_column="label")), "no field 'label'")
+
+
+def test_an_empty_answer_is_a_candidate_without_words(tmp_path):
+    path = write(tmp_path / "a.jsonl", jsonl(row(), row(answer=" ", label=0), row(answer=None, label=0)))
+    with pytest.warns(UserWarning, match=r"line 2 and 1 more: the answer is empty; it is ranked last"):
+        (question,) = corpora.load_questions(path).questions
+    assert [candidate.words for candidate in question.candidates] == [("Ada", "did", "."), (), ()]
+
+
+def test_grades_and_clicks_become_labels_and_gains(tmp_path):
+    path = write(tmp_path / "a.csv", "question,answer,seen\nWho?,Ada.,3\nWho?,Bob.,0\nWho?,Cy.,1\n")
+    graded = corpora.load_questions(path, columns=QuestionColumns(label_column="seen", min_relevance=2))
+    assert graded.labels.tolist() == [1, 0, 0] and graded.gains.tolist() == [3, 0, 1]
+    clicked = corpora.load_questions(path, columns=QuestionColumns(count_column="seen"))
+    assert clicked.labels.tolist() == [1, 0, 1]
+    np.testing.assert_allclose(clicked.gains, np.log([4, 1, 2]))
+    wrong = write(tmp_path / "b.csv", "question,answer,seen\nWho?,Ada.,-1\n")
+    refused(lambda: corpora.load_questions(wrong, columns=QuestionColumns(count_column="seen")), "the count is '-1'")
+    assert corpora.load_questions(write(tmp_path / "c.jsonl", jsonl(row()))).gains is None
 
 
 def test_documents_and_questions_are_not_mistaken_for_each_other(data_dir, tmp_path):

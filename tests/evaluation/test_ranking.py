@@ -17,6 +17,7 @@ from varitext.errors import InputError
 from varitext.evaluation.ranking import (
     compare_rankings,
     counted_rows,
+    ndcg_values,
     question_values,
     question_word,
     question_words,
@@ -243,6 +244,19 @@ def by_trec_eval(scores, labels, ids):
         run.setdefault(question, {})[f"d{row}"] = float(score)
     values = pytrec_eval.RelevanceEvaluator(qrels, {"map", "recip_rank"}).evaluate(run).values()
     return np.mean([(value["map"], value["recip_rank"]) for value in values], axis=0)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4)), min_size=1, max_size=5))
+def test_ndcg_is_that_of_trec_eval_over_every_order_of_ties(rows):
+    found = []
+    for order in itertools.permutations(range(len(rows))):
+        qrels = {"q": {str(row): gain for row, (_, gain) in enumerate(rows)}}
+        run = {"q": {str(row): score + order[row] / 100 for row, (score, _) in enumerate(rows)}}
+        found.append(pytrec_eval.RelevanceEvaluator(qrels, {"ndcg"}).evaluate(run)["q"]["ndcg"])
+    scores, gains = np.array(rows).T
+    two = ndcg_values([*scores, 1.0], [*gains, 1.0], ["q"] * len(rows) + ["z"])  # a second question changes nothing
+    np.testing.assert_allclose(two, [np.mean(found), 1], rtol=1e-12)
 
 
 REAL = [("wikiqa", "answerable", 243, (0.3992, 0.4071), 0.587), ("qasent", "both", 68, (0.3990, 0.4661), 0.711)]

@@ -161,7 +161,7 @@ def fit_stages(
         raise
     seconds = fitted.fit_seconds + found.seconds
     fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
-    comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data)
+    comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data, fitted.network)
     keep(_with_joint_model(replace(fitted, comparison=comparison), settings, data))
 
 
@@ -236,7 +236,7 @@ def _fitted(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         dev_map=state.best_record["dev_map"],
         stopped=state.stopped,
         fit_seconds=state.seconds,
-        comparison=dev_comparison(found, data),
+        comparison=dev_comparison(found, data, stage.model),
         calibration=Calibration.fit(found, data.dev.labels) if getattr(stage.model, "listwise", 0) else None,
     )
     return _with_joint_model(fitted, settings, data)
@@ -324,6 +324,9 @@ def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, 
 # Baselines
 
 
+BASELINES = {"word_overlap": "word counting", "bm25": "BM25"}  # the feature that ranks, and its name in words
+
+
 @dataclass(frozen=True)
 class DevComparison:
     """MAP on dev questions, of the ranker and of two baselines that need no training."""
@@ -331,26 +334,38 @@ class DevComparison:
     ranker: float
     word_count: float
     bm25: float
+    itself: str = ""  # the baseline that the ranker is, if it is one
+
+    @property
+    def others(self) -> dict[str, float]:
+        found = zip(BASELINES.values(), (self.word_count, self.bm25), strict=True)
+        return {name: value for name, value in found if name != self.itself}
 
     @property
     def is_better(self) -> bool:
-        return self.ranker > max(self.word_count, self.bm25)
+        return self.ranker > max(self.others.values())
 
     def __str__(self) -> str:
-        baselines = f"word counting {self.word_count:.4f}, BM25 {self.bm25:.4f}"
+        baselines = ", ".join(f"{name} {value:.4f}" for name, value in self.others.items())
         if self.is_better:
             return f"dev MAP {self.ranker:.4f} ({baselines})"
-        return f"dev MAP {self.ranker:.4f}, NO BETTER THAN {baselines}: use more questions, or one of these baselines"
+        advice = f"use {max(self.others, key=self.others.__getitem__)}"
+        if not self.itself:
+            advice = "use more questions, or one of these baselines"
+        return f"dev MAP {self.ranker:.4f}, NO BETTER THAN {baselines}: {advice}"
 
 
-def dev_comparison(probability: np.ndarray, data: TrainingData) -> DevComparison:
+def dev_comparison(probability: np.ndarray, data: TrainingData, model: AnswerNetwork | AnswerScorer) -> DevComparison:
     """`probability` is the ranker's, of the dev pairs."""
     dev, overlap = data.dev, data.overlap
     count = overlap.features(dev).only(["word_overlap"]).values[:, 0]
     lengths = [len(candidate.words) for question in data.train.questions for candidate in question.candidates]
     weighed = bm25(WordTable.of(dev), overlap, max(1.0, float(np.mean(lengths))))
-    found = (ranking_record(scores, dev.labels, dev.groups).map for scores in (probability, count, weighed))
-    return DevComparison(*found)
+    ranker, counted, by_bm25 = (
+        ranking_record(one, dev.labels, dev.groups).map for one in (probability, count, weighed)
+    )
+    features = model.columns if isinstance(model, AnswerScorer) else ()
+    return DevComparison(ranker, counted, by_bm25, BASELINES.get(features[0], "") if len(features) == 1 else "")
 
 
 # Rankers that need no fit

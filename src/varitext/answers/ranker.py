@@ -39,7 +39,7 @@ from varitext.answers.ranking import (
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import TrainingRun, training_data
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
-from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order
+from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order, check_some_wrong
 from varitext.errors import InputError
 from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
@@ -273,6 +273,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             MAP, MRR, log loss, calibration errors, coverage of rank intervals, baselines.
         """
         given = as_questions(question_answers, columns, labelled=True)
+        check_some_wrong(given)
         question_answers = canonical_order(given).question_answers  # sums, too, depend on the order of their terms
         found = self._predict(question_answers, samples)
         posterior = self._posterior(found, question_answers)

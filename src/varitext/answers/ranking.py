@@ -394,7 +394,7 @@ def answer_evaluation(
     rows = counted_rows(labels, ids, protocol)
     given = posterior.given_answer()
     reported = given if protocol_named(protocol).needs_right else posterior
-    ranking = ranking_record(prediction.probability, labels, ids, protocol, seed)
+    ranking = ranking_record(prediction.probability, labels, ids, protocol, seed, question_answers.gains)
     texts = (question_answers.questions[group].text for group in question_answers.groups)
     return AnswerEvaluation(
         ranking,

@@ -73,8 +73,9 @@ class AnswerTask:
         for batches in (self.train_batches, self.dev_batches):
             answers = [answer for answers in batches.answers for answer in answers]
             columns = np.zeros(0) if batches.inputs.columns is None else batches.inputs.columns
+            gains = [] if batches.gains is None else [batches.gains]
             words = [values for pair in batches.inputs.words or () for values in pair] or [np.zeros(0)]
-            for arrays in (batches.questions, answers, batches.labels, [batches.sizes], [columns], words):
+            for arrays in (batches.questions, answers, [*batches.labels, *gains], [batches.sizes], [columns], words):
                 digest.update(np.array([len(array) for array in arrays]).tobytes())
                 digest.update(np.concatenate(arrays).tobytes())
         return digest.hexdigest()
@@ -128,18 +129,19 @@ def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tenso
 def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
     """The mean over questions with a right answer of -log p(a right one), p the softmax of their candidates' logits.
 
-    If a question has several right answers, the mean of theirs. Shifting the logits, [P], of all candidates of a
-    question changes nothing: it is a loss of rankings. A wrong answer is weighted by the number it stands for.
+    If a question has several right answers, the mean of theirs, weighted by their gains. Shifting the logits, [P], of
+    all candidates of a question changes nothing: it is a loss of rankings. A wrong answer is weighted by the number it
+    stands for.
     """
-    right, n_questions = batch.labels, len(batch.questions)
+    gains, n_questions = batch.labels if batch.gains is None else batch.gains, len(batch.questions)
     shifted = logits + batch.weights.log()
     highest = shifted.new_full((n_questions,), -torch.inf)
     highest = highest.scatter_reduce(0, batch.question_of, shifted.detach(), "amax")
     total = shifted.new_zeros(n_questions).index_add(0, batch.question_of, (shifted - highest[batch.question_of]).exp())
     log_share = logits - (highest + total.log())[batch.question_of]  # [P]
-    n_right = right.new_zeros(n_questions).index_add(0, batch.question_of, right)  # [Q]
-    each = right / n_right.clamp(min=1)[batch.question_of]  # [P]
-    return -(each * log_share).sum() / (n_right > 0).sum().clamp(min=1)
+    of_question = gains.new_zeros(n_questions).index_add(0, batch.question_of, gains)  # [Q]
+    each = gains / torch.where(of_question > 0, of_question, 1.0)[batch.question_of]  # [P]
+    return -(each * log_share).sum() / (of_question > 0).sum().clamp(min=1)
 
 
 class _HeldOut(NamedTuple):

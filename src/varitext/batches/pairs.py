@@ -51,6 +51,7 @@ class PairBatch:
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
     weights: Tensor  # [P] number of candidates each represents: above 1 if only some were drawn
+    gains: Tensor | None = None  # [P] what right answers weigh, zero for wrong ones; None: all the same
     features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that use them
     question_words: Tensor | None = None  # [n, F] features of the words of each pair's question, one after another
     answer_words: Tensor | None = None  # [m, F] and of its answer
@@ -90,6 +91,8 @@ class PairBatches:
             [word_numbers(candidate.words, vocabulary) for candidate in question.candidates] for question in questions
         ]
         self.labels = [np.array([one.label for one in question.candidates], np.float32) for question in questions]
+        gains = question_answers.gains
+        self.gains = None if gains is None else (gains * question_answers.labels).astype(np.float32)  # [pairs]
         self.sizes = np.array([len(answers) for answers in self.answers])
         self.inputs = inputs or PairInputs()
         self.first_pair = np.cumsum(self.sizes) - self.sizes  # of each question
@@ -126,6 +129,7 @@ class PairBatches:
             question_of=torch.from_numpy(np.repeat(np.arange(len(chosen)), [len(rows) for rows in kept])),
             labels=torch.from_numpy(np.concatenate([self.labels[place][rows] for place, rows in pairs])),
             weights=torch.from_numpy(np.concatenate([self._weights(place, rows) for place, rows in pairs])),
+            gains=None if self.gains is None else torch.from_numpy(self.gains[numbers]),
             pieces=None if self.inputs.pieces is None else PieceBatch.of([self.inputs.pieces[one] for one in numbers]),
             **self._inputs(chosen, numbers),
         )

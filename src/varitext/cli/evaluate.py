@@ -51,6 +51,7 @@ def evaluate(
     label_column: options.LabelColumn = None,
     id_column: options.IdColumn = None,
     min_relevance: options.MinRelevance = None,
+    count_column: options.CountColumn = None,
     run: RunFile = None,
     qrels: QrelsFile = None,
     data_dir: options.DataDir = None,
@@ -81,7 +82,9 @@ def evaluate(
 
     for path in filter(None, (run, qrels)):
         check_new_file(path)
-    columns = options.QuestionSettings(question_column, answer_column, label_column, id_column, min_relevance)
+    columns = options.QuestionSettings(
+        question_column, answer_column, label_column, id_column, min_relevance, count_column
+    )
     model, hint = load_any(folder, threads, device, trust), f"varitext evaluate {folder} FILE"
     if isinstance(model, DocumentModel):
         of_answers = {"protocol": protocol, "run": run, "qrels": qrels} | vars(columns)
@@ -257,6 +260,7 @@ def _print_answer_evaluation(record: "AnswerEvaluation") -> None:
         ("MAP", ranking.map, f"95 % interval {maps[0]:.3f} to {maps[1]:.3f}; ties: {ranking.ties}"),
         ("MRR", ranking.mrr, f"95 % interval {mrrs[0]:.3f} to {mrrs[1]:.3f}"),
         ("P@1", ranking.precision_at_1, "the first candidate is right"),
+        *([] if ranking.ndcg is None else [("nDCG", ranking.ndcg, "of grades as gains, as trec_eval does")]),
         ("log loss", calibration.log_loss, f"nats per pair{with_samples(record.n_samples)}"),
         ("Brier score", calibration.brier, f"{calibration.share_right:.1%} of the pairs are right"),
         ("calibration error", calibration.ece, f"expected, over {calibration.ece_binning} bins"),

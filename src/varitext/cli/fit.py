@@ -28,7 +28,7 @@ from varitext.loading import load_document_model
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.documents import DOCUMENT_MODELS, check_preset
 from varitext.models.registry import check_name
-from varitext.records import DATA, WHERE_IT_RUNS, record_from_options
+from varitext.records import DATA, WHERE_IT_RUNS, options_of, record_from_options
 
 RAY_OPTIONS = ("ray_workers", "ray_address")
 ONLY_ANSWERS = options.ANSWER_OPTIONS.keys() - options.DOCUMENT_OPTIONS.keys()
@@ -40,6 +40,7 @@ COLUMN_OPTIONS = ("text_column", "id_column", "label_column", "date_column", "en
 WORD_OPTIONS = tuple(field.name for field in fields(options.DataSettings) if field.name not in COLUMN_OPTIONS)
 FIRST_FIT_OPTIONS = ("latent_dim", "preset", "updates", "estimator", *WORD_OPTIONS)
 UPDATE_OPTIONS = ("batch_size", "threads", "seed", "processes")  # settings that --continue may change
+COLUMNS_OF_ANSWERS = options_of(options.QuestionSettings).keys() - options.DOCUMENT_OPTIONS.keys()
 DEV = "dev"
 
 OutFolder = Annotated[Path | None, option("New folder for the model, for example models/my.", "DIR")]
@@ -112,7 +113,8 @@ def fit(
     divided corpus.
 
     Questions: a .jsonl or .csv file with a question, an answer and a label (1 right, 0 wrong) per row, or a folder with
-    train, dev and test files of that kind.
+    train, dev and test files of that kind. Labels may be grades (--min-relevance) or counts of clicks (--count-column).
+    Without labels every answer is right, and wrong ones are drawn from the other questions.
 
     Early stopping uses the dev part; without one, some of the training part is held out. Ctrl-C keeps the best model so
     far. The same command with --resume continues, and gives results identical to those of an uninterrupted run.
@@ -125,6 +127,7 @@ def fit(
       varitext fit wikiqa --model nasm --counts --position --out models/nasm
       varitext fit qasent --part train-all --longest-answer 40 --model nasm --counts --out models/trec
       varitext fit wikiqa --model overlap --features bm25 --out models/bm25
+      varitext fit clicks.csv --question-column query --answer-column document --count-column clicks --out models/shop
       varitext fit pairs.jsonl --model lstm_attention --vectors glove.6B.50d.txt --out models/pairs
       varitext fit --continue models/mine march.csv --text-column body --new-words --out models/march
     """
@@ -304,6 +307,8 @@ def _holds_questions(corpus: str, typed: dict[str, Any]) -> bool:
     """What cannot be read is taken for documents: loading it reports what is wrong."""
     from varitext.corpora import holds_questions
 
+    if typed.keys() & COLUMNS_OF_ANSWERS:
+        return True
     try:
         return "text_column" not in typed and holds_questions(
             corpus, record_from_options(options.QuestionSettings, typed).columns()

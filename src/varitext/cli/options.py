@@ -136,6 +136,7 @@ class QuestionSettings:
     label_column: str | None = _of_data("Column of the label, 1 right or 0 wrong (default: 'label').")
     id_column: str | None = _of_data("Column of the question's id (default: 'question_id', or its text).")
     min_relevance: float | None = _of_data("Labels are grades; answers of this grade or higher are right.", "GRADE")
+    count_column: str | None = _of_data("Column of counts, such as clicks, in the place of labels: 0 is wrong.")
 
     def columns(self) -> "QuestionColumns":
         from varitext.corpora import QuestionColumns
@@ -194,6 +195,7 @@ AnswerColumn = Annotated[str | None, _setting(QuestionSettings, "answer_column",
 LabelColumn = Annotated[str | None, _setting(QuestionSettings, "label_column", "Questions")]
 IdColumn = Annotated[str | None, _setting(QuestionSettings, "id_column", "Questions")]
 MinRelevance = Annotated[float | None, _setting(QuestionSettings, "min_relevance", "Questions")]
+CountColumn = Annotated[str | None, _setting(QuestionSettings, "count_column", "Questions")]
 Part = Annotated[
     str | None, option("Part: train, dev or test (default: test, or the whole file if undivided).", "NAME", group=DATA)
 ]

@@ -35,16 +35,10 @@ class Protocol(NamedTuple):
 
 
 PROTOCOLS = {
-    "answerable": Protocol("questions with a right answer (WikiQA test: 243)", needs_right=True, needs_wrong=False),
-    "both": Protocol(
-        "questions with a right and a wrong answer (WikiQA test: 237; QASent test: 68, called clean)",
-        needs_right=True,
-        needs_wrong=True,
-    ),
+    "answerable": Protocol("questions with a right answer", needs_right=True, needs_wrong=False),
+    "both": Protocol("questions with a right and a wrong answer", needs_right=True, needs_wrong=True),
     "all": Protocol(
-        "every question, 0 for one without a right answer, as trec_eval does (WikiQA test: 633; QASent raw test: 95)",
-        needs_right=False,
-        needs_wrong=False,
+        "every question, 0 for one without a right answer, as trec_eval does", needs_right=False, needs_wrong=False
     ),
     # the early QASent script counted 72 test questions, 4 of which no system could get right; the paper seems to use it
     "paper-qasent": Protocol(
@@ -80,6 +74,9 @@ class Candidate(NamedTuple):
         Index of the sentence in its document, from 0, if known.
     metadata : mapping, optional
         The other columns of its row, if it was read to be ranked.
+    gain : float, optional
+        Its grade, or log(1 + count) of its clicks, if the file has any: what it weighs among the right answers of its
+        question in training, and in nDCG.
     """
 
     id: str
@@ -88,6 +85,7 @@ class Candidate(NamedTuple):
     label: int
     position: int | None = None
     metadata: Mapping[str, Any] = MappingProxyType({})
+    gain: float | None = None
 
 
 class Question(NamedTuple):
@@ -183,6 +181,14 @@ class QuestionAnswers:
         return np.array([candidate.label for candidate in every], np.int8)  # [pairs]
 
     @cached_property
+    def gains(self) -> np.ndarray | None:
+        """The gains of all candidates, question by question; None if they have labels only."""
+        every = [candidate for question in self.questions for candidate in question.candidates]
+        if not any(candidate.gain is not None for candidate in every):
+            return None
+        return np.array([one.label if one.gain is None else one.gain for one in every], np.float64)  # [pairs]
+
+    @cached_property
     def groups(self) -> np.ndarray:
         """The index in `questions` of each candidate's question."""
         sizes = [len(question.candidates) for question in self.questions]
@@ -209,6 +215,15 @@ def check_both_labels(question_answers: QuestionAnswers) -> None:
         raise InputError(
             f"{question_answers.name} ({question_answers.part}): all {question_answers.n_pairs} pairs have "
             f"label {label}; learning needs right and wrong answers"
+        )
+
+
+def check_some_wrong(question_answers: QuestionAnswers) -> None:
+    """Refuse to evaluate on questions that any order of candidates would answer."""
+    if question_answers.n_positive == question_answers.n_pairs:
+        raise InputError(
+            f"{question_answers.name} ({question_answers.part}): all {question_answers.n_pairs} answers are right; "
+            "an evaluation needs wrong ones, too"
         )
 
 

@@ -1,4 +1,4 @@
-"""MAP, MRR and precision at 1 over questions, with tied candidates in expectation over all their orders.
+"""MAP, MRR, precision at 1 and nDCG over questions, with tied candidates in expectation over all their orders.
 
 Tied are candidates of one question whose scores `columns.py::merge_ties` makes equal. Let a group of n tied
 candidates, r of them right, come after N others, R of them right. Over all n! orders of the group, its place i = 1..n
@@ -7,9 +7,10 @@ is right with probability r/n, and then
 average precision   E = 1/(right answers) sum_groups sum_i  r/n  [R + 1 + (i-1)(r-1)/(n-1)] / (N + i)
 reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the first group that holds a right answer
 precision at 1      E = r/n                                              in the first group
+nDCG                E = 1/(ideal) sum_groups sum_i  (mean gain of the group) / log2(N + i + 1)
 
 So the order of rows in a file can neither help nor hurt, and a constant score is worth what a random ranking is worth.
-Without ties these are the plain measures, equal to trec_eval's `map` and `recip_rank`.
+Without ties these are the plain measures, equal to trec_eval's `map`, `recip_rank` and `ndcg` (a grade is its gain).
 """
 
 import re
@@ -56,6 +57,7 @@ class RankingRecord:
     n_pairs: int
     n_questions_left_out: int
     ties: str = "expectation over all orders"
+    ndcg: float | None = None  # if the answers have gains: grades or counts
     question_ids: np.ndarray = field(kw_only=True, repr=False, compare=False)
     average_precision: np.ndarray = field(kw_only=True, repr=False, compare=False)  # scaled as the protocol says
     reciprocal_rank: np.ndarray = field(kw_only=True, repr=False, compare=False)
@@ -73,9 +75,17 @@ class RankingComparison(NamedTuple):
 
 
 def ranking_record(
-    scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLike, protocol: str = "answerable", seed: int = 0
+    scores: ArrayLike,
+    labels: ArrayLike,
+    question_ids: ArrayLike,
+    protocol: str = "answerable",
+    seed: int = 0,
+    gains: ArrayLike | None = None,
 ) -> RankingRecord:
-    """MAP and MRR of scores, higher is better; rows in any order, those of one question need not be neighbours."""
+    """MAP and MRR of scores, higher is better; rows in any order, those of one question need not be neighbours.
+
+    With `gains` also nDCG.
+    """
     values = question_values(scores, labels, question_ids)
     rule = protocol_named(protocol)
     counts = rule.counts(values.n_right, values.n_candidates)
@@ -93,6 +103,7 @@ def ranking_record(
         n_questions=int(counts.sum()),
         n_pairs=int(values.n_candidates[counts].sum()),
         n_questions_left_out=int((~counts).sum()),
+        ndcg=None if gains is None else float(rule.scale * ndcg_values(scores, gains, question_ids)[counts].mean()),
         question_ids=values.question_ids[counts],
         average_precision=precision,
         reciprocal_rank=reciprocal,
@@ -124,6 +135,24 @@ def question_values(scores: ArrayLike, labels: ArrayLike, question_ids: ArrayLik
     reciprocal = np.bincount(question[order], _reciprocal_parts(places))
     first = np.bincount(question[order], np.where((before == 0) & (i == 1), r / n, 0.0))
     return QuestionValues(ids, precision, reciprocal, first, n_right, np.bincount(question))
+
+
+def ndcg_values(scores: ArrayLike, gains: ArrayLike, question_ids: ArrayLike) -> np.ndarray:
+    """Expected normalised discounted cumulative gain of every question, in the order of the sorted ids, [Q]."""
+    scores, gains = numbers(scores, "scores"), numbers(gains, "gains")
+    _, question = question_index(question_ids)
+    same_length(scores=scores, gains=gains, question_ids=question)
+    scores = merge_ties(scores, question)
+
+    def discounted(keys: np.ndarray) -> np.ndarray:
+        order = np.lexsort((-keys, question))
+        places = _places(keys[order], np.zeros(len(order), int), question[order])
+        group = np.cumsum(places.within == 1) - 1
+        shared = (np.bincount(group, gains[order]) / np.bincount(group))[group]
+        return np.bincount(question[order], shared / np.log2(places.before + places.within + 1))  # [Q]
+
+    ideal = discounted(gains)
+    return np.where(ideal > 0, discounted(scores) / np.where(ideal > 0, ideal, 1), 0.0)
 
 
 def counted_rows(labels: ArrayLike, question_ids: ArrayLike, protocol: str) -> np.ndarray:

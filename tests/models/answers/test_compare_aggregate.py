@@ -1,6 +1,7 @@
 """Compare-aggregate: alignment, windows, pooling, columns and the listwise loss, by hand and pair by pair."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,13 @@ def test_listwise_loss_of_two_questions_by_hand():
     first = math.log(1 + math.exp(-1))
     second = math.log(2 * math.exp(2) + math.exp(-1)) - 2
     assert listwise_loss(logits, batch).item() == pytest.approx((first + second) / 2, rel=1e-6)
+
+
+def test_listwise_loss_weighs_right_answers_by_their_gains():
+    batch = replace(batch_of([1, 1, 0], [0, 0, 0]), gains=torch.tensor([3.0, 1.0, 0.0]))
+    logits = torch.tensor([1.0, 0.0, 2.0])
+    share = logits.log_softmax(0)
+    torch.testing.assert_close(listwise_loss(logits, batch), -(3 * share[0] + share[1]) / 4)
 
 
 def test_listwise_loss_looks_at_rankings_alone_and_at_answerable_questions_alone():
