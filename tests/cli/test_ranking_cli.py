@@ -56,7 +56,7 @@ def test_many_questions_go_to_a_file_of_every_kind(fitted, tmp_path):
     assert len(listed) == len(table) == 20 and set(table[0]) == set(listed[0])
     assert pyarrow.parquet.read_table(tmp_path / "run.parquet").to_pylist() == listed
     _, _, documents, _, scores, _ = read_columns(tmp_path / "run.trec")
-    np.testing.assert_allclose(np.array(scores, float), [one["probability"] for one in listed], rtol=1e-9)
+    np.testing.assert_allclose(np.array(scores, float), [one["probability"] for one in listed], rtol=1e-4)
     assert sorted(documents) == sorted(one["candidate_id"] for one in listed)
     ranker = AnswerRanker.load(fitted)
     expected = ranker.rank(listed[0]["question"], [one["said"] for one in renamed(rows(5, 3))[:4]])

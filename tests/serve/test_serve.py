@@ -33,11 +33,20 @@ with warnings.catch_warnings():
 
 from varitext.serve.application import PAGE, create_application  # noqa: E402
 from varitext.serve.documents import explain_job, transform_job  # noqa: E402
-from varitext.serve.guards import CANDIDATES, QUESTION_CHARACTERS, TEXT_CHARACTERS, TEXTS, Limits, Refusal  # noqa: E402
+from varitext.serve.guards import (  # noqa: E402
+    CANDIDATES,
+    QUESTION_CHARACTERS,
+    QUESTIONS,
+    TEXT_CHARACTERS,
+    TEXTS,
+    Limits,
+    Refusal,
+)
 from varitext.serve.queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
 
 TOKEN = "a-token-of-the-tests"
 ADDRESS = "http://127.0.0.1"
+MANY = [{"question": "who was the", "candidates": ["the king was old"]}]
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +196,45 @@ def test_ranking_is_the_rankers_own(client, ranker):
     assert_same(answer, json.loads(json.dumps(ranker.rank(asked["question"], asked["candidates"]).as_dict())))
 
 
+def test_many_questions_abstention_and_the_best_few(client, ranker):
+    two = {"question": "where was the", "candidates": ["a lake near the city", "the queen"]}
+    asked = {"questions": [*MANY, two], "abstain": 1.0, "top": 1}
+    first, second = client.post("/api/models/answers/rank", json=asked).json()["rankings"]
+    assert not first["answered"] and len(first["candidates"]) == len(second["candidates"]) == 1
+    expected = ranker.rank(two["question"], two["candidates"]).candidates[0]
+    assert second["candidates"][0]["text"] == expected.text
+    assert second["candidates"][0]["probability"] == pytest.approx(expected.probability, rel=1e-5)
+
+
+def test_an_index_is_searched_as_it_is_now(ranker, tmp_path):
+    from varitext import CandidateIndex, IndexedDocument
+
+    CandidateIndex([IndexedDocument("the king was old", "a", {"page": 7})]).save(tmp_path / "index")
+    application = create_application({"answers": ranker}, index=tmp_path / "index")
+    with TestClient(application, base_url=ADDRESS) as client:
+        assert client.get("/api/models").json()["models"][0]["indexed"] == 1
+        asked = {"question": "who was the king"}
+        (found,) = client.post("/api/models/answers/rank", json=asked).json()["candidates"]
+        assert (found["id"], found["metadata"], found["text"]) == ("a", {"page": 7}, "the king was old")
+        CandidateIndex.open(tmp_path / "index").add([IndexedDocument("the first king", "b")])
+        many = client.post("/api/models/answers/rank", json={"questions": [asked, *MANY]}).json()["rankings"]
+        assert {one["id"] for one in many[0]["candidates"]} == {"a", "b"}
+        assert [one["id"] for one in many[1]["candidates"]] == [None]
+        assert "no document of the index" in problem(
+            client.post("/api/models/answers/rank", json={"question": "lake"}), 422
+        )
+
+
+def test_a_given_token_is_not_shown(capsys):
+    from varitext.serve import _announce
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        _announce({"news": None}, listening, None)
+        assert "token" not in capsys.readouterr().err
+        _announce({"news": None}, listening, TOKEN)
+        assert f"token: {TOKEN}" in capsys.readouterr().err
+
+
 def test_health_metrics_and_schema(client):
     assert client.get("/health").json()["status"] == "ok"
     lines = client.get("/metrics").text.splitlines()
@@ -216,16 +264,35 @@ def test_no_page_names_another_server(client):
 @pytest.mark.parametrize(
     ("address", "body", "said"),
     [
-        ("news/transform", {"texts": ["a"] * (TEXTS + 1)}, "at most 64"),
-        ("news/transform", {"texts": ["a" * (TEXT_CHARACTERS + 1)]}, "texts.0"),
-        ("news/transform", {"texts": []}, "at least 1"),
-        ("news/transform", {"texts": ["\ud800"]}, "texts.0"),
-        ("news/transform", {"texts": ["a"], "path": "/etc/passwd"}, "path"),
-        ("news/perplexity", {"texts": ["moon"], "samples": 101}, "samples"),
+        ("news/transform", {"texts": ["a"] * (TEXTS + 1)}, "texts: must have at most 64 entries"),
+        ("news/transform", {"texts": ["a" * (TEXT_CHARACTERS + 1)]}, "texts.0: must have at most 100,000 characters"),
+        ("news/transform", {"texts": []}, "texts: must not be empty"),
+        ("news/transform", {"texts": ["\ud800"]}, "texts.0: must be text"),
+        ("news/transform", {"texts": ["a", 5]}, "texts.1: must be text"),
+        ("news/transform", {"texts": "a"}, "texts: must be a list"),
+        ("news/transform", {}, "texts: missing"),
+        ("news/transform", ["a"], "the body: must be a JSON object"),
+        ("news/transform", {"texts": ["a"], "path": "/etc/passwd"}, "path: unknown field"),
+        ("news/perplexity", {"texts": ["moon"], "samples": 101}, "samples: must be at most 100"),
+        ("news/perplexity", {"texts": ["moon"], "samples": 1.5}, "samples: must be a whole number"),
         ("news/perplexity", {"texts": [HOSTILE]}, "no text has a word"),
         ("news/explain", {"text": "unheard"}, "no word that the model knows"),
-        ("answers/rank", {"question": "who", "candidates": ["a"] * (CANDIDATES + 1)}, "at most 200"),
-        ("answers/rank", {"question": "w" * (QUESTION_CHARACTERS + 1), "candidates": ["a"]}, "question"),
+        ("answers/rank", {"question": "who", "candidates": ["a"] * (CANDIDATES + 1)}, "candidates: must have at most"),
+        ("answers/rank", {"question": "w" * (QUESTION_CHARACTERS + 1), "candidates": ["a"]}, "question: must have at"),
+        ("answers/rank", {"question": "who", "candidates": ["a"], "abstain": 2}, "abstain: must be at most 1"),
+        ("answers/rank", {"question": "who", "candidates": ["a"], "top": 0}, "top: must be at least 1"),
+        ("answers/rank", {"question": "who", "candidates": ["a"], "ordered": "yes"}, "ordered: must be true or false"),
+        ("answers/rank", {"candidates": ["a"]}, "question: send either question"),
+        ("answers/rank", {"question": "who"}, "candidates: missing, and the server has no index"),
+        ("answers/rank", {"questions": [{"question": "who"}, {"candidates": ["a"]}]}, "questions.1.question: missing"),
+        ("answers/rank", {"questions": MANY, "candidates": ["a"]}, "candidates: with questions, each has its own"),
+        ("answers/rank", {"questions": MANY * (QUESTIONS + 1)}, "questions: must have at most 64 entries"),
+        ("answers/rank", {"questions": [{"question": "?", "candidates": ["a"] * CANDIDATES}] * 3}, "at most 2,000"),
+        (
+            "answers/rank",
+            {"questions": [*MANY, {"question": "xyzzy", "candidates": ["a"]}]},
+            "questions.1: the question",
+        ),
         ("answers/rank", {"question": " ", "candidates": ["a"]}, "question is empty"),
     ],
 )
@@ -261,8 +328,8 @@ def test_other_hosts_and_origins_are_refused(client):
 
 def test_the_token_is_needed_for_all_but_the_page(news):
     with TestClient(create_application({"news": news}, TOKEN), base_url="http://served.example") as client:
-        assert client.get("/").status_code == 200
-        for address in ("/api/models", "/health", "/metrics", "/api/openapi.json", "/nothing"):
+        assert client.get("/").status_code == client.get("/health").status_code == 200
+        for address in ("/api/models", "/metrics", "/api/openapi.json", "/nothing"):
             assert problem(client.get(address), 401)
             problem(client.get(address, headers={"Authorization": f"Bearer {TOKEN}x"}), 401)
         assert client.get("/api/models", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200

@@ -128,7 +128,8 @@ def rank(
       varitext rank models/judge --scores new.csv --out probabilities.csv
     """
     if scores is not None or run is not None:
-        other = {"question": question, "candidates": candidates, "corpus": corpus, "index": index, "pairs": pairs}
+        other: dict[str, object] = {"question": question, "candidates": candidates, "corpus": corpus}
+        other |= {"index": index, "pairs": pairs}
         other |= {"top": top, "samples": samples, "text_column": text_column, "json": as_json, "unordered": unordered}
         refuse_options(other, "--scores and --run have the scores of another ranker")
         return _rank_scores(folder, scores, run, out, id_column, abstain_below, coverage)

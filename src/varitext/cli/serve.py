@@ -9,7 +9,9 @@ from varitext.cli.options import DataDir, Threads, Trust, option
 
 
 def serve(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Model folders, of documents or answers.")],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Model folders, of documents or answers; or minilm or bm25.")
+    ],
     host: Annotated[
         str, option("Address to listen on. Any but this machine's own needs a token.", "ADDRESS")
     ] = "127.0.0.1",
@@ -22,6 +24,9 @@ def serve(
             metavar="SECRET",
             help="Token that every request must send. Generated and printed if needed.",
         ),
+    ] = None,
+    index: Annotated[
+        Path | None, option("An index (`varitext index`) that rankers search if a request has no candidates.", "DIR")
     ] = None,
     threads: Threads = None,
     trust: Trust = None,
@@ -37,8 +42,9 @@ def serve(
     Examples:
       varitext serve models/news models/answers
       varitext serve models/news --port 8080
+      varitext serve minilm --index articles.index
       varitext serve models/news --host 0.0.0.0 --token "$(openssl rand -hex 24)"
     """
     from varitext.serve import run_service
 
-    run_service(folders, host, port, token, threads, data_dir, trust)
+    run_service(folders, host, port, token, threads, data_dir, trust, index)

@@ -43,8 +43,9 @@ def run_service(
     threads: int | None,
     data_dir: Path | None,
     trust: str | None = None,
+    index: Path | None = None,
 ) -> None:
-    """Serve the models in the folders until the process is told to stop."""
+    """Serve the models in the folders until the process is told to stop; rankers search the index, if there is one."""
     try:
         import uvicorn
 
@@ -55,11 +56,11 @@ def run_service(
         raise InputError(f"`varitext serve` needs {error.name}: pip install 'varitext[serve]'") from None
     from varitext.serve.models import load_models
 
-    token = _token_for(host, token)
+    given, token = token, _token_for(host, token)
     listening = _listen(host, port)  # before the models are loaded, so that a taken port is reported at once
     with listening:
         models = load_models(folders, threads, trust)
-        application = create_application(models, token, host=host, data_dir=data_dir)
+        application = create_application(models, token, host=host, data_dir=data_dir, index=index)
         logging.getLogger("varitext.serve").addHandler(logging.StreamHandler(sys.stderr))
         config = uvicorn.Config(
             application,
@@ -73,7 +74,7 @@ def run_service(
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
         server = uvicorn.Server(config)
-        _announce(models, listening, token)
+        _announce(models, listening, token if given is None else None)
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal that stopped it again
             asyncio.run(_serve(server, application, listening))
     _leave()
@@ -134,10 +135,11 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _announce(models: Mapping[str, object], listening: socket.socket, token: str | None) -> None:
+def _announce(models: Mapping[str, object], listening: socket.socket, new_token: str | None) -> None:
+    """A token that the user gave is not shown: terminals and logs are kept."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     count = "1 model" if len(models) == 1 else f"{len(models)} models"
     print(f"{count} at http://{shown}:{port} (press Ctrl-C to stop)", file=sys.stderr, flush=True)
-    if token is not None:
-        print(f"token: {token}", file=sys.stderr, flush=True)
+    if new_token is not None:
+        print(f"token: {new_token}", file=sys.stderr, flush=True)

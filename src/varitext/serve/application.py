@@ -20,7 +20,7 @@ from varitext.errors import InputError
 from varitext.serve import answers, schemas
 from varitext.serve.documents import document_routes, topic_routes, topics_of
 from varitext.serve.guards import LOOPBACK, Guard, Limits, Metrics
-from varitext.serve.models import ServedModel, ServedModels
+from varitext.serve.models import ServedIndex, ServedModel, ServedModels
 from varitext.serve.queue import serving
 
 ABOUT = """Text models behind an API: topics and document vectors with their uncertainty, and answer rankings with
@@ -47,6 +47,24 @@ SCRIPTS = ("asking", "page", "documents", "topics", "map", "answers", "interface
 PAGE |= {f"/static/{name}": name for name in ("page.css", "icon.svg", *(f"{script}.js" for script in SCRIPTS))}
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 TOPICS_IN_EXAMPLE = 3
+INVALID = {  # what pydantic found wrong with a field
+    "missing": "missing",
+    "extra_forbidden": "unknown field",
+    "string_type": "must be text",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length:,} characters",
+    "string_unicode": "must be text",
+    "list_type": "must be a list",
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length:,} entries",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "must be a number"),
+    "bool_type": "must be true or false",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "literal_error": "must be {expected}",
+    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "must be a JSON object"),
+}
 
 
 def create_application(
@@ -55,10 +73,11 @@ def create_application(
     limits: Limits | None = None,
     host: str = "127.0.0.1",
     data_dir: Path | None = None,
+    index: Path | None = None,
 ) -> FastAPI:
     """The service for these models. Without a token, it answers only to names of this machine's loopback."""
     limits, metrics = limits or Limits(), Metrics()
-    models = ServedModels(dict(loaded), limits, metrics)
+    models = ServedModels(dict(loaded), limits, metrics, None if index is None else ServedIndex(index))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -88,7 +107,12 @@ def create_application(
     application.add_exception_handler(HTTPException, _http_problem)
     application.add_exception_handler(InputError, _input_problem)
     application.add_middleware(
-        Guard, token=token, open_paths=frozenset(PAGE), hosts=LOOPBACK | {host}, limits=limits, metrics=metrics
+        Guard,
+        token=token,
+        open_paths=frozenset({*PAGE, "/health"}),
+        hosts=LOOPBACK | {host},
+        limits=limits,
+        metrics=metrics,
     )
     return application
 
@@ -99,7 +123,7 @@ def service_routes(models: ServedModels, metrics: Metrics) -> APIRouter:
     @routes.get("/api/models")
     async def list_models() -> schemas.Models:
         """The served models."""
-        return schemas.Models(models=[served.info() for served in models], version=varitext.__version__)
+        return schemas.Models(models=[served.info(models.index) for served in models], version=varitext.__version__)
 
     @routes.get("/api/models/{model}/example", responses={status: PROBLEMS[status] for status in (404, 422)})
     async def example(model: str) -> schemas.Example:
@@ -150,7 +174,8 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if first["type"] == "json_invalid":
         return _problem(400, "the body is not JSON")
     where = ".".join(map(str, first["loc"][1:])) or "the body"
-    return _problem(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+    said = INVALID.get(first["type"], "is not valid").format_map(first.get("ctx", {}))
+    return _problem(422, f"{where}: {said}")
 
 
 async def _http_problem(_: Request, error: Exception) -> JSONResponse:

@@ -21,7 +21,9 @@ TEXT_CHARACTERS = 100_000
 TEXTS = 64
 QUESTION_CHARACTERS = 2_000
 CANDIDATE_CHARACTERS = 5_000
-CANDIDATES = 200
+CANDIDATES = 1_000
+QUESTIONS = 64
+CANDIDATES_IN_ALL = 2_000  # of all questions of a request
 SAMPLES = 100
 WORD_CHARACTERS = 200
 
@@ -110,7 +112,7 @@ logger = logging.getLogger("varitext.serve")
 
 
 class Guard:
-    """The outermost layer. `open_paths` need no token: the files of the page, which hold no data and ask for it."""
+    """The outermost layer. `open_paths` need no token: the page, which holds no data and asks for it, and /health."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The served models, by name."""
+"""The served models, by name, and the index that rankers search."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from varitext.answers.index import CandidateIndex
 from varitext.answers.ranker import AnswerRanker
 from varitext.documents.model import DocumentModel
 from varitext.documents.topic_model import regions_of
@@ -31,7 +32,7 @@ class ServedModel:
         self.map = CorpusMap(self.index, model.seed)
         metrics.queue(name, self.queue.__len__)
 
-    def info(self) -> ModelInfo:
+    def info(self, index: "ServedIndex | None") -> ModelInfo:
         fitted = self.model.fitted_
         if isinstance(self.model, AnswerRanker):
             name, dimensions = model_name(self.model.model), int(fitted.architecture.get("latent_dim", 0))
@@ -46,6 +47,7 @@ class ServedModel:
             words=len(fitted.vocabulary),
             latent_dim=dimensions,
             documents=self.index.state,
+            indexed=len(index.current()) if index is not None and self.is_ranker else None,
         )
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -53,10 +55,34 @@ class ServedModel:
         return await self.queue.ask(SingleJob(partial(function, self.model, *arguments)))
 
 
+class ServedIndex:
+    """An index whose folder may change while it is served."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._index, self._stamp = CandidateIndex.open(folder), self._changed()
+
+    def current(self) -> CandidateIndex:
+        """The index as it is in the folder now."""
+        if (stamp := self._changed()) != self._stamp:
+            self._index, self._stamp = CandidateIndex.open(self._folder), stamp
+        return self._index
+
+    def _changed(self) -> int:
+        return (self._folder / "config.json").stat().st_mtime_ns
+
+
 class ServedModels:
     """Models by the names that clients use; a name is never part of a path."""
 
-    def __init__(self, models: dict[str, DocumentModel | AnswerRanker], limits: Limits, metrics: Metrics):
+    def __init__(
+        self,
+        models: dict[str, DocumentModel | AnswerRanker],
+        limits: Limits,
+        metrics: Metrics,
+        index: ServedIndex | None = None,
+    ):
+        self.index = index
         # one thread: models share torch's random generator, and two at once would change each other's draws
         thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
         self._models = {name: ServedModel(name, model, thread, limits, metrics) for name, model in models.items()}

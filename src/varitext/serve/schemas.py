@@ -17,7 +17,15 @@ from varitext.documents.mixture import Choice
 from varitext.documents.topic_records import DocumentInfo, TopicInfo, TopicShare, TypicalDocument
 from varitext.evaluation.latent_dimensions import LatentDimension
 from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.serve.guards import CANDIDATE_CHARACTERS, CANDIDATES, QUESTION_CHARACTERS, SAMPLES, TEXT_CHARACTERS, TEXTS
+from varitext.serve.guards import (
+    CANDIDATE_CHARACTERS,
+    CANDIDATES,
+    QUESTION_CHARACTERS,
+    QUESTIONS,
+    SAMPLES,
+    TEXT_CHARACTERS,
+    TEXTS,
+)
 
 # Requests
 
@@ -62,16 +70,40 @@ class SimilarDocumentsRequest(PlaceRequest):
     n: int = Field(5, ge=1, le=50)
 
 
+Question = Annotated[str, StringConstraints(min_length=1, max_length=QUESTION_CHARACTERS)]
+CANDIDATES_FIELD = Field(
+    None,
+    min_length=1,
+    max_length=CANDIDATES,
+    description="The sentences to rank (default: those that BM25 finds in the served index).",
+    examples=[["James Joyce wrote Ulysses .", "Dublin lies on the Liffey ."]],
+)
+
+
+class QuestionRequest(Request):
+    question: Question
+    candidates: list[Candidate] | None = CANDIDATES_FIELD
+
+
 class RankRequest(Request):
-    question: str = Field(min_length=1, max_length=QUESTION_CHARACTERS, examples=["who wrote Ulysses ?"])
-    candidates: list[Candidate] = Field(
-        min_length=1, max_length=CANDIDATES, examples=[["James Joyce wrote Ulysses .", "Dublin lies on the Liffey ."]]
+    """One question, or many."""
+
+    question: Question | None = Field(None, examples=["who wrote Ulysses ?"])
+    candidates: list[Candidate] | None = CANDIDATES_FIELD
+    questions: list[QuestionRequest] | None = Field(
+        None, min_length=1, max_length=QUESTIONS, description="Instead of `question`: many, each with its candidates."
     )
     samples: int | None = Field(
         None, ge=1, le=SAMPLES, description="Number of rankings to draw (default: the setting of the model)."
     )
     ordered: bool = Field(
         False, description="Whether the candidates are the sentences of one document, in order. Some models use that."
+    )
+    abstain: float | None = Field(
+        None, ge=0, le=1, description="`answered` is false if the first candidate is right with a lower probability."
+    )
+    top: int | None = Field(
+        None, ge=1, le=CANDIDATES, description="Number of candidates to return, best first (default: all)."
     )
 
 
@@ -112,6 +144,9 @@ DocumentsAssigned = create_model("DocumentsAssigned", documents=(list_of(derived
 TopicShares = create_model("TopicShares", shares=(list_of(derived(TopicShare)), ...))
 CandidateResponse = derived(RankedCandidate)
 RankingResponse = derived(Ranking)
+Rankings = create_model(
+    "Rankings", rankings=(list_of(RankingResponse), Field(description="Of `questions`, in their order."))
+)
 DimensionResponse = create_model(
     "LatentDimension",
     __base__=derived(LatentDimension, "number", "words", "weights", "opposite_words"),
@@ -131,6 +166,7 @@ class ModelInfo(BaseModel):
     words: int = Field(description="Vocabulary size.")
     latent_dim: int = Field(description="Number of latent dimensions; 0 for a ranker without a latent variable.")
     documents: Literal["none", "reading", "ready"] = Field(description="Whether its training documents are available.")
+    indexed: int | None = Field(None, description="A ranker: number of documents in the served index, if there is one.")
 
 
 class Models(BaseModel):

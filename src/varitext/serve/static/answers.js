@@ -6,6 +6,7 @@ import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting
 let address;
 let round = 0;
 let typed = false; // whether the user entered the question and candidates
+let indexed = 0; // documents that are searched if there are no candidates
 
 export function prepare() {
   byId("rank-form").addEventListener("submit", (event) => {
@@ -20,8 +21,12 @@ export function prepare() {
   });
 }
 
-export function open(_, addressOf) {
+export function open(model, addressOf) {
   address = addressOf;
+  indexed = model.indexed ?? 0;
+  byId("candidates-label").textContent = indexed
+    ? `Candidate answers, one per line; if empty, ${plural(indexed, "document")} are searched`
+    : "Candidate answers, one per line";
   round += 1;
   show("ranking", [], "No ranking yet.");
   if (!typed) example();
@@ -42,7 +47,7 @@ async function example() {
 async function rank() {
   const question = byId("question").value.trim();
   const candidates = byId("candidates").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  if (!question || !candidates.length) {
+  if (!question || !(candidates.length || indexed)) {
     status("rank-status", question ? "Enter the candidates, one per line." : "Enter a question.", true);
     return byId(question ? "candidates" : "question").focus();
   }
@@ -50,13 +55,14 @@ async function rank() {
   const started = performance.now();
   waiting(["ranking"], true);
   try {
-    const ranking = await ask(address("rank"), { question, candidates, ordered: byId("ordered").checked, samples: 100 });
+    const given = candidates.length ? { candidates, ordered: byId("ordered").checked } : { top: 20 };
+    const ranking = await ask(address("rank"), { question, samples: 100, ...given });
     if (mine !== round) return;
     show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
     showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
     const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one sample: nothing is drawn
-    status("rank-status", `${plural(candidates.length, "candidate")}${sampled}. ${took} ms.`);
+    status("rank-status", `${plural(ranking.candidates.length, "candidate")}${sampled}. ${took} ms.`);
   } catch (error) {
     if (mine !== round) return;
     status("rank-status", error.message, true);
@@ -74,7 +80,8 @@ function row(candidate, of) {
     share("best", candidate.probability_best),
     interval(candidate, of),
     candidate.known ? null : element("span", { class: "figure unknown" }, element("span", { class: "name" }, "no known word")));
-  return element("li", {}, head, sentence(candidate));
+  const from = indexed && candidate.id ? element("p", { class: "note", dir: "auto" }, candidate.id) : null;
+  return element("li", {}, head, sentence(candidate), from);
 }
 
 function showNone(probability) {

@@ -39,7 +39,8 @@ function askForToken() {
 
 function choose(model) {
   byId("model").value = model.id;
-  const about = [model.model, plural(model.words, "word")];
+  const about = [model.model];
+  if (model.words) about.push(plural(model.words, "word"));
   if (model.latent_dim) about.push(plural(model.latent_dim, "latent dimension"));
   if (model.corpus) about.push(`fitted on ${model.corpus}`);
   byId("about").textContent = about.join(", ");
