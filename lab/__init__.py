@@ -18,7 +18,7 @@ ABLATIONS = (
 )
 SPEED = (
     *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "untrained", "rounding"),
-    *("large_corpus", "scaling_estimate"),
+    *("large_corpus", "scaling_estimate", "calibrate_any"),
 )
 EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
     **reproduce.EXPERIMENTS,
