@@ -243,6 +243,8 @@ def _ranking_quality(
     held_out = _is_held_out(ranker, questions)
     if not held_out:
         log(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
+    if (calibrated := ranker.fitted_.calibrated) and calibrated.sha256 == questions.sha256:
+        log(f"note: the model was calibrated on {questions.name}: its probabilities are too good here")
     own_text = record.corpus == ranker.fitted_.corpus.get("name")
 
     def show() -> None:
