@@ -37,7 +37,9 @@ def test_one_ranking_is_the_same_as_many(fitted):
     np.testing.assert_allclose([one.probability_best for one in by_place], arrays.best, rtol=1e-9)
     assert ranking.probability_none == pytest.approx(arrays.none[0]) and not ranking.answered
     assert [one.rank for one in by_place] == arrays.rank.tolist() == [2, 1, 4, 2]
-    in_set = {one.place for one in fitted.answer_set(ranking, 0.9).candidates}
+    answers = fitted.answer_set(ranking, 0.9)
+    in_set = {one.place for one in answers.candidates}
+    assert answers.none == arrays.none_in_set.all() == arrays.none_in_set.any()
     assert in_set == set(np.flatnonzero(arrays.in_set).tolist()) and not arrays.answered.any()
 
 

@@ -73,6 +73,7 @@ class CalibratedScores(NamedTuple):
     rank: np.ndarray  # among the candidates of its question; tied ones share a rank
     answered: np.ndarray  # whether P(right) of the question's first candidate reaches `abstain`
     in_set: np.ndarray  # whether it is in the answer set
+    none_in_set: np.ndarray  # whether "no candidate is right" remains possible
 
 
 class CalibratedRanker:
@@ -228,7 +229,7 @@ class CalibratedRanker:
         Returns
         -------
         CalibratedScores
-            P(right), P(best), P(none), rank, whether it is answered and whether it is in the answer set.
+            P(right), P(best), P(none), rank, whether it is answered, and what is in the answer set.
         """
         given, question_of = _checked(scores, question_ids)
         found = self._fitted.model.posterior(self._fitted.standardise(given), question_of)
@@ -238,8 +239,9 @@ class CalibratedRanker:
         for rows in np.split(np.argsort(question_of, kind="stable"), np.cumsum(np.bincount(question_of))[:-1]):
             rank[rows] = rankdata(-given[rows], "min")
         answered = (top >= (abstain or 0.0))[question_of]
-        in_set = above <= self._fitted.held_out.set_limit(coverage)
-        return CalibratedScores(found.right, found.best, found.none[question_of], rank, answered, in_set)
+        held_out, none = self._fitted.held_out, found.none[question_of]
+        in_set, none_in_set = above <= held_out.set_limit(coverage), none >= held_out.none_limit(coverage)
+        return CalibratedScores(found.right, found.best, none, rank, answered, in_set, none_in_set)
 
     def abstention_threshold(self, precision: float, confidence: float | None = None) -> float:
         """The value of `abstain` with which the first candidate is right in a share `precision` of answered questions.

@@ -237,7 +237,7 @@ def apply_calibration(
     found = ranker.predict(given, question_ids, abstain, coverage)
     named = {"question_id": question_ids, "candidate_id": candidate_ids, "score": given, "rank": found.rank}
     named |= {"probability": found.right, "probability_best": found.best, "probability_none": found.none}
-    named |= {"answered": found.answered, "in_set": found.in_set}
+    named |= {"answered": found.answered, "in_set": found.in_set, "none_in_set": found.none_in_set}
     values = zip(*(column.tolist() for column in named.values()), strict=True)
     write_table(out, [dict(zip(named, row, strict=True)) for row in values])
     log(f"{len(set(question_ids.tolist())):,} questions with {len(given):,} candidates in {out}")

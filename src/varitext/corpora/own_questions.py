@@ -200,7 +200,7 @@ def _judge(first: Row, where: str, columns: QuestionColumns) -> Callable[[Row], 
     """How to read what the rows say about answers, by the columns of the first one."""
     named = columns.label_column or columns.count_column or columns.min_relevance is not None
     if named or columns.label in first.values or not {columns.question, columns.answer} <= first.values.keys():
-        return lambda row: _judgement(row, columns)
+        return lambda row: judgement_of(row, columns)
     _refuse_other_labels(first, where)
     warnings.warn(f"{where}: no column {columns.label!r}, so every answer counts as right", stacklevel=2)
     return lambda _: Judgement(1)
@@ -269,7 +269,8 @@ def _text(row: Row, column: str, what: str) -> str:
     return text.strip()
 
 
-def _judgement(row: Row, columns: QuestionColumns) -> Judgement:
+def judgement_of(row: Row, columns: QuestionColumns) -> Judgement:
+    """What the row's label, grade or count means."""
     if columns.judged not in row.values:
         raise _missing(row, columns.judged)
     value = row.values[columns.judged]

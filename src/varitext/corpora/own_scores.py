@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from varitext.corpora.documents import is_missing
-from varitext.corpora.own_questions import QuestionColumns
+from varitext.corpora.own_questions import QuestionColumns, judgement_of
 from varitext.corpora.sources import SourceFile, combined_sha256
 from varitext.corpora.tables import READERS, Row, listed, suffix_of, table_rows
 from varitext.errors import InputError
@@ -58,7 +58,7 @@ def _read(
         questions.append(_question_id(row, columns))
         candidates.append(str(row.values.get("candidate_id", number)))
         scores.append(_score(_value(row, score_column), row.where))
-        labels.append(_label(_value(row, columns.label), columns, row.where) if labelled else 0)
+        labels.append(judgement_of(row, columns).label if labelled else 0)
     if not scores:
         raise InputError(f"{where} has no scores")
     ids = np.array(questions), np.array(candidates)
@@ -87,12 +87,3 @@ def _score(value: Any, where: str) -> float:
     if not math.isfinite(score):
         raise InputError(f"{where}: the score is {score}; it must be finite")
     return score
-
-
-def _label(value: Any, columns: QuestionColumns, where: str) -> int:
-    label = columns.is_right(value)
-    if label is None:
-        hint = "1 (right) or 0 (wrong). For grades, use --min-relevance (min_relevance)"
-        kind = hint if columns.min_relevance is None else "a number"
-        raise InputError(f"{where}: the label is {str(value)[:40]!r}; it must be {kind}")
-    return label
