@@ -9,18 +9,25 @@ near weights that are plausible anywhere (`PLAUSIBLE`). The joint model is fitte
 answer: own lists, and the 50 best that BM25 finds among all sentences of the part.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from varitext.answers.fitting import NO_FREQUENCIES
 from varitext.answers.index import CandidateIndex
 from varitext.answers.joint import JointModel
 from varitext.answers.training_data import mixed_lists
 from varitext.corpora import load_questions
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, canonical_order, choose_questions
+from varitext.corpora.question_answers import (
+    Candidate,
+    Question,
+    QuestionAnswers,
+    canonical_order,
+    choose_questions,
+    sentence_words,
+)
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.bm25 import bm25_share
 from varitext.models.answers.features.carried import PLAUSIBLE
@@ -55,29 +62,29 @@ def general_weights(part: int) -> np.ndarray:
 
 def constants(weights: np.ndarray, part: int) -> dict[str, Any]:
     """From scores to log odds by logistic regression, and from these to probabilities by the joint model."""
-    own = [draw(load_questions(corpus, name), n // part) for corpus, name, n in CALIBRATION]
     parts = [load_questions(corpus, name) for corpus, name, _ in CALIBRATION]
-    searched = [search_lists(part, one) for part, one in zip(parts, own, strict=True)]
+    own = [draw(one, n // part) for one, (_, _, n) in zip(parts, CALIBRATION, strict=True)]
+    indexes = [index_of(one) for one in parts]
+    searched = [search_lists(index, one) for index, one in zip(indexes, own, strict=True)]
     every = replace(own[0], questions=tuple(question for one in (*own, *searched) for question in one.questions))
+    shares = [bm25_share(one, NO_FREQUENCIES) for one in own]
+    for index, one in zip(indexes, searched, strict=True):
+        shares += [
+            bm25_share(replace(one, questions=(question,)), index.overlap(question.text)) for question in one.questions
+        ]
     found: dict[str, Any] = {"n_questions": every.n_questions}
-    empty = General(Vocabulary(())).overlap
-    for name, score in (("minilm", general_columns_of(every) @ weights), ("bm25", bm25_share(every, empty))):
+    for name, score in (("minilm", general_columns_of(every) @ weights), ("bm25", np.concatenate(shares))):
         regression = LogisticRegression(C=np.inf).fit(score[:, None], every.labels)
         scale, shift = float(regression.coef_[0, 0]), float(regression.intercept_[0])
         joint = JointModel.fit(scale * score + shift, every.labels, every.groups)
-        found[name] = {
-            "scale": scale,
-            "shift": shift,
-            "joint": list(joint.parameters),
-            "n_without_answer": joint.n_without_answer,
-        }
+        kept = ("parameters", "n_questions", "n_without_answer", "typical_length")
+        found[name] = {"scale": scale, "shift": shift, "joint": {one: getattr(joint, one) for one in kept}}
     return found | {"weights": dict(zip(WEIGHTS, (found["minilm"]["scale"] * weights).tolist(), strict=True))}
 
 
 def dev_maps(weights: np.ndarray) -> dict[str, dict[str, float]]:
     """Of dev questions, which no weight was fitted to: own lists, and the first hit among all sentences of the part."""
     found: dict[str, dict[str, float]] = {}
-    empty = General(Vocabulary(())).overlap
     for corpus in ("wikiqa", "qasent"):
         dev = canonical_order(load_questions(corpus, "dev")).question_answers
         columns = general_columns_of(dev)
@@ -85,7 +92,7 @@ def dev_maps(weights: np.ndarray) -> dict[str, dict[str, float]]:
             "whole": columns[:, 0],
             "whole and by_word": columns[:, :2].sum(1),
             "minilm": columns @ weights,
-            "bm25": bm25_share(dev, empty),
+            "bm25": bm25_share(dev, NO_FREQUENCIES),
         }
         found[corpus] = {name: ranking_record(one, dev.labels, dev.groups).map for name, one in scores.items()}
     return found
@@ -103,18 +110,17 @@ def draw(question_answers: QuestionAnswers, n: int, answerable: bool = False) ->
     return choose_questions(ordered, np.isin(np.arange(ordered.n_questions), drawn))
 
 
-def search_lists(part: QuestionAnswers, asked: QuestionAnswers) -> QuestionAnswers:
-    """The questions with the candidates that BM25 finds among all sentences of the part; others' count as wrong."""
-    texts = list(dict.fromkeys(one.text for question in part.questions for one in question.candidates))
-    words = {one.text: one.words for question in part.questions for one in question.candidates}
-    index = CandidateIndex(texts)
-    return replace(asked, questions=tuple(_searched(question, texts, words, index) for question in asked.questions))
+def index_of(part: QuestionAnswers) -> CandidateIndex:
+    return CandidateIndex(list(dict.fromkeys(one.text for question in part.questions for one in question.candidates)))
 
 
-def _searched(
-    question: Question, texts: Sequence[str], words: dict[str, tuple[str, ...]], index: CandidateIndex
-) -> Question:
+def search_lists(index: CandidateIndex, asked: QuestionAnswers) -> QuestionAnswers:
+    """The questions with the candidates that BM25 finds in the index; those of other questions count as wrong."""
+    return replace(asked, questions=tuple(_searched(question, index) for question in asked.questions))
+
+
+def _searched(question: Question, index: CandidateIndex) -> Question:
     right = {one.text for one in question.candidates if one.label}
-    found = [texts[place] for place in index.search(question.text, FOUND).tolist()]
-    listed = (Candidate(str(place), words[text], text, int(text in right)) for place, text in enumerate(found))
+    found = [index[place].text for place in index.search(question.text, FOUND).tolist()]
+    listed = (Candidate(str(place), sentence_words(text), text, int(text in right)) for place, text in enumerate(found))
     return question._replace(id=f"search {question.id}", candidates=tuple(listed) or question.candidates)

@@ -185,11 +185,10 @@ def test_the_constants_of_untrained_rankers_are_those_that_were_measured():
     assert measured["minilm"]["shift"] == pytest.approx(minilm.SHIFT, abs=0.006)
     assert (measured["bm25"]["scale"], measured["bm25"]["shift"]) == pytest.approx((bm25.SCALE, bm25.SHIFT), abs=0.006)
     for name, joint in UNTRAINED_JOINT.items():
-        assert joint.parameters == pytest.approx(measured[name]["joint"], abs=0.0006)
-        assert (joint.n_questions, joint.n_without_answer) == (
-            measured["n_questions"],
-            measured[name]["n_without_answer"],
-        )
+        expected = measured[name]["joint"]
+        assert joint.parameters == pytest.approx(expected["parameters"], abs=0.0006)
+        assert joint.typical_length == pytest.approx(expected["typical_length"], abs=0.06)
+        assert (joint.n_questions, joint.n_without_answer) == (expected["n_questions"], expected["n_without_answer"])
 
 
 @here

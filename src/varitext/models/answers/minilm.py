@@ -3,8 +3,8 @@
 There is no latent variable: the bound is the log-likelihood. The network is that of `compare_aggregate.py`, with three
 changes: a word starts as its state in its sentence, by MiniLM; the network also reads how similar the two sentences
 and their words are by these states; and its log odds are added to those of `General`, where training starts. A network
-soon trusts what it learned too much. Prediction therefore takes a small share of its log odds: that ranks better, and on
-other text no worse than `General` alone. The model folder holds no part of the encoder.
+soon trusts what it learned too much, so prediction takes a small share of its log odds: that ranks better, and on other
+text no worse than `General` alone. The model folder holds no part of the encoder.
 
 Before any fit, `General` ranks in its place: log odds that are linear in
 
