@@ -8,7 +8,7 @@ from varitext.answers.settings import DEFAULT_MODEL
 from varitext.reproduce.answer_fits import DATA
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
 
-SEEDS = 5
+SEEDS, ABLATION_SEEDS = 5, 2
 TOGETHER = 5  # networks of the ensemble, which has one run
 VARIANTS: dict[str, str | None] = {
     "all features": None,
@@ -23,7 +23,9 @@ def runs(plan: Plan) -> Iterator[Run]:
     networks = 2 if plan.quick else TOGETHER
     for corpus in DATA:
         for variant, features in VARIANTS.items():
-            for seed in plan.seeds_or(SEEDS):
+            if features and corpus != "wikiqa":
+                continue  # the ablation is of one corpus
+            for seed in plan.seeds_or(SEEDS if features is None else ABLATION_SEEDS):
                 settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": variant, "seed": seed}
                 yield Run(settings, partial(measure, corpus, DEFAULT_MODEL, seed, plan, features=features))
         settings = {"corpus": corpus, "model": DEFAULT_MODEL, "variant": ENSEMBLE, "seed": 0}
