@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder of a ranker.")],
-    second: Annotated[Path, typer.Argument(metavar="DIR", help="Model folder of another ranker.")],
+    first: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Model folder of a ranker, or minilm or bm25, which need no fit.")
+    ],
+    second: Annotated[Path, typer.Argument(metavar="DIR", help="Another one.")],
     corpus: Annotated[
         str | None,
         typer.Argument(metavar="CORPUS", help="Questions (default: the test part of the corpus of both rankers)."),
@@ -40,20 +42,19 @@ def compare(
     questions. It does not account for the training seed: fit several of each to see its effect.
 
     \b
-    Example:
+    Examples:
       varitext compare models/nasm models/attention
+      varitext compare models/answers minilm
     """
     from varitext.corpora import default_protocol
     from varitext.evaluation.ranking import compare_rankings
 
     rankers = [load_ranker(folder, threads, device, trust) for folder in (first, second)]
-    fitted_on = [(ranker.fitted_.corpus or {}).get("name") for ranker in rankers]
-    if corpus is None and fitted_on[0] != fitted_on[1]:
-        raise InputError(
-            f"the models were fitted on {fitted_on[0]} and {fitted_on[1]}: "
-            f"name questions, varitext compare {first} {second} CORPUS"
-        )
-    questions = questions_for(rankers[0], corpus, part, data_dir, f"varitext compare {first} {second} CORPUS")
+    hint = f"varitext compare {first} {second} CORPUS"
+    fitted_on = {ranker.fitted_.corpus["name"]: ranker for ranker in rankers if ranker.fitted_.corpus}
+    if corpus is None and len(fitted_on) > 1:
+        raise InputError(f"the models were fitted on {' and '.join(fitted_on)}: name questions, {hint}")
+    questions = questions_for([*fitted_on.values(), *rankers][0], corpus, part, data_dir, hint)
     chosen = protocol or default_protocol(questions.name)
     records = [ranker.evaluate(questions, chosen, samples, baselines=False) for ranker in rankers]
     comparison = compare_rankings(records[0].ranking, records[1].ranking)

@@ -1,6 +1,6 @@
 """`varitext evaluate`: the held-out perplexity of a model of documents, or the quality of a ranker of answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -245,11 +245,10 @@ def _ranking_quality(
         log(f"note: the model was fitted on {questions.name}: these are not results on held-out questions")
     if (calibrated := ranker.fitted_.calibrated) and calibrated.sha256 == questions.sha256:
         log(f"note: the model was calibrated on {questions.name}: its probabilities are too good here")
-    own_text = record.corpus == ranker.fitted_.corpus.get("name")
 
     def show() -> None:
         _print_answer_evaluation(record)
-        _print_baselines(record, own_text)
+        _print_baselines(record, ranker.fitted_.corpus.get("name"))
 
     return Result(record.as_dict() | {"held_out": held_out}, show)
 
@@ -290,7 +289,7 @@ SUBJECTS = {"word_count": "Word counts alone rank", "bm25": "BM25 alone ranks", 
 SIGNIFICANT = 0.05
 
 
-def _print_baselines(record: "AnswerEvaluation", own_text: bool) -> None:
+def _print_baselines(record: "AnswerEvaluation", fitted_on: str | None) -> None:
     """The ranker and the baselines, one line each, and a sentence if one of them is at least as good."""
     from varitext.answers.baselines import best_baseline
 
@@ -305,7 +304,7 @@ def _print_baselines(record: "AnswerEvaluation", own_text: bool) -> None:
             print(f"    {TITLES[baseline.name]} left out: {baseline.left_out}")
     best = best_baseline(record.baselines)
     if best is not None and best.test is not None and best.test.difference <= 0:
-        print(_advice(best, own_text))
+        print(_advice(best, record.baselines, fitted_on, record.corpus))
 
 
 def _against(baseline: "Baseline") -> str:
@@ -313,13 +312,14 @@ def _against(baseline: "Baseline") -> str:
     return f"  {baseline.test.difference:+10.4f}  {baseline.test.p_value:.2g}"
 
 
-def _advice(best: "Baseline", own_text: bool) -> str:
+def _advice(best: "Baseline", baselines: "Sequence[Baseline]", fitted_on: str | None, corpus: str) -> str:
     """What to do about a baseline that ranks at least as well."""
     assert best.test is not None
     better = "better" if best.test.p_value < SIGNIFICANT else "as well"
-    cause = "" if own_text else "this ranker was fitted on other text; "
-    use = "`minilm`" if best.name == "minilm" else "`minilm` or `bm25`"
-    fit = "more questions" if own_text else "some of your own questions"
+    cause = "" if fitted_on in (None, corpus) else "this ranker was fitted on other text; "
+    unmeasured = "`minilm` or " if any(one.name == "minilm" and one.left_out for one in baselines) else ""
+    use = f"{unmeasured}`{'minilm' if best.name == 'minilm' else 'bm25'}`"
+    fit = "more questions" if fitted_on == corpus else "some of your own questions"
     subject = SUBJECTS[best.name]
     return f"{subject} these questions {better} (p = {best.test.p_value:.2g}): {cause}use {use}, or fit on {fit}."
 
