@@ -14,7 +14,16 @@ from varitext import reproduce
 
 ABLATIONS = (
     *("document-evaluation", "likelihoods", "document-choices", "plain-bound", "generality", "topics", "updating"),
-    *("default-ranker", "minilm", "abroad", "transfer", "feature-groups", "question-latent", "recipes", "initialization"),
+    *(
+        "default-ranker",
+        "minilm",
+        "abroad",
+        "transfer",
+        "feature-groups",
+        "question-latent",
+        "recipes",
+        "initialization",
+    ),
 )
 SPEED = (
     *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "untrained", "rounding"),
