@@ -58,12 +58,13 @@ class Regression(NamedTuple):
 
 
 def listwise_weights(
-    columns: np.ndarray, labels: np.ndarray, question_of: np.ndarray, prior: np.ndarray, strength: float
+    columns: np.ndarray, labels: np.ndarray, question_of: np.ndarray, prior: np.ndarray, strength: float | np.ndarray
 ) -> np.ndarray:
     """The weights w, [F], that rank the candidates of each question by columns @ w.
 
     They minimise the mean over questions of -log softmax(columns @ w) of the right answers, plus strength times the
-    squared distance from the prior, in standardised columns. Questions without a right and a wrong answer say nothing.
+    squared distance from the prior, in standardised columns (one strength, or one for each). Questions without a right
+    and a wrong answer say nothing.
     """
     n_right, n = np.bincount(question_of, labels), np.bincount(question_of)
     chosen = ((n_right > 0) & (n_right < n))[question_of]
@@ -80,7 +81,8 @@ def listwise_weights(
         total = np.add.reduceat(np.exp(scores), begin)[group]
         gradient = values.T @ (np.exp(scores) / total / len(begin) - share)
         away = weights - prior * scale
-        return float(strength * away @ away - share @ (scores - np.log(total))), gradient + 2 * strength * away
+        held = strength * away
+        return float(held @ away - share @ (scores - np.log(total))), gradient + 2 * held
 
     found = minimize(objective, prior * scale, jac=True, method="L-BFGS-B")
     return np.asarray(found.x / scale)

@@ -38,13 +38,13 @@ PLAUSIBLE = {
     "coverage": 3.0,
     "list_coverage": 2.0,
     "name_missing": -1.0,
-    "year_missing": -3.0,
+    "year_missing": -4.0,
     "no_date": -2.0,
     "no_number": -1.5,
     "no_name": -2.0,
     "no_new_word": -4.0,
     "is_question": -5.0,
-    "negation": -3.0,
+    "negation": -2.0,
 }
 PRIOR = np.array([PLAUSIBLE.get(name, 0.0) for name in CARRIED])
 USUAL_LENGTH = 20  # words
