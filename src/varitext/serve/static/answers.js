@@ -3,6 +3,8 @@
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
 
+const SHOWN = 20; // documents of a search
+
 let address;
 let round = 0;
 let typed = false; // whether the user entered the question and candidates
@@ -55,10 +57,12 @@ async function rank() {
   const started = performance.now();
   waiting(["ranking"], true);
   try {
-    const given = candidates.length ? { candidates, ordered: byId("ordered").checked } : { top: 20 };
+    const given = candidates.length ? { candidates, ordered: byId("ordered").checked } : {};
     const ranking = await ask(address("rank"), { question, samples: 100, ...given });
     if (mine !== round) return;
-    show("ranking", ranking.candidates.map((one) => row(one, ranking.candidates.length)), "No candidates.");
+    const shown = candidates.length ? ranking.candidates : ranking.candidates.slice(0, SHOWN);
+    show("ranking", shown.map((one) => row(one, ranking.candidates.length)), "No candidates.");
+    byId("attention-key").hidden = !shown.some((one) => one.attention_mean);
     showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
     const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one sample: nothing is drawn

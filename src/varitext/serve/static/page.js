@@ -40,7 +40,7 @@ function askForToken() {
 function choose(model) {
   byId("model").value = model.id;
   const about = [model.model];
-  if (model.words) about.push(plural(model.words, "word"));
+  about.push(model.words ? plural(model.words, "word") : "needs no fit");
   if (model.latent_dim) about.push(plural(model.latent_dim, "latent dimension"));
   if (model.corpus) about.push(`fitted on ${model.corpus}`);
   byId("about").textContent = about.join(", ");
