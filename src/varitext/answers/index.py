@@ -6,7 +6,8 @@ in the index now: after any changes the results are those of a new index of the 
 An index folder has `config.json`, which lists segments (`segment.py`), and one folder per segment. Segments never
 change. Added documents become a new segment; deleted ones are marked in an array beside it. `config.json` is replaced
 last and at once, so a folder is always as it was before a change or after it. Small segments are joined, and those with
-mostly deleted documents are written again, so there are never many. Nothing is pickled.
+mostly deleted documents are written again, so there are never many. Nothing is pickled. `states.sqlite` is a cache
+(`models/answers/state_store.py`).
 """
 
 import shutil
@@ -34,6 +35,7 @@ from varitext.corpora.shards import write_array
 from varitext.errors import InputError
 from varitext.files import atomic_folder, locked, read_config, refuse_to_overwrite, remove_unfinished, write_json
 from varitext.models.answers.features.overlap import Overlap, distinct_words, idf
+from varitext.models.answers.state_store import remove_states
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-index"
@@ -181,6 +183,7 @@ class CandidateIndex:
             found = {name for one in self._segments for name in one.places_of(wanted)}
             if missing := sorted(wanted - found):
                 raise InputError(f"no document of the index has the id {missing[0]!r}; nothing was deleted")
+            self._forget_states()
             self._commit(self._joined([one.without(wanted) for one in self._segments]))
         return len(found)
 
@@ -248,6 +251,8 @@ class CandidateIndex:
                 raise InputError(f"two of the documents to add have the id {repeated[0]!r}; nothing was added")
             n_replaced += sum(map(len, found))
             segments = [*(one.without(set(times)) for one in segments), self._kept(LiveSegment(Segment.of(chunk)))]
+        if n_replaced:
+            self._forget_states()
         self._commit(self._joined(segments))
         return n_replaced
 
@@ -282,6 +287,11 @@ class CandidateIndex:
 
     def _together(self, segments: Sequence[LiveSegment]) -> LiveSegment:
         return self._kept(LiveSegment(Segment.of([document for one in segments for document in one.documents()])))
+
+    def _forget_states(self) -> None:
+        """What an encoder has read of documents that go must go, too."""
+        if self.folder is not None:
+            remove_states(self.folder)
 
     def _check_not_empty(self) -> None:
         if not len(self):

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +44,7 @@ from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, c
 from varitext.errors import InputError
 from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
+from varitext.models.answers.pretrained import pretrained
 from varitext.runtime.devices import check_device, running_on
 from varitext.store import StoredModel, load_one_of
 from varitext.text import Vocabulary
@@ -405,7 +407,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         if not found:
             raise InputError("no document of the index has a word of the question")
         ranker, documents = self._with_frequencies_of(index, question), [index[place] for place in found]
-        ranking = ranker.rank(question, [one.text for one in documents], samples, abstain=abstain)
+        with self._states_beside(index):
+            ranking = ranker.rank(question, [one.text for one in documents], samples, abstain=abstain)
         return dataclasses.replace(
             ranking,
             candidates=tuple(
@@ -532,6 +535,12 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _take(self, fitted: FittedAnswers) -> None:
         self.fitted_ = fitted
+
+    def _states_beside(self, index: CandidateIndex) -> AbstractContextManager[None]:
+        """A pretrained encoder keeps what it reads beside an index that is in a folder."""
+        if index.folder is None or not self.fitted_.network.reads_states:
+            return nullcontext()
+        return pretrained().states_kept_in(index.folder)
 
     def _with_frequencies_of(self, index: CandidateIndex, question: str) -> "AnswerRanker":
         """A ranker that was never fitted knows no document frequencies: it takes those of the index."""

