@@ -1,0 +1,57 @@
+"""Questions made up by hand with tempting wrong candidates: in how many does each ranker put the right answer first?
+
+The temptations are echoes of the question, negations, the right words about something else, and wrong years. Questions
+and answers of `examples/tempting_questions.csv` are as they were before any ranker read them. Those of
+`examples/hard_questions.csv` were reworded after a first trial, in which no ranker had a right answer first.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from varitext.answers.ranker import AnswerRanker
+from varitext.corpora import load_questions
+from varitext.models.answers.pretrained import NEEDED, PACKAGE
+from varitext.reproduce.answer_fits import fitted_ranker
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILES = ("tempting_questions", "hard_questions")
+RANKERS = (("minilm", None), ("bm25", None), ("overlap", "wikiqa"), ("compare", "wikiqa"))  # what it is fitted on
+
+
+def runs(plan: Plan) -> Iterator[Run]:
+    for model, corpus in RANKERS:
+        missing = NEEDED if model == "minilm" and not importlib.util.find_spec(PACKAGE) else None
+        yield Run({"model": model, "fitted_on": corpus or "no fit"}, partial(measure, model, corpus, plan), missing)
+
+
+def measure(model: str, corpus: str | None, plan: Plan) -> dict[str, Any]:
+    """The questions of each file that have a wrong candidate first."""
+    ranker = AnswerRanker(model, threads=plan.threads) if corpus is None else fitted_ranker(corpus, model, 0, plan)
+    return {name: missed(ranker, EXAMPLES / f"{name}.csv") for name in FILES}
+
+
+def missed(ranker: AnswerRanker, file: Path) -> dict[str, str]:
+    """The candidate that comes first, by question."""
+    questions = load_questions(file, "all")
+    found = {}
+    for question, ranking in zip(questions.questions, ranker.rank_many(questions), strict=True):
+        first = ranking.candidates[0]
+        if not question.candidates[first.place].label:
+            found[question.text] = first.text
+    return found
+
+
+def table(records: list[Record]) -> str:
+    rows = []
+    for model, corpus in RANKERS:
+        for found in results(records, model=model, fitted_on=corpus or "no fit"):
+            counts = (f"{15 - len(found[name])} of 15" for name in FILES)
+            rows.append([f"`{model}`, {'no fit' if corpus is None else f'fitted on {corpus}'}", *counts])
+    return markdown_table(["ranker", "`tempting_questions.csv`", "`hard_questions.csv`"], rows)
+
+
+EXPERIMENT = Experiment("by-eye", "made-up questions with tempting wrong candidates", runs, table)
