@@ -69,4 +69,5 @@ def test_no_threshold_where_no_precision_is_reached():
     questions = held_out(np.linspace(0.1, 0.9, 50), np.zeros(50))
     assert questions.abstention_threshold(0.5) is None
     assert questions.abstention_threshold(0.5, confidence=0.9) is None
+    assert held_out(np.linspace(0.1, 0.9, 50), np.arange(50) > 31).abstention_threshold(0.95) is None  # 18 are too few
     assert abstention_threshold([0.9, 0.9, 0.2], [1, 0, 0], 0.6) is None  # equal ones are answered together

@@ -1,10 +1,11 @@
 """What held-out questions guarantee: the precision of answers under abstention, and the coverage of answer sets.
 
 Abstention. A question is answered if P(right) of its top candidate reaches a threshold. The point estimate is the
-lowest threshold at which the answered held-out questions have the stated precision. With a confidence, thresholds of a
-fixed grid are tested from strict to lenient: Binomial(n answered, precision) must reach the number of right ones with
-probability at most 1 - confidence, and the first failure ends the sequence (learn then test, Angelopoulos and others
-2021). The grid starts where twice as many questions are answered as all-right ones would need to pass.
+lowest threshold at which the answered held-out questions, at least 20, have the stated precision: among fewer, some
+threshold would reach it by chance. With a confidence, thresholds of a fixed grid are tested from strict to lenient:
+Binomial(n answered, precision) must reach the number of right ones with probability at most 1 - confidence, and the
+first failure ends the sequence (learn then test, Angelopoulos and others 2021). It starts where twice as many questions
+are answered as would pass if all were right.
 
 Answer sets. The candidates of a question come in falling order, and one is in the set if
 
@@ -24,6 +25,7 @@ from scipy.stats import binom
 
 from varitext.errors import InputError
 
+MIN_ANSWERED = 20
 GRID = np.arange(99, 0, -1) / 100  # of P(right), from strict to lenient
 
 
@@ -41,7 +43,7 @@ class HeldOutQuestions:
         _check_share("precision", precision)
         top, right = np.array(self.top), np.array(self.top_right)
         if confidence is None:
-            return abstention_threshold(top, right, precision)
+            return abstention_threshold(top, right, precision, least=MIN_ANSWERED)
         _check_share("confidence", confidence)
         return tested_threshold(top, right, precision, confidence)
 
@@ -79,15 +81,18 @@ def mass_above(best: np.ndarray, none: np.ndarray, scores: np.ndarray, question_
 
 
 def abstention_threshold(
-    top: ArrayLike, right: ArrayLike, precision: float, weights: np.ndarray | None = None
+    top: ArrayLike, right: ArrayLike, precision: float, weights: np.ndarray | None = None, least: int = 1
 ) -> float | None:
-    """The lowest of `top` at which those at or above it are right in a share `precision`; None if there is none."""
+    """The lowest of `top` at which those at or above it, `least` or more, are right in a share `precision`.
+
+    None if there is none.
+    """
     order = np.argsort(-np.asarray(top), kind="stable")
     probability, is_right = np.asarray(top)[order], np.asarray(right, float)[order]
     weight = np.ones(len(order)) if weights is None else weights[order]
     reached = np.cumsum(is_right * weight) / np.cumsum(weight) >= precision
     last = np.append(probability[1:] < probability[:-1], True)  # equal ones are answered together or not at all
-    found = np.flatnonzero(reached & last)
+    found = np.flatnonzero(reached & last & (np.arange(1, len(order) + 1) >= least))
     return float(probability[found[-1]]) if len(found) else None
 
 
