@@ -13,7 +13,7 @@ from varitext.reproduce.table4 import paper_name, rows_of
 
 EXPERIMENTS = (
     *("table3", "table4", "recipes", "initialization", "feature-groups", "attention", "hinton", "question-latent"),
-    *("question-types", "map-by-samples", "overfitting", "complexity", "minilm"),
+    *("question-types", "map-by-samples", "overfitting", "complexity", "minilm", "transfer"),
 )
 INITIALIZATIONS = {"pytorch": "PyTorch's", "forget_bias": "forget bias"}
 LATENT_COLUMNS = {  # key: heading, format
@@ -36,7 +36,7 @@ def answer_tables() -> dict[str, str]:
         "unrelated": unrelated(measured("default_ranker")["unrelated"]),
         "joint": joint(rankers),
         "abstaining": abstaining(rankers),
-        "minilm-untrained": untrained(measured("minilm_untrained")["dev_map"]),
+        "untrained": untrained(measured("untrained")["map"]),
         "nasm-speed": nasm_speed(measured("nasm")),
     }
 
@@ -168,13 +168,15 @@ def abstaining(rankers: dict[str, list[Result]]) -> str:
     return markdown_table(["WikiQA test", "precision", "recall", "F1", "questions answered"], rows)
 
 
-def untrained(dev_map: dict[str, float]) -> str:
-    rows = [
-        ["similarity of whole sentences", f"{dev_map['whole']:.4f}"],
-        ["similarity of words", f"{dev_map['words']:.4f}"],
-        ["both, as `minilm` ranks", f"{dev_map['both']:.4f}"],
-    ]
-    return markdown_table(["WikiQA, without any fit", "dev MAP"], rows)
+def untrained(found: dict[str, dict[str, float]]) -> str:
+    names = {
+        "bm25": "`bm25`, frequencies of the list alone",
+        "whole": "MiniLM, similarity of whole sentences",
+        "whole and by_word": "with that of words",
+        "minilm": "`minilm`: with what an answer should have",
+    }
+    rows = [[title, *(f"{found[corpus][name]:.3f}" for corpus in found)] for name, title in names.items()]
+    return markdown_table(["without any fit, dev MAP", *found], rows)
 
 
 def nasm_speed(found: Result) -> str:
