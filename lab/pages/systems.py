@@ -39,6 +39,7 @@ def system_tables() -> dict[str, str]:
         "estimate": estimate(measured("scaling_estimate")),
         "large": large(measured("large_corpus")),
         "load": load(measured("serve_load")),
+        "index": index(measured("index_search")),
         "kernels": kernels(measured("rounding")["kernels"]),
         "faults": faults(measured("faults")),
         "mutants": mutants(measured("mutations")),
@@ -167,6 +168,20 @@ def load(found: Result) -> str:
         f"{stop['seconds_to_exit']:.1f} s.",
     ]
     return f"On {found['processors']} processors, shared by server and clients:\n\n{bullets(lines)}"
+
+
+def index(found: Result) -> str:
+    search = found["search_milliseconds"]
+    lines = [
+        f"Write: {found['write_seconds']:.0f} s and {found['write_peak_megabytes']:.0f} MB of memory; the folder has "
+        f"{found['folder_megabytes']:.0f} MB.",
+        f"Open: {found['open_milliseconds']:.0f} ms. Find 100 for a question: {search['median']:.0f} ms (median), "
+        f"{search['slowest']:.0f} ms (slowest of {found['questions']}).",
+        f"Add or delete one document: {found['add_one_milliseconds']:.0f} and "
+        f"{found['delete_one_milliseconds']:.0f} ms.",
+    ]
+    heading = f"{found['documents']:,} short texts, processor time on one thread (`python -m lab index_search`):"
+    return f"{heading}\n\n{bullets(lines)}"
 
 
 def kernels(found: dict[str, dict[str, float]]) -> str:
