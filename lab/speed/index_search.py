@@ -1,7 +1,7 @@
 """An index of a million short texts: time and memory to write, open, search and change it.
 
-The texts are halves of sentences of WikiQA and QASent, joined at random; the questions are WikiQA's dev questions. Times
-are of the processor, one thread.
+The texts are halves of sentences of WikiQA and QASent, joined at random; the questions are WikiQA's dev questions.
+Times are of the processor, one thread.
 """
 
 import random
