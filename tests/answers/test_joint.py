@@ -1,33 +1,45 @@
 """The joint model of a question's candidates, against the enumeration of every vector of labels."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import rankdata
 
 from varitext.answers.input import as_corpus
-from varitext.answers.joint import SLOPES, JointModel, ParameterPrior, abstention_threshold, question_weights
+from varitext.answers.joint import (
+    FULL_LENGTHS,
+    SLOPES,
+    JointModel,
+    ParameterPrior,
+    abstention_threshold,
+    question_weights,
+)
 from varitext.answers.prediction import Prediction
 from varitext.answers.ranking import ranking_posterior
 from varitext.evaluation.posterior_ranks import known_ranks
 
 MODEL = JointModel((0.8, 0.4, 0.3, -0.7, -1.5, 0.6, 0.2, 0.9, 0.6))
+LONGER = replace(MODEL, typical_length=1.0)  # so that four candidates are a long list
 SCORES = np.array([0.3, -1.2, 2.0, 0.1])
 
 
 def by_definition(model: JointModel, scores: np.ndarray, labels: tuple[int, ...]) -> float:
     """P(labels), term by term from the formula."""
     a, b, d, of_list, *also, e = model.parameters
-    masses = np.exp(a * scores)
-    none = expit(b + d * np.log(len(scores)) - e * np.log(masses.sum()))
+    weights = np.minimum(1, (FULL_LENGTHS * model.typical_length / rankdata(-scores)) ** 2)
+    masses = weights * np.exp(a * scores)
+    none = expit(b + d * np.log(weights.sum()) - e * np.log(masses.sum()))
     main = (1 - none) * masses / masses.sum()
     total = none * (sum(labels) == 0)
     kinds = ((1 - expit(of_list), *also[:2]), (expit(of_list), *also[2:]))
     for i in range(len(scores)):
         for share, r, t in kinds:
             others = [j for j in range(len(scores)) if j != i]
-            factors = [expit(r + t * scores[j]) if labels[j] else 1 - expit(r + t * scores[j]) for j in others]
+            right = expit(r + t * scores + np.log(weights))
+            factors = [right[j] if labels[j] else 1 - right[j] for j in others]
             total += main[i] * (labels[i] == 1) * share * np.prod(factors)
     return float(total)
 
@@ -40,10 +52,11 @@ def drawn(scores, draws, generator):
     return MODEL.label_distributions(scores, np.zeros(len(scores), int))[0].sample(draws, generator)
 
 
-def test_likelihood_is_the_formula_and_sums_to_one():
+@pytest.mark.parametrize("model", [MODEL, LONGER])
+def test_likelihood_is_the_formula_and_sums_to_one(model):
     vectors = every_vector(4)
-    found = [MODEL.log_likelihood(SCORES, np.array(one), np.zeros(4, int))[0] for one in vectors]
-    np.testing.assert_allclose(np.exp(found), [by_definition(MODEL, SCORES, one) for one in vectors], rtol=1e-10)
+    found = [model.log_likelihood(SCORES, np.array(one), np.zeros(4, int))[0] for one in vectors]
+    np.testing.assert_allclose(np.exp(found), [by_definition(model, SCORES, one) for one in vectors], rtol=1e-10)
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-12)
 
 
@@ -63,16 +76,33 @@ def test_candidates_that_cannot_be_right_leave_none(by_scores):
     assert mixed.right[0] == 0 and 0 < mixed.right[1] < 1 and alone.none[0] != mixed.none[0]  # none grows with n
 
 
-def test_posteriors_are_those_of_the_enumeration():
+@pytest.mark.parametrize("model", [MODEL, LONGER])
+def test_posteriors_are_those_of_the_enumeration(model):
     vectors = every_vector(4)
-    share = np.array([by_definition(MODEL, SCORES, one) for one in vectors])
-    found, labels = MODEL.posterior(SCORES), np.array(vectors)
+    share = np.array([by_definition(model, SCORES, one) for one in vectors])
+    found, labels = model.posterior(SCORES), np.array(vectors)
     np.testing.assert_allclose(found.right, share @ labels, rtol=1e-10)
     assert found.none[0] == pytest.approx(share[labels.sum(1) == 0].sum())
     order = np.argsort(-SCORES)
     first = [order[np.flatnonzero(one[order])[0]] if one.any() else -1 for one in labels]
     np.testing.assert_allclose(found.best, [share[np.array(first) == i].sum() for i in range(4)], rtol=1e-10)
     assert found.best.sum() + found.none[0] == pytest.approx(1)
+
+
+def test_a_long_list_of_poor_candidates_changes_little():
+    """Two thousand more candidates, all worse: the first keeps its place, and no crowd is right beside it."""
+    generator = np.random.default_rng(0)
+    own, poor = generator.normal(0, 1, 9), generator.normal(-6, 1, 2000)
+    short, long = MODEL.posterior(own), MODEL.posterior(np.append(own, poor))
+    assert abs(long.none[0] - short.none[0]) < 0.15
+    np.testing.assert_allclose(long.right[:9], short.right, atol=0.15)
+    assert long.right[9:].sum() < 0.5 and long.best.sum() + long.none[0] == pytest.approx(1)
+    order = np.argsort(-np.append(own, poor))
+    assert (np.diff(long.right[order]) <= 0).all()
+    corpus = as_corpus("who", [f"w{number}" for number in range(2009)], None)
+    probability = expit(np.append(own, poor))
+    intervals = ranking_posterior(MODEL, Prediction(probability, probability[None]), corpus).intervals
+    assert intervals.low[own.argmax()] == 1 and intervals.high[own.argmax()] <= 9
 
 
 def test_samples_have_the_shares_of_the_model():

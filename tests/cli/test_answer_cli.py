@@ -15,8 +15,8 @@ from trec import read_columns
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import flat_settings
-from varitext.cli.rank import NOTEWORTHY
 from varitext.corpora import load_questions
+from varitext.evaluation.attention import is_focused
 from varitext.evaluation.ranking import ranking_record
 from varitext.training.progress import BarProgress, LineProgress
 
@@ -284,16 +284,28 @@ def test_rank_prints_what_the_library_says(fitted, sentences):
     expected = AnswerRanker.load(fitted).rank("who was the king", texts).as_dict()
     assert json.loads(outcome.out) == json.loads(json.dumps(expected)) | {"model": str(fitted)}
     shown = varitext("rank", fitted, "--question", "who was the king", "--candidates", sentences).out.splitlines()
-    assert len(shown) == 7 and "none of these" in shown[-1] and "3 candidates, 20 samples" in shown[0]
-    # "xyzzy" has no line of attention
+    assert "none of these" in shown[-1] and "3 candidates, 20 samples" in shown[0]
+    # "xyzzy" is not explained
     assert shown[-2].split() == ["3", "0.000", "0.000", "3", "(no", "known", "word)", "xyzzy"]
     best = expected["candidates"][0]
     assert shown[1].split()[:2] == ["1", f"{best['probability']:.3f}"] and shown[1].endswith(best["text"])
-    strongest = max(best["attention_mean"])
-    if strongest * len(best["words"]) < NOTEWORTHY:
-        assert shown[2].strip() == "(even attention)"
-    else:
+    if is_focused(best["attention_mean"]):
+        assert shown[2].strip().startswith("attention: ")
         assert best["words"][int(np.argmax(best["attention_mean"]))] in shown[2]
+    else:
+        matched = [line.strip() for line in shown if "matches" in line]
+        assert matched == ["matches: king 100%"]  # of "the first king was near"; the other has no word of the question
+
+
+def test_long_candidates_and_copies_are_shown_as_such(tmp_path):
+    right, filler = "James Joyce wrote Ulysses in Paris .", "Many people walk along the harbour in the evening . " * 10
+    path = tmp_path / "passages.txt"
+    path.write_text(f"{filler}{right} {filler}\nDublin is a city .\nDublin is a CITY !\n", encoding="utf-8")
+    shown = varitext("rank", "--model", "bm25", "--question", "who wrote Ulysses ?", "--candidates", path).out
+    first, passage, why, *_ = map(str.strip, shown.splitlines()[1:])
+    assert first.endswith("...") and passage.startswith("passage: Many") and right in passage
+    assert why.startswith("matches: ") and "ulysses" in why and "wrote" in why
+    assert "(copy of candidate 2) Dublin is a CITY !" in shown
 
 
 def test_candidates_of_every_kind(fitted, sentences, tmp_path, monkeypatch):

@@ -5,11 +5,12 @@ and in the same order, the other has few words more, and none of these is a numb
 two words exchanged make another candidate: the changed word may be the answer.
 
 Each candidate is compared with the longest of a group only, so that a group does not drift from copy to copy, and only
-with candidates that have its rarest word: 2,000 candidates take some 20 ms.
+with candidates that have its rarest word, so that long lists are quick.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,18 @@ def copies_of(question_answers: QuestionAnswers) -> np.ndarray:
     return np.concatenate(found)
 
 
+def without_copies(question_answers: QuestionAnswers, copy_of: np.ndarray) -> QuestionAnswers:
+    """Only the candidates that stand for a group: what models read, so that a copy changes no other candidate."""
+    kept = iter((copy_of == np.arange(len(copy_of))).tolist())
+    return replace(
+        question_answers,
+        questions=tuple(
+            question._replace(candidates=tuple(one for one in question.candidates if next(kept)))
+            for question in question_answers.questions
+        ),
+    )
+
+
 class DistinctCandidates(NamedTuple):
     """One entry for each candidate and all its copies: what the joint model sees."""
 
@@ -48,7 +61,7 @@ class DistinctCandidates(NamedTuple):
 
 
 def distinct_candidates(prediction: Prediction, question_answers: QuestionAnswers) -> DistinctCandidates:
-    """Of what was predicted for these questions; copies have the same probability."""
+    """Of what was predicted for these questions."""
     rows = np.arange(question_answers.n_pairs) if prediction.copy_of is None else prediction.copy_of
     first, of_pair = np.unique(rows, return_inverse=True)
     labels = (np.bincount(of_pair, question_answers.labels) > 0).astype(np.int8)

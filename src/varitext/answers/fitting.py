@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.copies import copies_of, distinct_candidates
+from varitext.answers.copies import copies_of, distinct_candidates, without_copies
 from varitext.answers.familiarity import Familiarity, fit_familiarity
 from varitext.answers.joint import INITIAL, PRECISIONS, JointModel
 from varitext.answers.prediction import Calibration, Combination, OutOfFold, Prediction, joined_columns, log_odds
@@ -102,10 +102,11 @@ class FittedAnswers:
         samples: int | None = None,
         attention: bool = False,
     ) -> Prediction:
-        """What all stages predict for questions in canonical order; of a long candidate, for its best window."""
-        windows = in_windows(question_answers)
+        """What all stages predict for questions in canonical order: for one of each copy, in its best window."""
+        copy_of = copies_of(question_answers)
+        windows = in_windows(without_copies(question_answers, copy_of))
         found = self._predict_whole(windows.question_answers, settings, samples, attention)
-        return found.best_of(windows).with_copies(copies_of(question_answers))
+        return found.best_of(windows).with_copies(copy_of)
 
     def _predict_whole(
         self, question_answers: QuestionAnswers, settings: AnswerSettings, samples: int | None, attention: bool

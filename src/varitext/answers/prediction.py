@@ -59,16 +59,16 @@ class Prediction(NamedTuple):
         """The prediction of pairs from that of their windows: of each pair, that of the most probable window."""
         order = np.lexsort((-self.probability, windows.pair_of))  # stable: the first of equal windows
         best = order[np.unique(windows.pair_of[order], return_index=True)[1]]
-        attention = None if self.attention is None else [self.attention[row] for row in best]
-        read = [windows.read[row] for row in best]
-        return Prediction(self.probability[best], self.sampled[:, best], attention, read)
+        return self._replace(read=windows.read)._at(best)
 
     def with_copies(self, copy_of: np.ndarray) -> "Prediction":
-        """Candidates and their copies, `copy_of` [P], are as probable as the most probable of them."""
-        order = np.lexsort((-self.probability, copy_of))
-        first, group = np.unique(copy_of[order], return_index=True)[1], np.unique(copy_of, return_inverse=True)[1]
-        best = order[first][group]  # [P]
-        return self._replace(probability=self.probability[best], sampled=self.sampled[:, best], copy_of=copy_of)
+        """The prediction of all pairs from that of the ones that stand for them, `copy_of` [P]."""
+        return self._at(np.unique(copy_of, return_inverse=True)[1])._replace(copy_of=copy_of)
+
+    def _at(self, rows: np.ndarray) -> "Prediction":
+        attention = None if self.attention is None else [self.attention[row] for row in rows]
+        read = None if self.read is None else [self.read[row] for row in rows]
+        return Prediction(self.probability[rows], self.sampled[:, rows], attention, read)
 
 
 def log_odds(probability: np.ndarray) -> np.ndarray:

@@ -13,9 +13,10 @@ from varitext.answers.baselines import Baseline
 from varitext.answers.copies import distinct_candidates
 from varitext.answers.familiarity import NONE, WEIGHT
 from varitext.answers.joint import JointModel, JointPosterior
-from varitext.answers.matches import matched_words
+from varitext.answers.matches import Match, matched_words
 from varitext.answers.prediction import Prediction
-from varitext.corpora.question_answers import CanonicalOrder, Question, QuestionAnswers, protocol_named
+from varitext.answers.windows import Span, Window
+from varitext.corpora.question_answers import Candidate, CanonicalOrder, Question, QuestionAnswers, protocol_named
 from varitext.evaluation.calibration import (
     CalibrationRecord,
     NoAnswerCalibration,
@@ -66,7 +67,7 @@ class RankedCandidate:
     known : bool
         Whether it has a word that the model knows. If not, it comes last and both probabilities are 0.
     words : tuple of str
-        Its words, as the model reads them: of a long candidate, those of `window`.
+        Its words, as the model reads them: of a long candidate those of `window`, of a copy those of the one read.
     attention_mean, attention_std : tuple of float, or None
         Attention on each word, mean and standard deviation over samples. None for a model without attention.
     id : str, or None
@@ -344,11 +345,11 @@ def _ranked(
     right, best, is_known = (values[chosen].tolist() for values in (posterior.right, posterior.best, known))
     low, high, held = (values[chosen].tolist() for values in posterior.intervals)
     ranks = rankdata(-prediction.probability, "min")
+    first_row = np.arange(len(ranks)) if prediction.copy_of is None else prediction.copy_of - chosen.start
+    shown = [question.candidates[row] for row in first_row]  # the one that was read
     attention, read = prediction.attention, prediction.read or [None] * len(ranks)
-    words = [
-        one.words if window is None else window.words for one, window in zip(question.candidates, read, strict=True)
-    ]
-    same_as, matches = _first_copies(places, prediction.copy_of), matched_words(question.words, words)
+    words = [one.words if window is None else window.words for one, window in zip(shown, read, strict=True)]
+    same_as, matches = _first_copies(places, first_row), _matches_by_row(question, words, first_row)
     return tuple(
         RankedCandidate(
             text=question.candidates[row].text,
@@ -362,7 +363,7 @@ def _ranked(
             words=words[row],
             attention_mean=None if attention is None else tuple(attention[row].mean(0).tolist()),
             attention_std=None if attention is None else tuple(attention[row].std(0).tolist()),
-            window=None if (window := read[row]) is None else window.span,
+            window=_own_span(question.candidates[row], shown[row], read[row]),
             same_as=same_as[row],
             matches=matches[row],
         )
@@ -370,14 +371,25 @@ def _ranked(
     )
 
 
-def _first_copies(places: np.ndarray, copy_of: np.ndarray | None) -> list[int | None]:
+def _own_span(candidate: Candidate, shown: Candidate, window: Window | None) -> Span | None:
+    """The window in the candidate's own text; None for a copy with another text."""
+    return None if window is None or candidate.text != shown.text else window.span
+
+
+def _first_copies(places: np.ndarray, copy_of: np.ndarray) -> list[int | None]:
     """The lowest place among each candidate's copies; None if it is its own."""
-    if copy_of is None:
-        return [None] * len(places)
-    group = np.unique(copy_of, return_inverse=True)[1]
     first = np.full(len(places), np.iinfo(np.int64).max)
-    np.minimum.at(first, group, places)
-    return [None if own == other else other for own, other in zip(places.tolist(), first[group].tolist(), strict=True)]
+    np.minimum.at(first, copy_of, places)
+    return [
+        None if own == other else other for own, other in zip(places.tolist(), first[copy_of].tolist(), strict=True)
+    ]
+
+
+def _matches_by_row(question: Question, words: list[tuple[str, ...]], copy_of: np.ndarray) -> list[tuple[Match, ...]]:
+    """What each candidate shares with the question, among the candidates without copies."""
+    distinct, entry = np.unique(copy_of, return_inverse=True)
+    matches = matched_words(question.words, [words[row] for row in distinct])
+    return [matches[one] for one in entry]
 
 
 # An evaluation

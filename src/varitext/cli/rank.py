@@ -35,8 +35,7 @@ COVERAGE = 0.9  # of answer sets
 SHOWN = 10  # candidates, unless -n asks for more
 RETRIEVED = 100  # sentences of a corpus that BM25 finds for the ranker
 RANKING_FORMATS = (".trec", ".csv", ".jsonl", ".parquet")
-ATTENDED = 4  # words of each candidate that are shown, those with most attention
-NOTEWORTHY = 1.2  # times the attention that each word would get if all got the same
+EXPLAINED = 4  # words under each candidate, at most
 
 
 Folder = Annotated[
@@ -111,8 +110,9 @@ def rank(
     extra is missing (pip install 'varitext[minilm]'). A ranker that you fit to your own questions is better still.
 
     Prints for each candidate: its rank; the probability that it is right; the probability that it is the best; a 90 %
-    interval of its rank; and the words with most attention, as multiples of equal attention. The last line is the
-    probability that no candidate is right.
+    interval of its rank. Under it are the words with most attention, as multiples of equal attention, or, if the
+    attention is even, the words of the question that match, with their shares of BM25. The last line is the probability
+    that no candidate is right. Candidates of more than 100 words are read in windows; the best one is shown.
 
     A model that uses positions reads the lines as the sentences of one document, in order. If yours come from
     elsewhere, such as a search, add --unordered. With --pairs, positions are read from a column `position`, if there is
@@ -212,7 +212,7 @@ def _rank_scores(
 
 
 def _print_ranking(ranking: "Ranking", shown: int) -> None:
-    """One line per candidate, and under it the words with most attention."""
+    """One line per candidate, and under it why."""
     total = len(ranking.candidates)
     if not ranking.answered:
         print(f"no answer: the first candidate is right with probability {ranking.probability_top:.3f}")
@@ -220,15 +220,32 @@ def _print_ranking(ranking: "Ranking", shown: int) -> None:
     for one in ranking.candidates[:shown]:
         low, high = one.rank_interval
         ranks = str(low) if low == high else f"{low} to {high}"
-        text = first_words(one.text) if one.known else f"(no known word) {first_words(one.text)}".rstrip()
-        text = text if one.id in (None, str(one.place)) else f"[{first_words(str(one.id))}] {text}"
-        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {text}")
-        if one.known and one.attention_mean is not None:
-            print(f"{'':36}{_most_attended(one)}")
+        print(f"{one.rank:4}  {one.probability:.3f}  {one.probability_best:.3f}  {ranks:13}   {_shown_text(one)}")
+        for line in _explanations(one) if one.known else ():
+            print(f"{'':36}{line}")
     if ranking.probability_none is not None:
         print(f"none of these is right with probability {ranking.probability_none:.3f}")
     if total > shown:
         print(f"and {total - shown} more: -n {total} shows all")
+
+
+def _shown_text(candidate: "RankedCandidate") -> str:
+    """Its first words, after its id in an index and what there is to remark."""
+    named = "" if candidate.id in (None, str(candidate.place)) else f"[{first_words(str(candidate.id))}] "
+    copied = "" if candidate.same_as is None else f"(copy of candidate {candidate.same_as + 1}) "
+    return f"{named}{copied if candidate.known else '(no known word) '}{first_words(candidate.text)}".rstrip()
+
+
+def _explanations(candidate: "RankedCandidate") -> Iterator[str]:
+    """The passage that was read of a long candidate; where attention is, or what matches if it is even."""
+    from varitext.evaluation.attention import is_focused
+
+    if candidate.window is not None:
+        yield f"passage: {' '.join(candidate.text[slice(*candidate.window)].split())}"
+    if candidate.attention_mean is not None and is_focused(candidate.attention_mean):
+        yield f"attention: {_most_attended(candidate)}"
+    elif candidate.matches:
+        yield "matches: " + ", ".join(f"{word} {share:.0%}" for word, share in candidate.matches[:EXPLAINED])
 
 
 def _most_attended(candidate: "RankedCandidate") -> str:
@@ -237,9 +254,8 @@ def _most_attended(candidate: "RankedCandidate") -> str:
 
     mean, std = candidate.attention_mean or (), candidate.attention_std or ()
     weights = zip(candidate.words, times_equal(mean), (len(std) * one for one in std), strict=True)
-    best = [one for one in sorted(weights, key=lambda one: -one[1])[:ATTENDED] if one[1] >= NOTEWORTHY]
-    shown = (f"{word} {mean:.1f}x" + (f" ± {std:.1f}" if std >= 0.05 else "") for word, mean, std in best)
-    return ", ".join(shown) or "(even attention)"
+    best = [one for one in sorted(weights, key=lambda one: -one[1])[:EXPLAINED] if one[1] > 1]
+    return ", ".join(f"{word} {mean:.1f}x" + (f" ± {std:.1f}" if std >= 0.05 else "") for word, mean, std in best)
 
 
 # Many questions

@@ -1,5 +1,5 @@
 "use strict";
-// A question and candidates: the ranking, its uncertainty, and the attention on words.
+// A question and candidates: the ranking, its uncertainty, and the attention on words or the words that match.
 
 import { ask, byId, element, onCtrlEnter, percent, plural, show, status, waiting } from "./asking.js";
 
@@ -62,7 +62,8 @@ async function rank() {
     if (mine !== round) return;
     const shown = candidates.length ? ranking.candidates : ranking.candidates.slice(0, SHOWN);
     show("ranking", shown.map((one) => row(one, ranking.candidates.length)), "No candidates.");
-    byId("attention-key").hidden = !shown.some((one) => one.attention_mean);
+    byId("attention-key").hidden = !shown.some((one) => focused(one.attention_mean));
+    byId("match-key").hidden = !shown.some((one) => one.matches.length && !focused(one.attention_mean));
     showNone(ranking.probability_none);
     const took = Math.round(performance.now() - started);
     const sampled = ranking.n_samples > 1 ? `, ${plural(ranking.n_samples, "sample")}` : ""; // one sample: nothing is drawn
@@ -83,10 +84,13 @@ function row(candidate, of) {
     share("right", candidate.probability),
     share("best", candidate.probability_best),
     interval(candidate, of),
-    candidate.known ? null : element("span", { class: "figure unknown" }, element("span", { class: "name" }, "no known word")));
+    remark(candidate.known ? null : "no known word"),
+    remark(candidate.same_as === null ? null : `copy of candidate ${candidate.same_as + 1}: one probability for both`));
   const from = indexed && candidate.id ? element("p", { class: "note", dir: "auto" }, candidate.id) : null;
   return element("li", {}, head, sentence(candidate), from);
 }
+
+const remark = (text) => (text ? element("span", { class: "figure remark" }, element("span", { class: "name" }, text)) : null);
 
 function showNone(probability) {
   const none = byId("none");
@@ -110,16 +114,42 @@ function interval(candidate, of) {
     element("span", { class: "ranks", role: "img", "aria-label": `rank interval (${percent(candidate.rank_interval_probability)}): ${said} of ${of}`, style }, element("i"), element("s")));
 }
 
+// A long candidate is shown with the passage that was read, in its text. Positions count characters, as Python does.
 function sentence(candidate) {
-  const { words, attention_mean: mean, attention_std: std } = candidate;
-  if (!mean) return element("p", { class: "sentence", dir: "auto" }, candidate.text);
+  const characters = Array.from(candidate.text);
+  const [begin, end] = candidate.window ?? [0, characters.length];
+  const [before, read, after] = [[0, begin], [begin, end], [end]].map((span) => characters.slice(...span).join(""));
+  const words = focused(candidate.attention_mean) ? attended(candidate) : matched(read, candidate.matches);
+  return element("p", { class: "sentence", dir: "auto" }, unread(before), ...words, unread(after));
+}
+
+const unread = (text) => (text ? element("span", { class: "unread" }, text) : null);
+
+// Attention explains something if the number of words that it is spread over, exp(entropy), is well below all.
+const FOCUSED = 0.6;
+
+function focused(mean) {
+  if (!mean || mean.length < 2) return false;
+  const entropy = mean.reduce((sum, one) => (one > 0 ? sum - one * Math.log(one) : sum), 0);
+  return Math.exp(entropy) <= FOCUSED * mean.length;
+}
+
+function attended({ words, attention_mean: mean, attention_std: std }) {
   // On a log scale: 0 at an equal weight or less, 1 at eight times an equal weight.
   const strength = (weight) => Math.min(1, Math.max(0, Math.log2(Math.max(weight * mean.length, 1e-9)) / 3));
   const widest = Math.max(...std, 1e-9, 0.25 * Math.max(...mean, 1e-9));
-  return element("p", { class: "sentence", dir: "auto" }, ...words.flatMap((word, place) => [
+  return words.flatMap((word, place) => [
     element("span", {
       class: "word",
       title: `attention ${mean[place].toFixed(3)} ± ${std[place].toFixed(3)}, ${(mean[place] * mean.length).toFixed(1)} times an equal share`,
       style: { "--attention": strength(mean[place]), "--spread": std[place] / widest },
-    }, word), " "]));
+    }, word), " "]);
+}
+
+function matched(text, matches) {
+  const share = new Map(matches);
+  return text.split(/([^\p{L}\p{N}]+)/u).map((part) => {
+    const found = share.get(part.toLowerCase());
+    return found === undefined ? part : element("b", { class: "match", title: `a word of the question: ${percent(found)} of the BM25 score` }, part);
+  });
 }
