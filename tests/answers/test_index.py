@@ -34,7 +34,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(changes=changes, n=st.integers(1, 5))
 def test_after_any_changes_the_results_are_those_of_a_new_index(tmp_path_factory, changes, n):
     folder = tmp_path_factory.mktemp("index") / "index"

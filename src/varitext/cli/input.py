@@ -86,7 +86,7 @@ def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) ->
     from varitext.corpora import place_of
 
     if not model.fitted_.corpus:
-        raise InputError(f"the model does not record which corpus it was fitted on: name {things}, {hint}")
+        raise InputError(f"the model names no corpus that it was fitted on: name {things}, {hint}")
     place = place_of(model.fitted_.corpus)
     if place is None:
         name = model.fitted_.corpus["name"]

@@ -41,7 +41,7 @@ EXPLAINED = 4  # words under each candidate, at most
 Folder = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[DIR]",
+        metavar="DIR",
         help="A model folder, or a ranker that needs no fit: minilm or bm25 (default: minilm if installed).",
     ),
 ]
