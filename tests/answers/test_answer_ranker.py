@@ -458,9 +458,8 @@ def only_label(corpus: QuestionAnswers, label: int) -> QuestionAnswers:
 
 def test_bad_training_input_is_refused_in_one_line():
     ranker = AnswerRanker(**SMALL)
-    for label in (0, 1):
-        with pytest.raises(InputError, match=f"all 600 pairs have label {label}"):
-            ranker.fit(only_label(TRAIN, label), DEV)
+    with pytest.raises(InputError, match="all 600 pairs have label 0"):
+        ranker.fit(only_label(TRAIN, 0), DEV)
     with pytest.raises(InputError, match="none of 30 questions counts"):
         ranker.fit(TRAIN, only_label(DEV, 0))
     with pytest.raises(InputError, match="no model of answers is called 'nvdm'"):

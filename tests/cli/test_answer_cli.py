@@ -486,7 +486,6 @@ def with_label(label: int) -> list[dict]:
         ([{"question": "who", "text": "a king"}], "pairs.jsonl, line 1: no field 'answer'. Fields: question, text."),
         ([], "pairs.jsonl has no questions"),
         (with_label(0), "all 48 pairs have label 0; learning needs right and wrong answers"),
-        (with_label(1), "all 48 pairs have label 1; learning needs right and wrong answers"),
         (rows(1, 0), "1 question(s) have right and wrong answers: fitting needs at least 2, or dev questions"),
         (
             [{"question": f"a{c}", "answer": f"{c}{'yz'[k]}", "label": k} for c in "defghijkl" for k in (0, 1)],

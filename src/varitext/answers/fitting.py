@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,7 @@ from varitext.models.answers.features.overlap import PLACE, Overlap, WordTable, 
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
-from varitext.models.answers.vocabulary import AnswerWords
+from varitext.models.answers.vocabulary import NO_VECTORS, AnswerWords
 from varitext.models.registry import with_network_arguments
 from varitext.runtime.devices import running_on
 from varitext.text import Vocabulary
@@ -170,6 +171,8 @@ def fit_first_stage(
     settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
 ) -> FittedAnswers:
     stage = new_stage(settings, data)
+    if stage.model.reads_word_vectors:
+        _report_word_vectors(settings, data, run)
     trainer = stage.trainer(settings, data, run)
     try:
         trainer.train(run.resume)
@@ -180,6 +183,14 @@ def fit_first_stage(
     keep(fitted)
     _stop_if_interrupted(trainer.state)
     return fitted
+
+
+def _report_word_vectors(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> None:
+    """The first line of a fit."""
+    if data.words.vectors is None and settings.vectors is None:
+        warnings.warn(NO_VECTORS, stacklevel=2)
+    else:
+        run.note(str(data.words))
 
 
 def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> OutOfFold:
@@ -230,7 +241,7 @@ def _fitted(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         training=stage.training_record(settings, data.epochs),
         history=state.history,
         corpus={"name": train.name, "part": train.part, "sha256": train.sha256},
-        vectors={"start": data.words.source, "n_known": data.words.n_known},
+        vectors=data.words.record if stage.model.reads_word_vectors else {},
         n_training_questions=train.n_questions,
         n_training_pairs=train.n_pairs,
         n_dev_questions=data.dev.n_questions,

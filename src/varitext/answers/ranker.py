@@ -76,7 +76,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     longest_answer : int, default=None
         Leave out training candidates with more words.
     vectors : str, Path or WordVectors, default=None
-        Initial word vectors: a word2vec or GloVe file, or "random". None: those of the data folder, if there are any.
+        Initial word vectors: a word2vec or GloVe file, "minilm" (input vectors of MiniLM's word pieces) or "random".
+        None: GloVe vectors of the data folder or the cache, or else MiniLM's if installed, or else random ones.
     embedding_dim : int, default=None
         Reduce word vectors to this width by principal components. None: unchanged, or 50 for random vectors.
     unseen_words : int, default=50000

@@ -96,7 +96,12 @@ class AnswerSettings:
         None, Option("Leave out training candidates with more words.", DATA, "N", minimum=1)
     )
     vectors: "VectorSource" = setting(
-        None, Option("word2vec or GloVe file, or `random` (default: those of the data folder).", DATA, "FILE")
+        None,
+        Option(
+            "word2vec or GloVe file, `minilm` or `random` (default: GloVe of the data folder or cache, else minilm).",
+            DATA,
+            "FILE",
+        ),
     )
     embedding_dim: int | None = setting(
         None, Option("Reduce word vectors to this width. Unchanged if omitted.", MODEL, "N", minimum=1)

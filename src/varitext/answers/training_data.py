@@ -9,7 +9,8 @@ too confident, so each pair is predicted by a network that was trained on other 
 """
 
 import dataclasses
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from varitext.answers.index import CandidateIndex
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.windows import best_windows
 from varitext.corpora.question_answers import (
+    Candidate,
     Question,
     QuestionAnswers,
     canonical_order,
@@ -27,6 +29,7 @@ from varitext.corpora.question_answers import (
     protocol_named,
     subset,
 )
+from varitext.corpora.word_vectors import known_word_vectors
 from varitext.errors import InputError
 from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
@@ -65,10 +68,12 @@ def training_data(
     settings: AnswerSettings, question_answers: QuestionAnswers, dev: QuestionAnswers | None
 ) -> TrainingData:
     """Check, divide and select the questions given to `fit`."""
+    given, dev = question_answers, dev and with_wrong_answers(dev, settings.seed)
+    question_answers = with_wrong_answers(given, settings.seed)
     check_both_labels(question_answers)
     if settings.position:
         _check_positions(question_answers)
-    data = learn_from(settings, *_divide(settings, question_answers, dev))
+    data = learn_from(settings, *_divide(settings, question_answers, dev), mixes=question_answers is given)
     every = (*question_answers.questions, *(() if dev is None else dev.questions))
     return data._replace(
         every_dev=None if dev is None else canonical_order(dev).question_answers,
@@ -77,25 +82,43 @@ def training_data(
     )
 
 
-def learn_from(settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers) -> TrainingData:
-    """The same for questions that are already divided and selected."""
+def learn_from(
+    settings: AnswerSettings, train: QuestionAnswers, dev: QuestionAnswers, mixes: bool = True
+) -> TrainingData:
+    """The same for questions that are already divided and selected; without `mixes`, they are mixed lists already."""
     # unseen words would keep their vectors while those of others are tuned
     unseen = 0 if settings.tune_word_vectors else settings.unseen_words
-    if model_class(settings.model).pretrained:  # the encoder knows every word
+    kind, source = model_class(settings.model), settings.vectors
+    if kind.pretrained:  # the encoder knows every word
         words = learn_words(train, RANDOM, None, settings.seed)
     else:
-        words = learn_words(train, settings.vectors, settings.embedding_dim, settings.seed, unseen)
-    mixed = mixed_lists(train, settings.seed) if model_class(settings.model).mixes_lists else ()
+        if source is None and not kind.reads_word_vectors:  # MiniLM's would only add words
+            source = known_word_vectors() or RANDOM
+        words = learn_words(train, source, settings.embedding_dim, settings.seed, unseen)
+    mixed = mixed_lists(train, settings.seed) if mixes and kind.mixes_lists else ()
     overlap = Overlap.learn(train, words.vocabulary)
     return TrainingData(train, dev, words, overlap, epochs_for(settings, train), mixed)
 
 
-def mixed_lists(train: QuestionAnswers, seed: int) -> tuple[Question, ...]:
+def with_wrong_answers(question_answers: QuestionAnswers, seed: int) -> QuestionAnswers:
+    """If every answer is right: each question in a mixed list. Otherwise the questions as they are."""
+    if question_answers.n_positive < question_answers.n_pairs:
+        return question_answers
+    name = question_answers.name
+    warnings.warn(f"{name}: every answer is right, so wrong ones are drawn from the other questions", stacklevel=4)
+    ordered = canonical_order(question_answers).question_answers
+    every = (candidate for question in ordered.questions for candidate in question.candidates)
+    pool = {candidate.words: candidate for candidate in every}  # many questions may have the same answer
+    return dataclasses.replace(ordered, questions=mixed_lists(ordered, seed, list(pool.values())))
+
+
+def mixed_lists(train: QuestionAnswers, seed: int, pool: Sequence[Candidate] | None = None) -> tuple[Question, ...]:
     """Every question that has a right answer, its candidates mixed with those of other questions; no positions.
 
-    The others count as wrong, unless their words are those of one of its own candidates.
+    The others count as wrong, unless their words are those of one of its own candidates. They come from the `pool`, by
+    default all candidates.
     """
-    pool = [candidate for question in train.questions for candidate in question.candidates]
+    pool = pool or [candidate for question in train.questions for candidate in question.candidates]
     index, generator = CandidateIndex([one.text for one in pool]), np.random.default_rng(stream(seed, "mixed lists"))
     mixed = []
     for number, question in enumerate(train.questions):
@@ -105,7 +128,7 @@ def mixed_lists(train: QuestionAnswers, seed: int) -> tuple[Question, ...]:
         found = [place for place in index.search(question.text, 4 * FOUND).tolist() if pool[place].words not in own]
         found = generator.permutation(found[: 2 * FOUND])[:FOUND].tolist()
         places = dict.fromkeys([*found, *generator.integers(len(pool), size=DRAWN).tolist()])
-        others = [pool[place]._replace(label=0) for place in places if pool[place].words not in own]
+        others = [pool[place]._replace(label=0, gain=None) for place in places if pool[place].words not in own]
         wrong = [one for one in question.candidates if not one.label]
         kept = [wrong[place] for place in generator.permutation(len(wrong))[:OWN]]
         listed = [*(one for one in question.candidates if one.label), *kept, *others]

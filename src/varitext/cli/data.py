@@ -1,4 +1,4 @@
-"""`varitext data`: the known corpora, where each was found, and how to get one."""
+"""`varitext data`: the known corpora and word vectors, where each was found, and how to get one."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Annotated
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from varitext.cli.options import AsJson, DataDir, GroupedCommand
-from varitext.cli.printing import print_json
+from varitext.cli.printing import log, print_json
 
 if TYPE_CHECKING:
     from varitext.corpora import CorpusStatus
 
-data_app = typer.Typer(help="List the known corpora, or download one.", rich_markup_mode=None)
+data_app = typer.Typer(help="List the known corpora and word vectors, or download one.", rich_markup_mode=None)
 
 
 @data_app.callback(invoke_without_command=True)
@@ -22,7 +22,7 @@ def data(context: typer.Context) -> None:
 
 @data_app.command("list", cls=GroupedCommand)
 def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List the known corpora, where each was found, and its checksum. Works offline.
+    """List the known corpora and word vectors, where each was found, and its checksum. Works offline.
 
     \b
     Example:
@@ -39,20 +39,22 @@ def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 @data_app.command("fetch", cls=GroupedCommand)
 def data_fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A corpus name from `varitext data list`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `varitext data list`.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Find or download a corpus, and verify its checksum.
+    """Find or download a corpus or word vectors, and verify the checksum.
 
-    A download is kept in the cache.
+    A download is kept in the cache. A broken download of glove (862 MB, of which 347 MB are kept) is continued by the
+    same command.
 
     \b
-    Example:
+    Examples:
       varitext data fetch 20newsgroups
+      varitext data fetch glove
     """
     from varitext.corpora import fetch
 
-    _print_corpus(fetch(name, data_dir))
+    _print_corpus(fetch(name, data_dir, log))
 
 
 def _print_corpus(status: "CorpusStatus") -> None:

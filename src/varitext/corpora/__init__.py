@@ -5,12 +5,12 @@
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from varitext.corpora import newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
+from varitext.corpora import glove, newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Columns, Documents
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 
-class NamedCorpus(Protocol):
-    """What the module of a named corpus has."""
+class NamedSource(Protocol):
+    """What the module of anything to fetch has."""
 
     @property
     def NAME(self) -> str: ...
@@ -53,13 +53,17 @@ class NamedCorpus(Protocol):
     @property
     def PARTS(self) -> tuple[str, ...]: ...
 
-    def load(self, part: str, data_dir: Path | None = None) -> Documents | QuestionAnswers: ...
-
     def locate(self, data_dir: Path | None) -> list[LocalFile]:
         """The files it would be read from, without using the network; none if they are not all here."""
 
     def fetch(self, data_dir: Path | None) -> list[LocalFile]:
         """The same files, after downloading what is missing."""
+
+
+class NamedCorpus(NamedSource, Protocol):
+    """What the module of a named corpus has."""
+
+    def load(self, part: str, data_dir: Path | None = None) -> Documents | QuestionAnswers: ...
 
 
 _MODULES: list[NamedCorpus] = [newsgroups_nvdm, newsgroups, rcv1, wikiqa, qasent]
@@ -221,15 +225,18 @@ def default_protocol(corpus: str) -> str:
 
 
 def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:
-    """All named corpora and where they were found, without using the network."""
-    return [_status(module, module.locate(_folder(data_dir))) for module in CORPORA.values()]
+    """All named corpora, and word vectors, and where they were found, without using the network."""
+    sources: list[NamedSource] = [*CORPORA.values(), glove]
+    return [_status(module, module.locate(_folder(data_dir))) for module in sources]
 
 
-def fetch(name: str, data_dir: str | Path | None = None) -> CorpusStatus:
-    """Download a named corpus, unless it is here already."""
+def fetch(name: str, data_dir: str | Path | None = None, note: Callable[[str], None] = lambda _: None) -> CorpusStatus:
+    """Download a named corpus or the word vectors, unless they are here already; `note` reports a long download."""
+    if name == glove.NAME:
+        return _status(glove, glove.fetch(_folder(data_dir), note))
     module = CORPORA.get(name)
     if module is None:
-        raise _unknown(name)
+        raise _unknown(name, (*CORPORA, glove.NAME))
     return _status(module, module.fetch(_folder(data_dir)))
 
 
@@ -263,7 +270,7 @@ def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool
     return (fitted_on.get("sha256"), fitted_on.get("part")) == (documents.sha256, documents.part)
 
 
-def _status(module: NamedCorpus, found: list[LocalFile]) -> CorpusStatus:
+def _status(module: NamedSource, found: list[LocalFile]) -> CorpusStatus:
     files = tuple(SourceFile(file.name, content_sha256(file.path)) for file in found)
     where = ", ".join(sorted({str(file.path.parent) for file in found})) or "not here"
     sha256 = combined_sha256(files) if files else None
@@ -283,10 +290,10 @@ def _named(corpus: str | Path) -> NamedCorpus | None:
     return None
 
 
-def _unknown(name: str) -> InputError:
-    close = difflib.get_close_matches(name, CORPORA, 1)
+def _unknown(name: str, known: Collection[str] = tuple(CORPORA)) -> InputError:
+    close = difflib.get_close_matches(name, known, 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return InputError(f"{name!r} is neither a file or folder nor a known corpus ({', '.join(CORPORA)}){hint}")
+    return InputError(f"{name!r} is neither a file or folder nor a known corpus ({', '.join(known)}){hint}")
 
 
 def _folder(data_dir: str | Path | None) -> Path | None:

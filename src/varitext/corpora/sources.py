@@ -6,6 +6,7 @@ before use and refused by name if it differs. Hashes are of the uncompressed con
 
 import gzip
 import hashlib
+import http
 import http.client
 import io
 import os
@@ -13,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,13 +105,17 @@ def content_sha256(path: Path) -> str:
 def read_checked(file: LocalFile, sha256: str) -> bytes:
     """The content of a file that must have this SHA-256."""
     content = read_bytes(file.path)
-    actual = hashlib.sha256(content).hexdigest()
+    check_content(file, hashlib.sha256(content).hexdigest(), sha256)
+    return content
+
+
+def check_content(file: LocalFile, actual: str, sha256: str) -> None:
+    """Refuse a file whose content does not have the expected SHA-256."""
     if actual != sha256:
         raise InputError(
             f"{file.path} is not the expected file: its content has SHA-256 {actual[:12]}..., "
             f"not {sha256[:12]}.... Replace or remove it."
         )
-    return content
 
 
 def combined_sha256(files: Sequence[SourceFile]) -> str:
@@ -145,6 +151,7 @@ def put(files: str) -> str:
 SECONDS_TO_ANSWER = 3.0  # so that a machine that reaches only a package index does not wait long
 SECONDS_BETWEEN_BLOCKS = 30.0
 SECONDS_FOR_PACKAGE = 600.0
+SECONDS_BETWEEN_NOTES = 5.0
 
 
 def download(address: str, largest: int, sha256: str | None = None) -> bytes:
@@ -164,14 +171,48 @@ def download(address: str, largest: int, sha256: str | None = None) -> bytes:
     return bytes(content)
 
 
-def open_soon(address: str) -> http.client.HTTPResponse:
+def download_file(address: str, file: SourceFile, size: int, note: Callable[[str], None]) -> Path:
+    """A file of this size in the cache. What arrived before a download broke off is kept, and continued next time."""
+    part = cache_folder() / f"{file.name}.part"
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        _download_rest(address, part, size, note)
+    except (OSError, http.client.HTTPException) as error:
+        raise Unavailable(f"{address} did not answer ({error})") from None
+    if (actual := content_sha256(part)) != file.sha256:
+        part.unlink()
+        raise Unavailable(f"{address} sent another file (SHA-256 {actual[:12]}..., not {file.sha256[:12]}...)")
+    return part
+
+
+def _download_rest(address: str, part: Path, size: int, note: Callable[[str], None]) -> None:
+    done = part.stat().st_size if part.exists() else 0
+    if done == size:
+        return
+    with open_soon(urllib.request.Request(address, headers={"Range": f"bytes={done}-"} if done else {})) as response:
+        done = done if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        reported = time.monotonic()
+        with part.open("ab" if done else "wb") as stream:
+            while block := response.read(1 << 20):
+                stream.write(block)
+                done += len(block)
+                if done > size:
+                    raise Unavailable(f"{address} sends more than {size:,} bytes")
+                if time.monotonic() - reported > SECONDS_BETWEEN_NOTES:
+                    reported = time.monotonic()
+                    note(f"{done / 1e6:,.0f} of {size / 1e6:,.0f} MB")
+    if done < size:
+        raise OSError(f"it ended after {done:,} of {size:,} bytes; try again to continue")
+
+
+def open_soon(request: str | urllib.request.Request) -> http.client.HTTPResponse:
     """Connect within a few seconds, or raise `OSError`; in a thread, because time-outs do not cover name lookup."""
     outcome: list[http.client.HTTPResponse | Exception] = []
     given_up = threading.Event()
 
     def connect() -> None:
         try:
-            response = urllib.request.urlopen(address, timeout=SECONDS_BETWEEN_BLOCKS)
+            response = urllib.request.urlopen(request, timeout=SECONDS_BETWEEN_BLOCKS)
         except Exception as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()  # it holds the connection
@@ -181,7 +222,7 @@ def open_soon(address: str) -> http.client.HTTPResponse:
             if given_up.is_set():
                 response.close()
 
-    thread = threading.Thread(target=connect, daemon=True, name=f"connection to {address}")
+    thread = threading.Thread(target=connect, daemon=True, name="connection to a source")
     thread.start()
     thread.join(SECONDS_TO_ANSWER)
     if not outcome:

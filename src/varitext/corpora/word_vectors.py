@@ -4,7 +4,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -12,13 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from varitext.corpora.sources import SourceFile, find, open_content, read_bytes, read_checked
+from varitext.corpora.sources import (
+    SourceFile,
+    check_content,
+    content_sha256,
+    find,
+    open_content,
+    read_bytes,
+    read_checked,
+    source_file,
+)
 from varitext.errors import InputError, first_line
 from varitext.text import Vocabulary
 
 GLOVE_SUBSET = SourceFile(
     "embeddings/glove-6b-100d-subset.npz", "588f78a770a05498192e013d969b321f2cb07d8722c5f99a6587fa2041fc102f"
 )
+GLOVE = SourceFile("embeddings/glove.6B.100d.txt", "95dde4dfd627ab26608d33e76d1195ec059734bd29089ea52cadb08d07c64544")
 # Corpora in the style of the Penn Treebank spell some signs in letters.
 BRACKETS = {"-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}"}
 SIGNS = {"``": '"', "''": '"', **BRACKETS}
@@ -28,6 +38,8 @@ SIGNS = {"``": '"', "''": '"', **BRACKETS}
 class WordVectors:
     words: tuple[str, ...]
     vectors: np.ndarray  # [words, dim], float32
+    source: str = "given"  # for the record: the name of the file
+    sha256: str | None = None  # of its content
 
     def __post_init__(self) -> None:
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.words):
@@ -83,12 +95,21 @@ def _forms(word: str) -> tuple[str, ...]:
     return word, word.lower(), SIGNS.get(word.lower(), word)
 
 
-def known_word_vectors(data_dir: Path | str | None = None) -> WordVectors | None:
-    """The GloVe vectors of the data folder, VARITEXT_DATA or the cache; None if they are not there."""
-    file = find(GLOVE_SUBSET.name, data_dir)
-    if file is None:
-        return None
-    return _word_vectors(*read_npz(read_checked(file, GLOVE_SUBSET.sha256), str(file.path)), str(file.path))
+def known_word_vectors(
+    data_dir: Path | str | None = None, only: Collection[str] | None = None, first: int = 0
+) -> WordVectors | None:
+    """The GloVe vectors of the data folder, VARITEXT_DATA or the cache; None if they are not there.
+
+    The official file (`varitext data fetch glove`) comes before the subset for our corpora, which is read whole.
+    """
+    if file := find(GLOVE.name, data_dir):
+        found = load_word_vectors(file.path, only, first)
+        check_content(file, found.sha256 or "", GLOVE.sha256)
+        return replace(found, source=Path(GLOVE.name).name)
+    if file := find(GLOVE_SUBSET.name, data_dir):
+        words, vectors = read_npz(read_checked(file, GLOVE_SUBSET.sha256), str(file.path))
+        return _word_vectors(words, vectors, str(file.path), SourceFile(file.path.name, GLOVE_SUBSET.sha256))
+    return None
 
 
 def load_word_vectors(path: Path | str, only: Collection[str] | None = None, first: int = 0) -> WordVectors:
@@ -100,19 +121,21 @@ def load_word_vectors(path: Path | str, only: Collection[str] | None = None, fir
     path, where = Path(path), str(path)
     wanted = Wanted(None if only is None else {form for word in only for form in _forms(word)}, first)
     if path.suffix.lower() == ".npz":
-        loaded = _word_vectors(*read_npz(read_bytes(path), where), where)
+        content = read_bytes(path)
+        loaded = _word_vectors(*read_npz(content, where), where, source_file(path.name, content))
         kept = [row for row, word in enumerate(loaded.words) if wanted.has(word, row + 1)]
-        return _word_vectors([loaded.words[row] for row in kept], loaded.vectors[kept], where)
+        return replace(loaded, words=tuple(loaded.words[row] for row in kept), vectors=loaded.vectors[kept])
     with open_content(path) as stream:
         found = list(entries(stream, where, wanted))
-    return _word_vectors([word for word, _ in found], np.array([vector for _, vector in found]), where)
+    file = SourceFile(path.name, content_sha256(path))
+    return _word_vectors([word for word, _ in found], np.array([vector for _, vector in found]), where, file)
 
 
-def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str) -> WordVectors:
+def _word_vectors(words: Sequence[str], vectors: np.ndarray, where: str, file: SourceFile) -> WordVectors:
     if not len(words):
         raise InputError(f"{where} has no vectors, or none for these words")
     try:
-        return WordVectors(tuple(words), vectors.astype(np.float32))
+        return WordVectors(tuple(words), vectors.astype(np.float32), file.name, file.sha256)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

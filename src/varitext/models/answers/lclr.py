@@ -130,6 +130,7 @@ class LCLR(AnswerScorer):
     """
 
     feature_names = tuple(GROUPS)
+    reads_word_vectors = True
     word_vectors: Tensor  # [V, E]
     theta: Tensor  # [F + 1]
 

@@ -59,6 +59,7 @@ class General(AnswerScorer):
     """Similarity by MiniLM, shared words, and the kind of answer that is asked for: it needs no fit."""
 
     pretrained = knows_every_word = True
+    reads_word_vectors = False
     reads_states = True
 
     def __init__(self, vocabulary: Vocabulary):
@@ -130,6 +131,7 @@ def _unit(states: np.ndarray) -> np.ndarray:
 class MiniLM(CompareAggregate):
     passes = 3  # on WikiQA's dev questions: best after two, worse from the fourth on
     pretrained = knows_every_word = True
+    reads_word_vectors = False
     reads_states = True
     untrained = General
     feature_names = (*CompareAggregate.feature_names, "likeness")

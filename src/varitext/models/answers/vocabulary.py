@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +12,20 @@ from varitext.batches.pairs import reading_form
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.corpora.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 from varitext.errors import InputError
+from varitext.models.answers.pretrained import is_installed, piece_vectors
 from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 
 RANDOM = "random"  # as `VectorSource`: random initial vectors
-VectorSource = WordVectors | str | Path | None  # None: those of the data folder, if they are there
+MINILM = "minilm"  # input vectors of the pieces of words in the pretrained encoder, if its package is installed
+MINILM_DIM = 100  # of their principal components
+MINILM_STD = 0.4  # that of GloVe's vectors
+VectorSource = WordVectors | str | Path | None  # None: those of the data folder, or MiniLM's, if they are there
+NO_VECTORS = (
+    "no word vectors were found, so they start at random, and the ranker is worse. `varitext data fetch glove` "
+    "downloads some, pip install 'varitext[minilm]' brings others, and --vectors (vectors=) names a file"
+)
 
 
 class AnswerWords(NamedTuple):
@@ -24,6 +33,27 @@ class AnswerWords(NamedTuple):
     vectors: np.ndarray | None  # [V, E], initial word vectors; None: random ones
     source: str  # for the record
     n_known: int  # words that have a vector in the source: the last of the vocabulary
+    sha256: str | None = None  # of the source
+    n_seen: int = 0  # words of the training questions
+    n_seen_known: int = 0  # those of them that have a vector
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """For the model folder."""
+        return {
+            "source": self.source,
+            "dim": None if self.vectors is None else self.vectors.shape[1],
+            "sha256": self.sha256,
+            "n_known": self.n_known,
+            "n_training_words": self.n_seen,
+            "n_training_words_known": self.n_seen_known,
+        }
+
+    def __str__(self) -> str:
+        if self.vectors is None:
+            return "word vectors: random"
+        share = f"{self.n_seen_known:,} of the {self.n_seen:,} words of the training questions have one"
+        return f"word vectors: {self.source}, {self.vectors.shape[1]} dimensions; {share}"
 
 
 def learn_words(
@@ -46,12 +76,13 @@ def learn_words(
         raise InputError(f"{train.name} ({train.part}): no word occurs twice or has a vector: nothing to learn from")
     seen = tuple(words[place] for place in kept)
     if start is None or vectors is None:
-        return AnswerWords(Vocabulary(seen), None, RANDOM, 0)
+        return AnswerWords(Vocabulary(seen), None, RANDOM, 0, n_seen=len(seen))
     others = _unseen_words(tally, vectors, unseen)
     matrix = np.concatenate([start.matrix[kept], vectors.vectors[list(others.values())]])
     rounded = matrix.astype(np.float16).astype(np.float32)
-    n_known = int(known.sum()) + len(others)
-    return AnswerWords(Vocabulary((*seen, *others)), rounded, _source_name(source), n_known)
+    n_known, vocabulary = int(known.sum()), Vocabulary((*seen, *others))
+    source_of = (vectors.source, n_known + len(others), vectors.sha256)
+    return AnswerWords(vocabulary, rounded, *source_of, len(seen), n_known)
 
 
 def _unseen_words(tally: Counter[str], vectors: WordVectors, most: int) -> dict[str, int]:
@@ -74,19 +105,24 @@ def _word_tally(train: QuestionAnswers) -> Counter[str]:
     return tally
 
 
-def _source_name(source: VectorSource) -> str:
-    return "given" if isinstance(source, WordVectors) else str(source or "the data folder's")
-
-
 def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None, unseen: int) -> WordVectors | None:
-    vectors: WordVectors | None
+    """In the order: those given, those of the data folder or the cache, MiniLM's. None: random ones."""
+    vectors: WordVectors | None = None
     if isinstance(source, WordVectors):
         vectors = source
     elif source is None:
-        vectors = known_word_vectors()
-    else:
-        vectors = None if source == RANDOM else load_word_vectors(source, only=words, first=unseen)
+        vectors = known_word_vectors(None, words, unseen)
+    elif source not in (RANDOM, MINILM):
+        vectors = load_word_vectors(source, only=words, first=unseen)
+    if source == MINILM or (source is None and vectors is None and is_installed()):
+        return minilm_vectors(words, dim or MINILM_DIM)
     return vectors if vectors is None or dim is None else reduce_vectors(vectors, dim)
+
+
+def minilm_vectors(words: Sequence[str], dim: int) -> WordVectors:
+    """Principal components of MiniLM's input vectors, of these words and of its own, at the scale of GloVe's."""
+    reduced = reduce_vectors(piece_vectors(words), dim)
+    return replace(reduced, vectors=reduced.vectors * np.float32(MINILM_STD / reduced.vectors.std()))
 
 
 def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
@@ -101,4 +137,4 @@ def reduce_vectors(vectors: WordVectors, dim: int) -> WordVectors:
     _, axes = np.linalg.eigh(centred.T @ centred)  # rising eigenvalues
     axes = axes[:, ::-1][:, :dim]
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # the sign of a component is arbitrary: fix it
-    return WordVectors(vectors.words, (centred @ axes).astype(np.float32))
+    return replace(vectors, vectors=(centred @ axes).astype(np.float32))

@@ -41,6 +41,7 @@ class WordAlignment(AnswerScorer):
     """Logistic regression on the features of an alignment; `features` names groups of them."""
 
     feature_names = tuple(GROUPS)
+    reads_word_vectors = True
     word_vectors: Tensor  # [V, E]
 
     def __init__(self, vocabulary: Vocabulary, embedding_dim: int = 50, features: Sequence[str] | str | None = None):
