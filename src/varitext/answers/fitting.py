@@ -171,9 +171,9 @@ def fit_first_stage(
     settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
 ) -> FittedAnswers:
     stage = new_stage(settings, data)
+    trainer = stage.trainer(settings, data, run)  # refuses settings, before the first line
     if stage.model.reads_word_vectors:
         _report_word_vectors(settings, data, run)
-    trainer = stage.trainer(settings, data, run)
     try:
         trainer.train(run.resume)
     except TrainingDiverged:  # the best weights so far are in place
@@ -186,11 +186,11 @@ def fit_first_stage(
 
 
 def _report_word_vectors(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> None:
-    """The first line of a fit."""
-    if data.words.vectors is None and settings.vectors is None:
-        warnings.warn(NO_VECTORS, stacklevel=2)
-    else:
+    """The first line of a fit, unless random vectors were asked for."""
+    if data.words.vectors is not None:
         run.note(str(data.words))
+    elif settings.vectors is None:
+        warnings.warn(NO_VECTORS, stacklevel=2)
 
 
 def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> OutOfFold:

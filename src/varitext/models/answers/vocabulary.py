@@ -50,10 +50,8 @@ class AnswerWords(NamedTuple):
         }
 
     def __str__(self) -> str:
-        if self.vectors is None:
-            return "word vectors: random"
         share = f"{self.n_seen_known:,} of the {self.n_seen:,} words of the training questions have one"
-        return f"word vectors: {self.source}, {self.vectors.shape[1]} dimensions; {share}"
+        return f"word vectors: {self.source}, {self.record['dim']} dimensions; {share}"
 
 
 def learn_words(
