@@ -1,9 +1,11 @@
 """Questions unlike those of the fit: false alarms, reasons, wider probabilities, and the record in the model folder."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
+from command_line import varitext
 from made_up_questions import corpus, labelled, made_up
 from numpy.testing import assert_allclose
 
@@ -132,3 +134,14 @@ def test_calibration_makes_its_questions_familiar(fitted):
     calibrated.calibrate(other)
     assert calibrated.evaluate(with_long_candidates(made_up(20, 8)), baselines=False).n_unfamiliar <= 3
     assert calibrated.evaluate(made_up(20, 9), baselines=False).n_unfamiliar == 20
+
+
+def test_the_command_line_says_so_on_standard_error(fitted, tmp_path):
+    fitted.save(tmp_path / "model")
+    (tmp_path / "sentences.txt").write_text("the old king\na river was near\na day and a year\n")
+    asked = ("rank", tmp_path / "model", "--candidates", tmp_path / "sentences.txt", "--json", "--question")
+    assert varitext(*asked, "who was the").err == ""
+    outcome = varitext(*asked, "king of the old lake near the river and the city of the queen")
+    assert json.loads(outcome.out)["unfamiliar"].startswith("words in the question: 14")
+    assert outcome.err.startswith("note: this question and its candidates look unlike those")
+    assert f"`varitext calibrate {tmp_path}/model your-questions.csv`" in outcome.err

@@ -184,7 +184,7 @@ def _note_unfamiliar(rankings: "Sequence[Ranking]", folder: Path | None) -> None
     reasons = [one.unfamiliar for one in rankings if one.unfamiliar]
     if not reasons:
         return
-    several = f"{len(reasons)} of {len(rankings)} questions look"
+    several = f"{len(reasons)} of {len(rankings)} questions {'looks' if len(reasons) == 1 else 'look'}"
     which = "this question and its candidates look" if len(rankings) == 1 else several
     log(
         f"note: {which} unlike those that this ranker was fitted on ({reasons[0]}); the probabilities are widened. "
