@@ -326,14 +326,15 @@ def test_likeness_by_its_formula(monkeypatch):
         return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
 
     best = np.array([max(cosine(word, other) for other in said) for word in asked])
-    found = _likeness(asked.astype(np.float16), said.astype(np.float16), real, new)
+    (found,) = _likeness(asked.astype(np.float16), [said.astype(np.float16)], real, [new])
     assert found[:2] == pytest.approx((cosine(asked.mean(0), said.mean(0)), best[real].mean()), abs=2e-3)
     np.testing.assert_allclose(found.question, best, atol=2e-3)
     np.testing.assert_allclose(found.answer, [max(cosine(word, other) for word in asked) for other in said], atol=2e-3)
     assert found.new_words == found.answer[1]
-    assert _likeness(asked, said, real, ~new & new).new_words == 0  # an echo has none
-    for nothing in (_likeness(asked[:0], said, real[:0], new), _likeness(asked, said[:0], real, new[:0])):
-        assert nothing[:3] == (0, 0, 0)
+    echo, empty, again = _likeness(asked, [said, said[:0], said], real, [~new & new, new[:0], new])
+    assert echo.new_words == 0 and empty[:3] == (0, 0, 0)  # an echo has no new words
+    assert again[:3] == pytest.approx(found[:3], abs=2e-3)
+    assert _likeness(asked[:0], [said], real[:0], [new])[0][:3] == (0, 0, 0)
     assert _real_words(("who", "?", "3")).tolist() == [True, False, True] and _real_words(("?", "!")).all()
     rows = {words: generator.normal(size=(len(words), 3)) for words in (("who", "?"), ("me",), ("you", "sang"))}
 
@@ -345,7 +346,8 @@ def test_likeness_by_its_formula(monkeypatch):
     system, one = General(Vocabulary(("a",))), corpus(question("who ?", "me", "you sang"))
     columns = system.features(one)
     for row, words in zip(columns, (("me",), ("you", "sang")), strict=True):
-        alike = _likeness(rows["who", "?"], rows[words], np.array([True, False]), np.array([False, True])[: len(words)])
+        new = np.array([False, True])[: len(words)]
+        (alike,) = _likeness(rows["who", "?"], [rows[words]], np.array([True, False]), [new])
         assert row[:3] == pytest.approx((alike.whole, alike.by_word, alike.new_words))
     np.testing.assert_allclose(system.log_odds(one), general_log_odds(columns))
 

@@ -98,23 +98,38 @@ def likeness_of(question_answers: QuestionAnswers) -> list[PairLikeness]:
     """Of every pair, in the order of the corpus."""
     questions = question_answers.questions
     asked = shared_encoder().states([question.words for question in questions])
-    said = iter(shared_encoder().states([one.words for question in questions for one in question.candidates]))
-    return [
-        _likeness(states, next(said), _real_words(question.words), new)
-        for question, states in zip(questions, asked, strict=True)
-        for new in new_words(question)
-    ]
+    said = shared_encoder().states([one.words for question in questions for one in question.candidates])
+    found, begin = [], 0
+    for question, states in zip(questions, asked, strict=True):
+        end = begin + len(question.candidates)
+        found += _likeness(states, said[begin:end], _real_words(question.words), new_words(question))
+        begin = end
+    return found
 
 
-def _likeness(asked: np.ndarray, said: np.ndarray, real: np.ndarray, new: np.ndarray) -> PairLikeness:
-    """Of states [T, H]; `real` says which of the question's are words, `new` which of the candidate's are new."""
-    if not len(asked) or not len(said):
-        return PairLikeness(0.0, 0.0, 0.0, np.zeros(len(asked)), np.zeros(len(said)))
-    whole = _unit(asked.mean(0, np.float32)[None]) @ _unit(said.mean(0, np.float32)[None]).T
-    alike = _unit(asked) @ _unit(said).T  # [Tq, Ta]
-    nearest, back = alike.max(1), alike.max(0)
-    of_new = float(back[new].mean()) if new.any() else 0.0
-    return PairLikeness(float(whole[0, 0]), float(nearest[real].mean()), of_new, nearest, back)
+def _likeness(
+    asked: np.ndarray, said: Sequence[np.ndarray], real: np.ndarray, new: Sequence[np.ndarray]
+) -> list[PairLikeness]:
+    """Of the states of a question, [Tq, H], and of its candidates, C times [T, H].
+
+    `real` says which words of the question are words, `new` which of each candidate's are new.
+    """
+    nothing = [PairLikeness(0.0, 0.0, 0.0, np.zeros(len(asked)), np.zeros(len(one))) for one in said]
+    some = [place for place, one in enumerate(said) if len(one) and len(asked)]
+    if not some:
+        return nothing
+    lengths = [len(said[place]) for place in some]
+    begin = np.cumsum([0, *lengths[:-1]])
+    joined = np.concatenate([said[place] for place in some]).astype(np.float32)  # [m, H]
+    means = np.add.reduceat(joined, begin) / np.array(lengths, np.float32)[:, None]  # [C, H]
+    whole = _unit(means) @ _unit(asked.mean(0, np.float32)[None])[0]  # [C]
+    alike = _unit(asked) @ _unit(joined).T  # [Tq, m]
+    nearest, back = np.maximum.reduceat(alike, begin, 1).T, np.split(alike.max(0), begin[1:])  # [C, Tq]
+    for row, place in enumerate(some):
+        of_new = float(back[row][new[place]].mean()) if new[place].any() else 0.0
+        by_word = float(nearest[row][real].mean())
+        nothing[place] = PairLikeness(float(whole[row]), by_word, of_new, nearest[row], back[row])
+    return nothing
 
 
 def _real_words(words: tuple[str, ...]) -> np.ndarray:

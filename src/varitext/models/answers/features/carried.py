@@ -44,7 +44,7 @@ PLAUSIBLE = {
     "no_name": -2.0,
     "no_new_word": -4.0,
     "is_question": -5.0,
-    "negation": -2.0,
+    "negation": -1.0,
 }
 PRIOR = np.array([PLAUSIBLE.get(name, 0.0) for name in CARRIED])
 USUAL_LENGTH = 20  # words
