@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lab.experiments.default_ranker import ENSEMBLE, VARIANTS
+from lab.experiments.default_ranker import ALONE, ENSEMBLE
 from lab.pages.reading import Result, bullets, mean, measured, records_of, results_of, table_of
 from varitext.paper import ANSWER_SCALE, ANSWERS
 from varitext.reproduce.answer_fits import DATA, TABLES_START
@@ -89,7 +89,7 @@ def latent() -> str:
 
 
 def _default_rankers() -> dict[str, list[Result]]:
-    variants = {"one network": next(iter(VARIANTS)), "ensemble": ENSEMBLE}
+    variants = {"one network": ALONE, "ensemble": ENSEMBLE}
     found = {name: results_of("default-ranker", corpus="wikiqa", variant=variant) for name, variant in variants.items()}
     return {name: results for name, results in found.items() if results}
 

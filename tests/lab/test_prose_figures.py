@@ -36,14 +36,14 @@ def newsgroups(model: str) -> float:
         (
             "explanation/answer-ranker.md",
             lambda: (
-                f"{ranker('all features'):.3f}, with an ensemble of five "
-                f"{ranker('ensemble of 5, all features'):.3f} (BM25: {bm25():.3f};"
+                f"{ranker('one network'):.3f}, with an ensemble of five "
+                f"{ranker('ensemble of 5'):.3f} (BM25: {bm25():.3f};"
             ),
         ),
-        ("explanation/nasm.md", lambda: f"reaches {ranker('all features'):.3f}."),
+        ("explanation/nasm.md", lambda: f"reaches {ranker('one network'):.3f}."),
         (
             "tutorials/rank-answers.md",
-            lambda: f"is {ranker('all features'):.3f} (higher is better; BM25: {bm25():.3f};",
+            lambda: f"is {ranker('one network'):.3f} (higher is better; BM25: {bm25():.3f};",
         ),
         ("results/answers.md", lambda: f"BM25: {bm25():.3f};"),
         (
@@ -52,7 +52,7 @@ def newsgroups(model: str) -> float:
                 f"frozen {mean('minilm', 'map', row='frozen'):.3f}, ensemble of five "
                 f"{mean('minilm', 'map', row='frozen, ensemble of 5'):.3f}, "
                 f"tuned {mean('minilm', 'map', row='tuned'):.3f} "
-                f"(the default ranker without MiniLM: {ranker('all features'):.3f})"
+                f"(the default ranker without MiniLM: {ranker('one network'):.3f})"
             ),
         ),
         (

@@ -1,8 +1,8 @@
 """What a fit learns from: training questions, dev questions that choose when to stop, words, epochs; and folds.
 
 All candidates of a WikiQA question come from one page, so position and length help more there than the words that are
-asked about. Networks that `mixes_lists` therefore see every question a second time, without positions, among candidates
-of other questions: those that BM25 finds and random ones. On text from elsewhere that halves the errors.
+asked about. Networks that `mixes_lists` therefore see some questions a second time, without positions, among candidates
+of other questions: those that BM25 finds and random ones.
 
 The second stage learns how far to trust a network beside counts and position. On its own training pairs a network is
 too confident, so each pair is predicted by a network that was trained on other folds.
@@ -38,6 +38,7 @@ from varitext.runtime.randomness import stream
 from varitext.training.settings import PartOfProgress, Progress
 
 MAX_LEFT_OUT = 1500  # questions: more would add time and little information
+MIXED_EVERY = 4  # training questions, one is also seen in a mixed list
 FOUND, DRAWN, OWN = 16, 4, 8  # candidates of a mixed list: of other questions by BM25 and at random, and its own wrong
 MIN_EPOCHS, MAX_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
 
@@ -95,7 +96,7 @@ def learn_from(
         if source is None and not kind.reads_word_vectors:  # MiniLM's would only add words
             source = known_word_vectors() or RANDOM
         words = learn_words(train, source, settings.embedding_dim, settings.seed, unseen)
-    mixed = mixed_lists(train, settings.seed) if mixes and kind.mixes_lists else ()
+    mixed = mixed_lists(train, settings.seed)[::MIXED_EVERY] if mixes and kind.mixes_lists else ()
     overlap = Overlap.learn(train, words.vocabulary)
     return TrainingData(train, dev, words, overlap, epochs_for(settings, train), mixed)
 

@@ -15,7 +15,7 @@ from varitext.answers.training_data import DRAWN, FOUND, OWN, learn_from, mixed_
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import canonical_order
 from varitext.models.answers.bm25 import bm25_share
-from varitext.models.answers.compare_aggregate import LINEAR_SHARE, PRIOR_STRENGTH
+from varitext.models.answers.compare_aggregate import PRIOR_STRENGTH
 from varitext.models.answers.features.carried import CARRIED, PRIOR, carried_features, new_words
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.scorer import listwise_weights
@@ -115,7 +115,7 @@ def test_questions_that_tell_nothing_leave_the_prior():
     )
 
 
-def test_prediction_adds_half_of_the_linear_ranking_and_training_does_not():
+def test_prediction_adds_the_linear_ranking_and_training_does_not():
     ranker = AnswerRanker("compare", vectors="random", epochs=1, threads=1).fit(made_up(40, 0), made_up(10, 1))
     network, one = ranker.fitted_.network, made_up(4, 2)
     batch = PairBatches(one, ranker.fitted_.vocabulary, inputs=ranker.fitted_.first_stage.inputs(one)).batch(range(4))
@@ -126,7 +126,7 @@ def test_prediction_adds_half_of_the_linear_ranking_and_training_does_not():
             found.append(network.logits(torch.zeros(1, 20, 0), encoding)[0].numpy())
     columns = carried_features(one, ranker.fitted_.overlap).values
     weights = listwise_weights(*_training_columns(ranker), PRIOR, PRIOR_STRENGTH)
-    np.testing.assert_allclose(found[0] - found[1], LINEAR_SHARE * columns @ weights, atol=1e-4)
+    np.testing.assert_allclose(found[0] - found[1], columns @ weights, atol=1e-4)
     network.train().linear.weights.fill_(1e6)
     assert network.logits(torch.zeros(1, 20, 0), network.encode(batch)).abs().max() < 1e3
 

@@ -19,7 +19,7 @@ from varitext.answers.task import listwise_loss
 from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.batches.tokens import TokenBatch
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
-from varitext.models.answers.compare_aggregate import LINEAR_SHARE, POSITION_DROPPED, CompareAggregate, PairColumns
+from varitext.models.answers.compare_aggregate import POSITION_DROPPED, CompareAggregate, PairColumns
 from varitext.models.answers.features.overlap import Overlap
 from varitext.runtime.randomness import seeded
 
@@ -162,7 +162,7 @@ def test_compare_aggregate_pair_by_pair(features):
             sides.append(torch.from_numpy(np.log1p(columns[pair])))
         expected = model.output(torch.relu(model.hidden(torch.cat(sides))))[0]
         if "counts" in features:
-            expected = expected + LINEAR_SHARE * (torch.from_numpy(columns[pair, 5:18]) @ model.linear.weights)
+            expected = expected + torch.from_numpy(columns[pair, 5:18]) @ model.linear.weights
         torch.testing.assert_close(expected, found[0, pair], rtol=1e-5, atol=1e-6)  # columns: 32 bits
 
 

@@ -7,7 +7,7 @@
 
 There is no latent variable, so the KL is zero and the bound is the log-likelihood. Training minimises a listwise loss,
 the softmax over a question's candidates, plus part of the cross-entropy, so that probabilities are meaningful.
-Prediction adds half the log odds of a linear ranking (`LinearRanking`).
+Prediction adds the log odds of a linear ranking (`LinearRanking`).
 """
 
 from collections.abc import Sequence
@@ -31,22 +31,21 @@ POSITION_DROPPED = 0.1  # share of the training questions, so that it also ranks
 LIKENESS = 3  # columns: two cosines of `minilm.py`, and the log odds of its `General`
 MIDDLE, SPREAD = 0.6, 0.25  # typical values of cosines, to standardise them
 GENERAL_SPREAD = 3.0  # of log odds
-LINEAR_SHARE = 0.5
 PRIOR_STRENGTH = 0.03
 
 
 class PairColumns(nn.Module):
-    """What networks read of a pair beside its words: similarity, counts of shared words, the candidate's position.
+    """What networks read of a pair beside its words: similarity, shared words, what carries over, position.
 
     It has no weights. Counts are read as logarithms. A position becomes four columns: itself, whether it is known,
     whether it is the first, and the candidate's length; all are zero if it is unknown, since they carry information
     only where the candidates are one document. In a batch the columns are in the order of the arguments.
     """
 
-    def __init__(self, likeness: bool = False, counts: bool = False, position: bool = False):
+    def __init__(self, likeness: bool = False, counts: bool = False, carried: bool = False, position: bool = False):
         super().__init__()
         self.likeness, self.position = likeness, position
-        self.names = (COUNTS + CARRIED) * counts + PLACE * position  # those of `overlap.py` and `carried.py`
+        self.names = COUNTS * counts + CARRIED * carried + PLACE * position  # those of `overlap.py` and `carried.py`
         self.width = LIKENESS * likeness + len(self.names) + 2 * position
 
     def forward(self, batch: PairBatch) -> Tensor:
@@ -73,8 +72,8 @@ class PairColumns(nn.Module):
 class LinearRanking(nn.Module):
     """The ranking by features that mean the same everywhere, whose log odds prediction adds to a network's.
 
-    A network knows the kind of text it was trained on. Within a corpus half of this ranking changes little; on other
-    text it is most of what can be relied on. Training does not see the sum: it would undo it.
+    A network knows the kind of text it was trained on, and soon trusts that too much. The sum ranks better on held-out
+    questions, and far better on other text. Training does not see it: the network would undo it.
     """
 
     weights: Tensor  # [F]
@@ -95,7 +94,7 @@ class LinearRanking(nn.Module):
         """The sum, [P]; in training, and without features, the logits of the network alone."""
         if self.training or not self.used or features is None:
             return logits
-        return logits + LINEAR_SHARE * (features[:, self.rows].to(logits) @ self.weights)
+        return logits + features[:, self.rows].to(logits) @ self.weights
 
 
 class _Side(nn.Module):
@@ -142,7 +141,7 @@ class CompareAggregate(AnswerNetwork):
         named = chosen(features, self.feature_names, self.feature_names)
         self.reads_word_features, self.reads_positions = "words" in named, "position" in named
         self.reads_likeness = "likeness" in named
-        self.columns = PairColumns(self.reads_likeness, "counts" in named, self.reads_positions)
+        self.columns = PairColumns(self.reads_likeness, "counts" in named, "counts" in named, self.reads_positions)
         self.pair_columns = self.columns.names
         self.dropout = Dropout(dropout)
         self.project = nn.Linear(embedding_dim, hidden_dim)

@@ -3,8 +3,6 @@
     states   = encoder([CLS] question [SEP] candidate [SEP])
     log odds = v . mean(states) + judge(counts of shared words, the candidate's position and length) + b
 
-to which prediction adds half of those of a linear ranking (`compare_aggregate.py::LinearRanking`).
-
 There is no latent variable: the bound is the log-likelihood. The embeddings of pieces and positions stay fixed, so the
 model folder holds the layers only. Training takes three epochs at a sixtieth of the usual learning rate; v, b and the
 judge, which are initialized at random, use the usual rate.
@@ -12,16 +10,14 @@ judge, which are initialized at random, use the usual rate.
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from varitext.batches.pairs import PairBatch
 from varitext.batches.tokens import PieceBatch
-from varitext.corpora.question_answers import QuestionAnswers
 from varitext.layers.dense import FasterLinear
 from varitext.layers.words import Dropout, Sentences
-from varitext.models.answers.compare_aggregate import LinearRanking, PairColumns
+from varitext.models.answers.compare_aggregate import PairColumns
 from varitext.models.answers.network import AnswerNetwork, Encoding
 from varitext.models.answers.pretrained import new_encoder
 from varitext.models.answers.scorer import chosen
@@ -34,7 +30,6 @@ class CrossEncoder(AnswerNetwork):
 
     joins_columns = False
     pretrained = knows_every_word = True
-    reads_word_vectors = False
     reads_pieces = True
     listwise = 1.0
     cross_entropy = 0.5
@@ -61,10 +56,6 @@ class CrossEncoder(AnswerNetwork):
         self.output = FasterLinear(encoder.width, 1, faster)
         self.read_columns = FasterLinear(self.columns.width, judge_dim, faster)
         self.judge = FasterLinear(judge_dim, 1, faster)
-        self.linear = LinearRanking(self.columns)
-
-    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
-        self.linear.learn(columns, train)
 
     def encode(self, batch: PairBatch) -> Encoding:
         assert batch.pieces is not None  # `reads_pieces` asked for them
@@ -72,16 +63,14 @@ class CrossEncoder(AnswerNetwork):
         chunks = torch.split(order, CHUNK)
         pooled = torch.cat([self._pooled(batch.pieces.rows(rows)) for rows in chunks])  # [P, H]
         mean = torch.empty_like(pooled).index_copy(0, order, pooled)
-        pair = torch.cat([mean, self.columns(batch).to(mean)], 1)  # [P, H + F]
-        answers = Sentences(mean[:, None], pair, batch.answers.mask)
+        answers = Sentences(mean[:, None], mean, batch.answers.mask)
         question, labels = mean.new_zeros(len(batch.questions), 0), batch.labels.to(mean)
-        return Encoding(question, answers, batch.question_of, labels, batch.features)
+        return Encoding(question, answers, batch.question_of, labels, self.columns(batch).to(mean))
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
-        mean, columns = encoding.answers.last.tensor_split([self.output.in_features], 1)
-        read = self.judge(self.dropout(torch.relu(self.read_columns(columns))))
-        logits: Tensor = (self.output(self.dropout(mean)) + read)[:, 0]
-        logits = self.linear(logits, encoding.features)
+        logits: Tensor = self.output(self.dropout(encoding.answers.last))[:, 0]
+        read = torch.relu(self.read_columns(encoding.features))
+        logits = logits + self.judge(self.dropout(read))[:, 0]
         return logits.expand(len(h), -1)  # [S, P]
 
     def _pooled(self, pieces: PieceBatch) -> Tensor:
