@@ -17,6 +17,7 @@ from varitext.corpora import own_questions
 from varitext.errors import InputError
 from varitext.models.answers import vocabulary
 from varitext.models.answers.pretrained import PACKAGE, SOURCE
+from varitext.training.progress import LineProgress
 
 KINDS = {"who": "king", "where": "city", "when": "year"}
 NAMES = [first + second for first in "abcdef" for second in "klmnop"]
@@ -149,7 +150,29 @@ def test_minilm_serves_where_there_are_no_other_vectors(no_vectors, tmp_path):
     assert record["source"] == SOURCE and record["dim"] == 12 and len(record["sha256"]) == 64
 
 
-# Ctrl-C
+# Progress and Ctrl-C
+
+
+def test_progress_counts_what_follows_training(capsys):
+    class Shares:
+        def __init__(self):
+            self.steps, self.at_last_round = [], 0.0
+
+        def step(self, share_done, *_):
+            self.steps.append(share_done)
+
+        def round(self, _):
+            self.at_last_round = (self.steps or [0.0])[-1]
+
+        def note(self, _): ...
+
+    progress = Shares()
+    AnswerRanker(**SMALL | {"epochs": 2, "ensemble": 2}).fit(labelled(), progress=progress)
+    assert progress.steps == sorted(progress.steps) and progress.steps[-1] == 1 and progress.at_last_round < 1
+    with LineProgress("pair", has_latent=False) as lines:
+        AnswerRanker(**SMALL | {"epochs": 2}).fit(labelled(), progress=lines)
+        assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err.startswith("100%  epoch 2  bound")
 
 
 def test_ctrl_c_in_the_first_network_of_an_ensemble_leaves_a_ranker(tmp_path):
@@ -165,3 +188,23 @@ def test_ctrl_c_in_the_first_network_of_an_ensemble_leaves_a_ranker(tmp_path):
     ranker = AnswerRanker.load(tmp_path / "model")
     assert ranker.fitted_.stopped == "interrupted"
     assert len(ranker.rank("who was it", ["the king of old", "the lake of old"]).candidates) == 2
+
+
+def test_ctrl_c_after_training_keeps_the_network(tmp_path):
+    class Impatient:
+        rounds = 0
+
+        def step(self, *_):
+            if self.rounds == 3:  # before the first step, and after each of two epochs
+                raise KeyboardInterrupt
+
+        def round(self, _):
+            self.rounds += 1
+
+        def note(self, _): ...
+
+    ranker = AnswerRanker(**SMALL | {"epochs": 2})
+    with pytest.raises(KeyboardInterrupt, match="best weights"):
+        ranker.fit(labelled(), progress=Impatient())
+    ranker.save(tmp_path / "model")
+    assert AnswerRanker.load(tmp_path / "model").rank("who was it", ["the king", "the lake"]).candidates

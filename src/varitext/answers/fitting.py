@@ -2,9 +2,10 @@
 
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,13 +27,14 @@ from varitext.answers.settings import AnswerSettings, flat_settings
 from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.answers.windows import in_windows
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, choose_questions
 from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers import model_class, model_name
 from varitext.models.answers.features.overlap import PLACE, Overlap, WordTable, bm25
 from varitext.models.answers.network import AnswerNetwork
+from varitext.models.answers.pretrained import pretrained
 from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.answers.vocabulary import NO_VECTORS, AnswerWords
@@ -41,6 +43,10 @@ from varitext.runtime.devices import running_on
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
+
+READING = 10  # how much longer an encoder reads a pair than a network on its states learns from it
+QUESTIONS_AT_ONCE = 200  # whose prediction is one step of progress
+NOTE_EVERY = 5.0  # seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,25 +170,39 @@ def fit_stages(
     seconds = fitted.fit_seconds + found.seconds
     fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
     comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data, fitted.network)
-    keep(_with_joint_model(replace(fitted, comparison=comparison), settings, data))
+    keep(_with_joint_model(replace(fitted, comparison=comparison), settings, data, run))
 
 
 def fit_first_stage(
     settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
 ) -> FittedAnswers:
     stage = new_stage(settings, data)
-    trainer = stage.trainer(settings, data, run)  # refuses settings, before the first line
-    if stage.model.reads_word_vectors:
-        _report_word_vectors(settings, data, run)
-    try:
-        trainer.train(run.resume)
-    except TrainingDiverged:  # the best weights so far are in place
-        keep(_fitted(settings, data, stage, trainer.state))
-        raise
-    fitted = _fitted(settings, data, stage, trainer.state)
+    run = run.with_rest(_rest_of_work(settings, data))
+    with pretrained().reporting(run.note) if stage.model.reads_states else nullcontext():
+        trainer = stage.trainer(settings, data, run)  # refuses settings, before the first line
+        if stage.model.reads_word_vectors:
+            _report_word_vectors(settings, data, run)
+        try:
+            trainer.train(run.resume)
+        except TrainingDiverged:  # the best weights so far are in place
+            keep(_with_joint_model(_fitted(settings, data, stage, trainer.state), settings, data, run))
+            raise
+        fitted = _fitted(settings, data, stage, trainer.state)
+        try:
+            fitted = _with_joint_model(fitted, settings, data, run)
+        except KeyboardInterrupt:
+            fitted = replace(fitted, stopped="interrupted")
     keep(fitted)
-    _stop_if_interrupted(trainer.state)
+    _stop_if_interrupted(fitted.stopped)
     return fitted
+
+
+def _rest_of_work(settings: AnswerSettings, data: TrainingData) -> float:
+    """The share of the work that follows training: to predict unseen pairs; to train on a pair is worth three."""
+    kind, unseen = model_class(settings.model), sum(part.n_pairs for part in unseen_parts(data))
+    if kind.reads_states:  # reading takes far longer than training
+        unseen *= READING
+    return unseen / (unseen + 3 * data.epochs * data.train.n_pairs)
 
 
 def _report_word_vectors(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> None:
@@ -200,7 +220,7 @@ def fit_out_of_fold(settings: AnswerSettings, data: TrainingData, run: TrainingR
     def predict_held_out(seen: QuestionAnswers, held_out: QuestionAnswers, run: TrainingRun) -> np.ndarray:
         stage = new_stage(settings, data)
         state = stage.trainer(settings, data._replace(train=seen, mixed=()), run).train(run.resume)
-        _stop_if_interrupted(state)
+        _stop_if_interrupted(state.stopped)
         seconds.append(state.seconds)
         stage.ready()
         return stage.predict(held_out, settings.prediction_samples, settings.seed).probability
@@ -230,11 +250,11 @@ def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
 
 
 def _fitted(settings: AnswerSettings, data: TrainingData, stage: FirstStage, state: TrainingState) -> FittedAnswers:
-    """The result of training the first stage, complete or in part."""
+    """The result of training the first stage, complete or in part, before its joint model."""
     stage.ready()
     train = data.train
     found = stage.predict(data.dev, settings.prediction_samples, settings.seed).probability  # [P]
-    fitted = FittedAnswers(
+    return FittedAnswers(
         first_stage=stage,
         overlap=data.overlap,
         joint=JointModel(INITIAL),
@@ -251,14 +271,20 @@ def _fitted(settings: AnswerSettings, data: TrainingData, stage: FirstStage, sta
         comparison=dev_comparison(found, data, stage.model),
         calibration=Calibration.fit(found, data.dev.labels) if getattr(stage.model, "listwise", 0) else None,
     )
-    return _with_joint_model(fitted, settings, data)
 
 
-def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData) -> FittedAnswers:
-    """Fitted on questions that no network was trained on: those of dev, and those that training left out."""
-    parts = [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
+def unseen_parts(data: TrainingData) -> list[QuestionAnswers]:
+    """Questions that no network was trained on: those of dev, and those that training left out."""
+    return [part for part in (data.every_dev or data.dev, data.left_out) if part is not None]
+
+
+def _with_joint_model(
+    fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData, run: TrainingRun
+) -> FittedAnswers:
+    """Fitted on unseen questions; after an interruption on those of dev only, which is quicker."""
+    parts = unseen_parts(data)[: 1 if fitted.stopped == "interrupted" else None]
     unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    found = fitted.predict(unseen, settings)
+    found = _predict_in_parts(fitted, unseen, settings, run)
     scores = LabelledScores(*distinct_candidates(found, unseen)[:3])
     joint = JointModel.fit(*scores, data.share_without_answer)
     held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
@@ -266,8 +292,31 @@ def _with_joint_model(fitted: FittedAnswers, settings: AnswerSettings, data: Tra
     return replace(fitted, joint=joint, held_out=held_out, familiarity=familiarity)
 
 
-def _stop_if_interrupted(state: TrainingState) -> None:
-    if state.stopped == "interrupted":
+def _predict_in_parts(
+    fitted: FittedAnswers, questions: QuestionAnswers, settings: AnswerSettings, run: TrainingRun
+) -> Prediction:
+    """The same as `predict`, with progress."""
+    found: list[Prediction] = []
+    pairs, part_of, noted = 0, np.arange(questions.n_questions) // QUESTIONS_AT_ONCE, time.monotonic()
+    for part in range(int(part_of[-1]) + 1):
+        one = fitted.predict(choose_questions(questions, part_of == part), settings)
+        copies = None if one.copy_of is None else one.copy_of + pairs
+        found.append(one._replace(copy_of=copies))
+        pairs += len(one.probability)
+        run.rest(pairs / questions.n_pairs)
+        if time.monotonic() - noted > NOTE_EVERY:
+            noted = time.monotonic()
+            run.note(f"calibrating on questions not trained on: {pairs:,} of {questions.n_pairs:,} pairs ranked")
+    copy_of = [one.copy_of for one in found if one.copy_of is not None]
+    return Prediction(
+        np.concatenate([one.probability for one in found]),
+        np.concatenate([one.sampled for one in found], 1),
+        copy_of=np.concatenate(copy_of) if copy_of else None,
+    )
+
+
+def _stop_if_interrupted(stopped: str) -> None:
+    if stopped == "interrupted":
         raise KeyboardInterrupt("training was interrupted; the model holds the best weights so far")
 
 

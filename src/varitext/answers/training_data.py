@@ -35,7 +35,7 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.vocabulary import RANDOM, AnswerWords, learn_words
 from varitext.runtime.randomness import stream
-from varitext.training.settings import PartOfProgress, Progress
+from varitext.training.settings import PartOfProgress, Progress, ProgressWithRest
 
 MAX_LEFT_OUT = 1500  # questions: more would add time and little information
 MIXED_EVERY = 4  # training questions, one is also seen in a mixed list
@@ -221,6 +221,14 @@ class TrainingRun(NamedTuple):
         if path and number:
             path = path.with_name(f"{path.stem}-network-{number + 1}{path.suffix}")
         return self._replace(progress=self._part(number, number + 1, members), checkpoint=path)
+
+    def with_rest(self, share: float) -> "TrainingRun":
+        """A run of which this share is other work, after training."""
+        return self._replace(progress=self.progress and ProgressWithRest(self.progress, 1 - share))
+
+    def rest(self, share_done: float) -> None:
+        if isinstance(self.progress, ProgressWithRest):
+            self.progress.rest(share_done)
 
     def note(self, message: str) -> None:
         if self.progress:

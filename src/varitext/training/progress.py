@@ -56,12 +56,14 @@ class LineProgress:
         self._share, self._elbo, self._kl = 0.0, 0.0, 0.0
         self._first_share = self._last = 0.0
         self._started: float | None = None
+        self._unprinted: dict[str, Any] | None = None
 
     def __enter__(self) -> "LineProgress":
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        if self._unprinted and self._share >= 1:
+            self._print(self._unprinted)
 
     def step(self, share_done: float, elbo: float, kl: float) -> None:
         if self._started is None:
@@ -72,9 +74,14 @@ class LineProgress:
     def round(self, record: dict[str, Any]) -> None:
         if self._started is None:  # the score before the first step
             return
-        now = time.monotonic()
-        if now - self._last < LINE_EVERY and self._share < 1:
-            return
+        if time.monotonic() - self._last < LINE_EVERY and self._share < 1:
+            self._unprinted = record
+        else:
+            self._print(record)
+
+    def _print(self, record: dict[str, Any]) -> None:
+        assert self._started is not None  # only what came after the first step is printed
+        now, self._unprinted = time.monotonic(), None
         self._last = now
         name, value = _headline(record)
         active = f"  {_active_units(record)}" if self._has_latent else ""

