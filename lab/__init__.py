@@ -27,7 +27,7 @@ ABLATIONS = (
 )
 SPEED = (
     *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "untrained", "rounding"),
-    *("large_corpus", "scaling_estimate", "calibrate_any", "index_search", "long_lists", "long_candidates"),
+    *("large_corpus", "scaling_estimate", "calibrate_any", "index_search", "long_lists", "long_candidates", "copies"),
 )
 EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
     **reproduce.EXPERIMENTS,

@@ -31,6 +31,7 @@ def are_copies(first: str, second: str) -> bool:
         (SENTENCE, True),
         (f"{SENTENCE.upper()}!!", True),
         (f"So, {SENTENCE}.", True),
+        (SENTENCE.replace("Honolulu", "'Honolulu'"), True),
         (SENTENCE.replace("Barack ", ""), True),
         (SENTENCE.replace("1961", "1691"), False),
         (SENTENCE.replace(" , 1961", ""), False),

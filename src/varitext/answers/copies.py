@@ -19,8 +19,9 @@ from varitext.answers.prediction import Prediction, log_odds
 from varitext.corpora.question_answers import Question, QuestionAnswers
 from varitext.models.answers.features.overlap import is_word
 
-MIN_SHARE = 0.8  # of the words of the longer one that the shorter one must have: `python -m lab long_lists`
+MIN_SHARE = 0.8  # of the words of the longer one that the shorter one must have: `python -m lab copies`
 ARTICLES = frozenset({"a", "an", "the"})
+MARKS = "'\"`“”‘’.,:;!?()[]{}*_-"  # around a word
 _NEGATIONS = "no not n't never none nobody nothing nor neither cannot without except hardly few false denied denies"
 _NUMBERS = """
     one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -110,7 +111,8 @@ def _is_copy(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
 
 
 def _compared_words(words: Sequence[str]) -> tuple[str, ...]:
-    return tuple(word for word in map(str.lower, words) if is_word(word) and word not in ARTICLES)
+    bare = (word.lower().strip(MARKS) for word in words if is_word(word))
+    return tuple(word for word in bare if word not in ARTICLES)
 
 
 def _changes_the_meaning(word: str) -> bool:

@@ -367,7 +367,7 @@ def _ranked(
             same_as=same_as[row],
             matches=matches[row],
         )
-        for row in np.lexsort((np.arange(len(ranks)), ranks))
+        for row in np.lexsort((places, first_row, ranks))  # of tied ones, copies together
     )
 
 
