@@ -30,7 +30,7 @@ def questions(tmp_path_factory):
 
 
 def test_a_ranker_without_a_fit_becomes_a_folder_that_is_calibrated_again_in_place(questions, tmp_path):
-    outcome = varitext("calibrate", "--model", "bm25", questions, "--out", tmp_path / "model")
+    outcome = varitext("calibrate", "bm25", questions, "--out", tmp_path / "model")
     assert outcome.code == 0 and "40 questions, 10 without a right answer" in outcome.out, outcome
     assert "before" in outcome.out and "precision 50%" in outcome.out
     record = json.loads(varitext("calibrate", tmp_path / "model", questions, "--json").out)
@@ -86,14 +86,13 @@ def test_what_does_not_go_together_is_refused(questions, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("".join(questions.read_text().splitlines(keepends=True)[:12]))
     cases = {
-        "3 labelled questions are too few": ("--model", "bm25", few, *out),
-        "Missing --out": ("--model", "bm25", questions),
+        "3 labelled questions are too few": ("bm25", few, *out),
+        "Missing --out": ("bm25", questions),
         "Name a model folder and questions": (questions,),
         "must be fitted before it can rank": ("--model", "overlap", questions, *out),
         "--run FILE and --qrels FILE": ("--run", questions, *out),
-        "--model does not apply": ("--scores", questions, "--model", "bm25", *out),
-        "--qrels does not apply": ("--model", "bm25", questions, "--qrels", questions, *out),
-        "choose one that was not used to fit": ("--model", "bm25", "wikiqa", *out),
+        "--qrels does not apply": ("bm25", questions, "--qrels", questions, *out),
+        "choose one that was not used to fit": ("bm25", "wikiqa", *out),
     }
     for message, typed in cases.items():
         assert message in refused(tmp_path, "calibrate", *typed), message

@@ -10,7 +10,7 @@ from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import check_table_file, log, print_json, write_table
 from varitext.errors import InputError
 from varitext.files import refuse_to_overwrite
-from varitext.loading import load_ranker, untrained_ranker
+from varitext.loading import load_ranker
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 
 PRECISIONS = (0.5, 0.7, 0.8, 0.9)  # that are printed
 
-Places = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[DIR] [QUESTIONS]", help="A ranker's model folder, and labelled questions: file or corpus."
-    ),
+Folder = Annotated[
+    Path | None, typer.Argument(metavar="DIR", help="A ranker's model folder, or one that needs no fit: minilm, bm25.")
 ]
-Untrained = Annotated[str | None, option("Instead of DIR: a model that needs no fit, minilm or bm25.", "NAME")]
+Questions = Annotated[str | None, typer.Argument(metavar="QUESTIONS", help="Labelled questions: file or corpus.")]
 ScoresFile = Annotated[
     Path | None, option("Scores of another ranker: a table with question_id, score and label.", "FILE")
 ]
@@ -37,8 +34,8 @@ OutFolder = Annotated[Path | None, option("Folder for the calibrated model (defa
 
 
 def calibrate(
-    places: Places = None,
-    model: Untrained = None,
+    folder: Folder = None,
+    questions: Questions = None,
     scores: ScoresFile = None,
     run: RunFile = None,
     qrels: QrelsFile = None,
@@ -68,7 +65,7 @@ def calibrate(
     \b
     Examples:
       varitext calibrate models/answers questions.csv --out models/calibrated
-      varitext calibrate --model minilm questions.csv --out models/mine
+      varitext calibrate minilm questions.csv --out models/mine
       varitext calibrate --scores judged.csv --score-column judge --out models/judge
       varitext calibrate --run bm25.run --qrels labels.qrels --out models/bm25
     """
@@ -76,21 +73,20 @@ def calibrate(
     if out is not None:
         refuse_to_overwrite(out)
     if scores is not None or run is not None:
-        refuse_options({"model": model, "part": part}, "scores need no model")
-        if places or out is None or (scores is None) == (run is None) or (run is None) != (qrels is None):
+        refuse_options({"part": part}, "scores need no corpus")
+        if folder or out is None or (scores is None) == (run is None) or (run is None) != (qrels is None):
             raise InputError("Calibrate scores with --scores FILE, or --run FILE and --qrels FILE, and --out DIR")
         given = _labelled_scores(scores, run, qrels, columns, score_column)
         named = {"score_column": score_column, "id_column": id_column}
         return _calibrate_scores(given, {key: value for key, value in named.items() if value}, out, as_json)
     refuse_options({"qrels": qrels, "score_column": score_column}, "it belongs to --scores or --run")
-    *folder, questions = places or [""]
-    if not questions or len(folder) != (model is None):
-        raise InputError("Name a model folder and questions, or --model minilm and questions; or --scores, or --run")
-    if model is not None and out is None:
+    if folder is None or questions is None:
+        raise InputError("Name a model folder, or minilm or bm25, and labelled questions; or --scores, or --run")
+    if out is None and not folder.exists():
         raise InputError("Missing --out: name a folder for the calibrated model, for example --out models/calibrated")
-    ranker = untrained_ranker(model, threads, device) if model else load_ranker(Path(folder[0]), threads, device, trust)
+    ranker = load_ranker(folder, threads, device, trust)
     _calibrate_ranker(ranker, questions, part, data_dir, columns)
-    place = out or Path(folder[0])
+    place = out or folder
     ranker.save(place, overwrite=out is None)
     _report_ranker(ranker, place, as_json)
 
