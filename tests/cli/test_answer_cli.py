@@ -135,6 +135,24 @@ def test_settings_arrive_where_they_belong(divided, tmp_path):
     )
 
 
+def test_own_questions_are_found_again_only_if_they_are_the_same(divided, fitted, tmp_path):
+    shutil.copytree(fitted, tmp_path / "model")
+    moved = divided.rename(divided.with_name("moved"))
+    try:
+        shutil.copytree(moved, divided)
+        assert varitext("evaluate", tmp_path / "model", "--json").code == 0
+        write(divided / "train.jsonl", rows(30, 9))
+        said = refused(tmp_path, "evaluate", tmp_path / "model")
+        assert (
+            f"the train part of {divided} is not what the model was fitted on, or has changed: name questions" in said
+        )
+        shutil.rmtree(divided)
+        assert "is not here: name questions" in refused(tmp_path, "evaluate", tmp_path / "model")
+    finally:
+        shutil.rmtree(divided, ignore_errors=True)
+        moved.rename(divided)
+
+
 def test_a_file_of_pairs_has_some_questions_held_out_and_needs_others_to_be_evaluated_on(tmp_path):
     pairs = rows(30, 0)
     lines = ["question,answer,label", *(f'{one["question"]},"{one["answer"]}",{one["label"]}' for one in pairs)]

@@ -75,10 +75,26 @@ def questions_for(
                 f"{corpus}, which the model was fitted on, has no test part: "
                 f"name questions that the model has not seen, {hint}"
             )
+        _check_own_questions(ranker, corpus, data_dir, hint)
     if not (columns and columns.as_dict()):
         columns = QuestionColumns() if corpus in CORPORA else QuestionColumns.recorded(ranker.fitted_.corpus or {})
     whole = question_parts(corpus) == ("all",)
     return load_questions(corpus, part or ("all" if whole else "test"), data_dir, columns)
+
+
+def _check_own_questions(ranker: "AnswerRanker", corpus: str, data_dir: Path | None, hint: str) -> None:
+    """Refuse files that only have the name of those that the model was fitted on."""
+    from varitext.corpora import CORPORA, QuestionColumns, load_questions
+
+    recorded = ranker.fitted_.corpus
+    if corpus in CORPORA:  # known by its checksum
+        return
+    with warnings.catch_warnings():  # the fit has warned about the table already
+        warnings.simplefilter("ignore", UserWarning)
+        found = load_questions(corpus, recorded["part"], data_dir, QuestionColumns.recorded(recorded))
+    if found.sha256 != recorded["sha256"]:
+        part = f"the {found.part} part of {corpus}" if found.part != "all" else corpus
+        raise InputError(f"{part} is not what the model was fitted on, or has changed: name questions, {hint}")
 
 
 def own_corpus(model: "DocumentModel | AnswerRanker", things: str, hint: str) -> str:
