@@ -22,6 +22,7 @@ ABLATIONS = (
         "feature-groups",
         "question-latent",
         "recipes",
+        "word-vectors",
         "initialization",
     ),
 )
