@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from made_up_questions import made_up
 from scipy.special import expit
 
+from varitext.answers.calibrated import CalibratedRanker
 from varitext.answers.copies import copies_of
 from varitext.answers.input import as_corpus
 from varitext.answers.joint import JointModel
@@ -70,6 +71,17 @@ def test_copies_share_what_one_would_have(copies):
     np.testing.assert_allclose(together.best[:copies].sum(), alone.best[0])
     assert together.none == pytest.approx(alone.none) and together.best.sum() + together.none[0] == pytest.approx(1)
     assert (together.intervals.high[:copies] <= together.intervals.high[-2]).all()
+
+
+def test_scores_from_elsewhere_are_shared_by_copies():
+    generator = np.random.default_rng(0)
+    scores, questions = generator.normal(0, 1, 200), np.repeat(np.arange(40), 5)
+    labels = (generator.random(200) < expit(2 * scores - 1)).astype(int)
+    ranker = CalibratedRanker().fit_scores(scores, labels, questions)
+    alone = ranker.rank_scores("who", ["x y", "u v"], [2.0, 0.0])
+    copied = ranker.rank_scores("who", ["X Y !", "x y", "u v"], [1.0, 2.0, 0.0])
+    assert {one.probability for one in copied.candidates} == {one.probability for one in alone.candidates}
+    assert [one.same_as for one in copied.candidates] == [None, 0, None]
 
 
 def _predicted(scores: np.ndarray) -> Prediction:

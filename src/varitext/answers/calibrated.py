@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import rankdata
 
+from varitext.answers.copies import copies_of, highest_of_copies
 from varitext.answers.input import QuestionSource, as_corpus, as_questions
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Prediction
@@ -206,8 +207,9 @@ class CalibratedRanker:
             The candidates, best first.
         """
         corpus, (given, _) = as_corpus(question, candidates, None), _checked(scores, np.zeros(len(candidates)))
-        probability = expit(self._log_odds(given))
-        prediction = Prediction(probability, probability[None])
+        copy_of = copies_of(corpus)
+        probability = expit(self._log_odds(highest_of_copies(given, copy_of)))
+        prediction = Prediction(probability, probability[None], copy_of=copy_of)
         posterior = ranking_posterior(self._fitted.model.joint, prediction, corpus)
         ordered = CanonicalOrder(corpus, np.arange(len(given)))
         return rankings_of(ordered, prediction, posterior, np.ones(len(given), bool), abstain)[0]

@@ -52,6 +52,13 @@ def without_copies(question_answers: QuestionAnswers, copy_of: np.ndarray) -> Qu
     )
 
 
+def highest_of_copies(scores: np.ndarray, copy_of: np.ndarray) -> np.ndarray:
+    """The highest score among each candidate and its copies, [P], where every one has its own score."""
+    highest = np.full(len(scores), -np.inf)
+    np.maximum.at(highest, copy_of, scores)
+    return np.asarray(highest[copy_of])
+
+
 class DistinctCandidates(NamedTuple):
     """One entry for each candidate and all its copies: what the joint model sees."""
 
