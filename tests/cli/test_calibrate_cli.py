@@ -88,8 +88,8 @@ def test_what_does_not_go_together_is_refused(questions, tmp_path):
     cases = {
         "3 labelled questions are too few": ("bm25", few, *out),
         "Missing --out": ("bm25", questions),
-        "Name a model folder and questions": (questions,),
-        "must be fitted before it can rank": ("--model", "overlap", questions, *out),
+        "and labelled questions": (questions,),
+        "must be fitted before it can rank": ("overlap", questions, *out),
         "--run FILE and --qrels FILE": ("--run", questions, *out),
         "--qrels does not apply": ("bm25", questions, "--qrels", questions, *out),
         "choose one that was not used to fit": ("bm25", "wikiqa", *out),

@@ -217,7 +217,8 @@ def test_it_learns_on_frozen_states_and_keeps_none_of_the_encoder(tmp_path):
     settings = {"epochs": 6, "batch_size": 40, "learning_rate": 1e-2, "threads": 1}
     ranker = AnswerRanker("minilm", **settings).fit(made_up(60, 0), made_up(8, 1))
     test = made_up(12, 2)
-    assert ranker.evaluate(test).ranking.map > 0.8  # by chance .46
+    before = AnswerRanker("minilm", threads=1).evaluate(test).ranking.map
+    assert ranker.evaluate(test).ranking.map > max(0.7, before)  # by chance .46
     ranker.save(tmp_path / "model")
     assert (tmp_path / "model" / "weights.safetensors").stat().st_size < 2_000_000
     loaded = AnswerRanker.load(tmp_path / "model")

@@ -30,6 +30,7 @@ class CrossEncoder(AnswerNetwork):
 
     joins_columns = False
     pretrained = knows_every_word = True
+    reads_word_vectors = False
     reads_pieces = True
     listwise = 1.0
     cross_entropy = 0.5
