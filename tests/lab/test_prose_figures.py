@@ -25,6 +25,10 @@ def ranker(variant: str) -> float:
     return mean("default-ranker", "map", corpus="wikiqa", variant=variant)
 
 
+def vectors(change: str, measure: str) -> str:
+    return f"{mean('recipes', measure, change=change):.3f}"
+
+
 def newsgroups(model: str) -> float:
     settings = {"corpus": "20newsgroups-nvdm", "model": model, "preset": "recommended", "latent_dim": 50}
     return mean("table1a", "per_document_perplexity", **settings)
@@ -53,6 +57,14 @@ def newsgroups(model: str) -> float:
                 f"{mean('minilm', 'map', row='frozen, ensemble of 5'):.3f}, "
                 f"tuned {mean('minilm', 'map', row='tuned'):.3f} "
                 f"(the default ranker without MiniLM: {ranker('one network'):.3f})"
+            ),
+        ),
+        (
+            "how-to/questions-and-answers.md",
+            lambda: (
+                f"a MAP of {vectors('recommended', 'alone')} with GloVe and {vectors('random vectors', 'alone')} with "
+                f"random vectors; with counts of shared words beside it, {vectors('recommended', 'counts')} and "
+                f"{vectors('random vectors', 'counts')} ("
             ),
         ),
         (
