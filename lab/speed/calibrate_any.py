@@ -156,7 +156,8 @@ def once(ranker: CalibratedRanker, others: LabelledScores) -> dict[str, float | 
         for kind, confidence in (("precision", None), ("tested_precision", CONFIDENCE)):
             answered = top & (predicted.right >= threshold(ranker, precision, confidence))
             found[f"{kind}_{precision}"] = float(right[answered].mean()) if answered.any() else None
-            found[f"answered_{kind}_{precision}"] = float(answered.sum() / len(none))
+            found[f"reached_{kind}_{precision}"] = float(answered.any())
+            found[f"answered_{kind}_{precision}"] = len(np.unique(others.question_of[answered])) / len(none)
     posterior = ranker.fitted_.model.posterior(ranker.fitted_.standardise(others.scores), others.question_of)
     quality = ProbabilityQuality.of(posterior, others)
     return found | {"ece": quality.ece, "none_ece": quality.none_ece, "top_right": float(right[top].mean())}
