@@ -40,8 +40,10 @@ def _marked(name: str, table: str) -> str:
 
 def tables() -> dict[str, str]:
     from lab.pages.answers import answer_tables
+    from lab.pages.calibration import calibration_tables
     from lab.pages.commands import command_reference
     from lab.pages.documents import document_tables
     from lab.pages.systems import system_tables
 
-    return document_tables() | answer_tables() | system_tables() | {"commands": command_reference()}
+    answers = answer_tables() | calibration_tables()
+    return document_tables() | answers | system_tables() | {"commands": command_reference()}
