@@ -3,7 +3,7 @@
 Scores become log odds by Platt scaling, and these go into the joint model of a question's candidates. Fifty questions
 are few for its nine parameters, so a Gaussian prior holds them near the values that they had: levels (b and r_c) are
 free, since how many answers are right differs most between domains, and slopes less so. `SPREAD` was chosen by
-transfer between WikiQA and QASent, both ways (`python -m lab calibrate_any`).
+transfer between training questions of WikiQA and QASent, both ways; `python -m lab calibrate_any` measures the choice.
 
 What is reported, and thresholds and answer sets, come from cross-validation: every question is predicted by a fit to
 the others.
