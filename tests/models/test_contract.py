@@ -20,7 +20,7 @@ from varitext.corpora.question_answers import Candidate
 from varitext.documents.evaluation import completion_of
 from varitext.latent import Bound, elbo
 from varitext.latent.bound import draw_from
-from varitext.models.answers import ANSWER_MODELS, cross_encoder, pretrained
+from varitext.models.answers import ANSWER_MODELS, cross_encoder, model_class, pretrained
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.documents import DOCUMENT_MODELS, check_preset
@@ -209,9 +209,11 @@ def test_answers_do_not_depend_on_order_and_company(name):
 def test_a_longer_neighbour_changes_nothing(name):
     """Candidates are padded to the longest."""
     one = TEST.questions[0]
-    longer = one._replace(candidates=(*one.candidates, Candidate("x", ("near",) * 60, "near", 0)))
-    found = log_odds(name, replace(TEST, questions=(longer,)))[:5]
-    close_for(name)(found, log_odds(name, replace(TEST, questions=(one,))))
+    found = []
+    for times in (1, 60):
+        longer = one._replace(candidates=(*one.candidates, Candidate("x", ("near",) * times, "near", 0)))
+        found.append(log_odds(name, replace(TEST, questions=(longer,)))[:5])
+    close_for(name)(*found)
 
 
 @every_answer_model
@@ -226,7 +228,7 @@ def test_labels_are_not_looked_at(name):
 @every_answer_model
 def test_a_candidate_without_a_known_word_never_wins(name):
     ranker, empty = answers(name), ("", "...", " ?! ", "xyzzy plugh")
-    strange = "_" if ANSWER_MODELS[name].extra else "xyzzy plugh"  # a pretrained encoder knows every word
+    strange = "_" if model_class(name).knows_every_word else "xyzzy plugh"
     empty = (*empty[:3], strange)
     ranking = ranker.rank("who was the king ?", ["...", "the old queen", "", " ?! ", "a lake", strange])
     assert [one.known for one in ranking.candidates] == [True, True, False, False, False, False]
@@ -241,7 +243,7 @@ def test_a_candidate_without_a_known_word_never_wins(name):
 @every_answer_model
 def test_right_answers_without_a_known_word_are_evaluated(name):
     """As the last, tied; and no figure is infinite."""
-    unknown = "_" if ANSWER_MODELS[name].extra else "xyz"  # a pretrained encoder knows every word
+    unknown = "_" if model_class(name).knows_every_word else "xyz"
     silent = tuple(
         Candidate(f"x{number}", (word,), word, label) for number, word, label in ((0, "...", 1), (1, unknown, 0))
     )

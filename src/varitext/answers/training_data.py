@@ -96,7 +96,8 @@ def learn_from(
         if source is None and not kind.reads_word_vectors:  # MiniLM's would only add words
             source = known_word_vectors() or RANDOM
         words = learn_words(train, source, settings.embedding_dim, settings.seed, unseen)
-    mixed = mixed_lists(train, settings.seed)[::MIXED_EVERY] if mixes and kind.mixes_lists else ()
+    # the same for every seed: the networks of an ensemble share their inputs
+    mixed = mixed_lists(train, 0)[::MIXED_EVERY] if mixes and kind.mixes_lists else ()
     overlap = Overlap.learn(train, words.vocabulary)
     return TrainingData(train, dev, words, overlap, epochs_for(settings, train), mixed)
 
