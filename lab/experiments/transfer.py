@@ -23,6 +23,7 @@ from varitext.reproduce.answer_fits import DATA, fit_ranker, load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
 UNTRAINED = "no fit"
+FITTED_ON = {"minilm": ("wikiqa",), "compare": tuple(DATA)}
 SEEDS = {"bm25": 1, "minilm": 1, "compare": 2}
 
 
@@ -33,7 +34,7 @@ def runs(plan: Plan) -> Iterator[Run]:
             yield Run(
                 {"model": model, "fitted_on": UNTRAINED, "seed": 0}, partial(measure, model, None, 0, plan), missing
             )
-        for corpus in () if model == "bm25" else DATA:
+        for corpus in FITTED_ON.get(model, ()):
             for seed in plan.seeds_or(seeds)[:seeds]:
                 settings = {"model": model, "fitted_on": corpus, "seed": seed}
                 yield Run(settings, partial(measure, model, corpus, seed, plan), missing)
