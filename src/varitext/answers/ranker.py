@@ -404,6 +404,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         """
         if looked_at < 1:
             raise InputError(f"looked_at must be at least 1, not {looked_at}")
+        if not question.strip():
+            raise InputError("the question is empty")
         found = index.search(question, looked_at).tolist()
         if not found:
             raise InputError("no document of the index has a word of the question")
