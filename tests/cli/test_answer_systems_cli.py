@@ -91,7 +91,7 @@ def test_features_arrive_where_they_belong(asked, tmp_path):
 
 def test_places_count_if_they_were_chosen_by_name(asked, tmp_path):
     fit(asked, tmp_path / "model", "--model", "overlap", "--features", "log_position,log_length", *WORDS)
-    (tmp_path / "same.txt").write_text("nobody sang a song\n" * 3)
+    (tmp_path / "same.txt").write_text("nobody sang a song\nanybody sang a song\nsomebody sang a song\n")
     typed = ("rank", tmp_path / "model", "--question", "what did anna do", "--candidates", tmp_path / "same.txt")
     found = json.loads(varitext(*typed, "--json").out)["candidates"]
     assert [one["place"] for one in found] == [0, 1, 2] and found[0]["probability"] > found[2]["probability"]
@@ -182,4 +182,4 @@ def test_settings_of_steps_are_said_to_have_no_effect(asked, tmp_path):
 
 def test_help_lists_every_model():
     listed = re.search(r"--model NAME(.*?)\(default:", varitext("fit", "--help").out, re.DOTALL)[1]
-    assert sorted(re.findall(r"\b[a-z_]+\b", listed)) == sorted([*DOCUMENT_MODELS, *ANSWER_MODELS])
+    assert sorted(re.findall(r"\b[a-z_0-9]+\b", listed)) == sorted([*DOCUMENT_MODELS, *ANSWER_MODELS])

@@ -83,7 +83,8 @@ def test_overfitting_is_measured_to_the_last_epoch(small, monkeypatch):
 
 
 def test_tables_of_the_paper_start_as_they_did(small):
-    assert answer_fits.fit_ranker("wikiqa", "lstm", 0, Plan(quick=True, threads=1)).fitted_.architecture == {
+    ranker = answer_fits.fit_ranker("wikiqa", "lstm", 0, Plan(quick=True, threads=1), vectors="random")
+    assert ranker.fitted_.architecture == {
         "vocabulary_size": ANY, "embedding_dim": 50, "hidden_dim": 50, "layers": 3, "dropout": 0.4,
         "fixed_words": 0, "initialization": "pytorch",
     }  # fmt: skip

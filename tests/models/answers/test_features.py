@@ -176,12 +176,12 @@ def test_fewer_numbers_are_principal_components():
         reduce_vectors(vectors, 5)
 
 
-def test_the_source_of_vectors_is_named(tmp_path, monkeypatch):
+def test_the_source_of_vectors_is_named(tmp_path):
     train = named_answers(20, 1)
     assert learn_words(train, VECTORS, 6, 0).source == "given" and learn_words(train, "random", 6, 0).source == "random"
-    monkeypatch.setattr("varitext.models.answers.vocabulary._source_vectors", lambda *arguments: VECTORS)
     path = tmp_path / "glove.txt"
-    assert [learn_words(train, source, 6, 0).source for source in (path, None)] == [str(path), "the data folder's"]
+    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(VECTORS.words, VECTORS.vectors, strict=True)))
+    assert learn_words(train, path, None, 0).source == "glove.txt"
 
 
 # Regression
