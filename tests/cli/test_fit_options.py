@@ -17,8 +17,9 @@ from varitext.records import GROUPS, options_of, record_from_options
 OPTIONS = """
 --out --model --continue --new-words --latent-dim --seed --epochs --batch-size --learning-rate --time-limit --threads
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
---processes --text-column --count-column --counts --position --features --vectors --embedding-dim --unseen-words --tune-vectors
---ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding --min-documents
+--processes --text-column --count-column --counts --position --features --vectors --embedding-dim --unseen-words
+--tune-vectors --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding
+--min-documents
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics --seed-topics
 --question-column --answer-column --min-relevance --trust
 """

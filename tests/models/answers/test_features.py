@@ -180,7 +180,8 @@ def test_the_source_of_vectors_is_named(tmp_path):
     train = named_answers(20, 1)
     assert learn_words(train, VECTORS, 6, 0).source == "given" and learn_words(train, "random", 6, 0).source == "random"
     path = tmp_path / "glove.txt"
-    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(VECTORS.words, VECTORS.vectors, strict=True)))
+    rows = zip(VECTORS.words, VECTORS.vectors, strict=True)
+    path.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in rows))
     assert learn_words(train, path, None, 0).source == "glove.txt"
 
 
