@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.fitting import untrained
+from varitext.answers.fitting import NO_FREQUENCIES, untrained
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.question_answers import QuestionAnswers, choose_questions
 from varitext.errors import InputError
@@ -86,8 +86,7 @@ def corpus_bm25(question_answers: QuestionAnswers) -> np.ndarray:
 
 def word_counts(question_answers: QuestionAnswers) -> np.ndarray:
     """Distinct words that question and candidate share, without stop words, [P]."""
-    overlap = Overlap(Vocabulary(()), np.zeros(0, np.int64), 0)
-    return overlap.features(question_answers).only(["word_overlap"]).values[:, 0]
+    return NO_FREQUENCIES.features(question_answers).only(["word_overlap"]).values[:, 0]
 
 
 def _chosen(question_answers: QuestionAnswers, counted: np.ndarray) -> QuestionAnswers:

@@ -38,12 +38,12 @@ CENTRAL = (0.05, 0.95)  # quantiles of the scores
 CENTRAL_WIDTH = 3.29  # their distance for a normal distribution, in standard deviations
 
 
-class Standardisation(NamedTuple):
+class RobustScale(NamedTuple):
     centre: float
     spread: float
 
     @classmethod
-    def of(cls, scores: np.ndarray) -> "Standardisation":
+    def of(cls, scores: np.ndarray) -> "RobustScale":
         low, high = np.quantile(scores, CENTRAL)
         spread = (high - low) / CENTRAL_WIDTH or scores.std() or 1.0
         return cls(float(np.median(scores)), float(spread))
@@ -56,7 +56,7 @@ class Standardisation(NamedTuple):
 class FittedScores:
     """The fitted state of a `CalibratedRanker`."""
 
-    standardise: Standardisation
+    standardise: RobustScale
     model: ScoreModel
     held_out: HeldOutQuestions
     quality: ProbabilityQuality  # cross-validated
@@ -159,7 +159,7 @@ class CalibratedRanker:
         given, question_of = _checked(scores, question_ids)
         right = binary_labels(np.asarray(labels, float))
         same_length(scores=given, labels=right)
-        standardise = Standardisation.of(given)
+        standardise = RobustScale.of(given)
         data = LabelledScores(standardise(given), right, question_of)
         data.check()
         _warn_of_reversed(data)
@@ -325,7 +325,7 @@ class CalibratedRanker:
         ranker, values = cls(score_function), dict(stored.config["fitted"])
         platt, joint = (values["model"][name] for name in ("platt", "joint"))
         joint["parameters"] = tuple(joint["parameters"])
-        values["standardise"] = Standardisation(*values["standardise"])
+        values["standardise"] = RobustScale(*values["standardise"])
         values["model"] = ScoreModel(Calibration(**platt), JointModel(**joint))
         values["held_out"] = HeldOutQuestions(**{name: tuple(one) for name, one in values["held_out"].items()})
         values["quality"] = ProbabilityQuality(**values["quality"])

@@ -44,7 +44,7 @@ from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
 
-READING = 10  # how much longer an encoder reads a pair than a network on its states learns from it
+READING = 10  # a guess, for progress only: an encoder reads a pair for longer than a network learns from its states
 QUESTIONS_AT_ONCE = 200  # whose prediction is one step of progress
 NOTE_EVERY = 5.0  # seconds
 

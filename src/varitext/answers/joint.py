@@ -38,7 +38,7 @@ from varitext.layers.main_answer import log_main_or_none, log_probability_of_lab
 KINDS = 2  # of questions: with one answer, and lists
 INITIAL = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
 SLOPES = (0, 5, 7)  # which of these are a and t_c
-FULL_LENGTHS = 1.5  # mean lengths of a list whose candidates count in full: `python -m lab long_lists`
+FULL_LENGTHS = 1.5  # mean lengths of a list whose candidates count in full; `python -m lab long_lists` shows the effect
 LOWEST_SUM = -50.0  # of L, which would be minus infinity if no candidate can be right
 MIN_SLOPE = 1e-3
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # for which a threshold is stored

@@ -80,9 +80,9 @@ class PretrainedEncoder:
         return vectors
 
     @contextmanager
-    def states_kept_in(self, folder: Path | None) -> Iterator[None]:
+    def states_kept_in(self, folder: Path) -> Iterator[None]:
         """Inside the block, states are taken from a file of the folder, and new ones kept there."""
-        self.store = None if folder is None else StateStore(folder, weights_sha256(), self.width)
+        self.store = StateStore(folder, weights_sha256(), self.width)
         try:
             yield
         finally:
@@ -198,7 +198,7 @@ def piece_vectors(words: Sequence[str]) -> WordVectors:
     sizes = np.array([len(pieces) for pieces in found.values()])
     sums = np.add.reduceat(vectors[np.concatenate(list(found.values()))], np.cumsum(sizes) - sizes)
     means = sums / sizes[:, None].astype(np.float32)
-    return WordVectors(tuple(found), means, SOURCE, sha256_of(folder / "model.safetensors"))
+    return WordVectors(tuple(found), means, SOURCE, weights_sha256())
 
 
 @lru_cache(1)
