@@ -558,3 +558,18 @@ def test_words_that_training_does_not_have_are_read_by_their_vectors():
         assert "nabokov" not in fitted.fitted_.vocabulary.index
     with pytest.raises(InputError, match="unseen_words must be 0 or more, not -1"):
         AnswerRanker(unseen_words=-1).fit(corpus, corpus)
+
+
+def test_an_own_optimizer_and_schedule_train_the_network_and_a_scorer_refuses_them():
+    rates = []
+
+    def schedule(share):
+        rates.append(share)
+        return 0.5
+
+    ranker = AnswerRanker(**SMALL | {"epochs": 2}).fit(
+        made_up(30, 0), optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.2), schedule=schedule
+    )
+    assert {record["learning_rate"] for record in ranker.fitted_.history} == {0.1} and max(rates) == 1
+    with pytest.raises(InputError, match="overlap learns without gradients"):
+        AnswerRanker("overlap", threads=1).fit(made_up(30, 0), schedule=schedule)

@@ -2,7 +2,7 @@
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,7 @@ from varitext.models.answers.pretrained import pretrained
 from varitext.runtime.devices import check_device, running_on
 from varitext.store import StoredModel, load_one_of
 from varitext.text import Vocabulary
+from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
 
@@ -132,6 +133,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         checkpoint: Path | None = None,
         resume: bool = False,
         columns: QuestionColumns = USUAL_COLUMNS,
+        optimizer: MakeOptimizer | None = None,
+        schedule: Callable[[float], float] | None = None,
     ) -> "AnswerRanker":
         """Learn from labelled questions.
 
@@ -152,6 +155,12 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             Continue from the checkpoint.
         columns : QuestionColumns, default=USUAL_COLUMNS
             Column names of a table.
+        optimizer : callable, default=None
+            From a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None: AdamW with
+            `learning_rate`. To resume, pass the same one.
+        schedule : callable, default=None
+            From the share of training that is done, 0 to 1, to a factor of the learning rate. None: warm-up, then a
+            cosine to zero.
 
         Returns
         -------
@@ -161,7 +170,9 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         train = as_questions(question_answers, columns, labelled=True)
         data = training_data(self, train, None if dev is None else as_questions(dev, columns, labelled=True))
         with training_threads(self):
-            fit_stages(self, data, TrainingRun(progress, checkpoint, resume), self._take)
+            fit_stages(
+                self, data, TrainingRun(progress, checkpoint, resume, Optimization(optimizer, schedule)), self._take
+            )
         return self
 
     def combined(self, counts: bool, position: bool) -> "AnswerRanker":

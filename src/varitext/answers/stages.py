@@ -36,6 +36,7 @@ from varitext.runtime.devices import check_device
 from varitext.runtime.randomness import seeded, stream
 from varitext.store import load_weights
 from varitext.text import Vocabulary
+from varitext.training.optimizer import ADAMW
 from varitext.training.settings import TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
 
@@ -113,7 +114,7 @@ class NetworkStage:
         train = replace(data.train, questions=data.train.questions + data.mixed)
         task = AnswerTask(train, data.dev, words, training, objective, self.device, self.inputs)
         model.prepare(task.train_batches.inputs.columns, train)
-        return Trainer(model, task, training, run.checkpoint, run.progress)
+        return Trainer(model, task, training, run.checkpoint, run.progress, optimization=run.optimization)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:
         """The settings of the training loop, for the model folder."""
@@ -281,6 +282,8 @@ class ScorerStage:
         self.architecture = architecture | ({} if named is None else {"features": list(named)})
 
     def trainer(self, settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> "ScorerTraining":
+        if run.optimization != ADAMW:
+            raise InputError(f"{settings.model} learns without gradients: leave out optimizer and schedule")
         return ScorerTraining(self.model, data, settings.seed)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:

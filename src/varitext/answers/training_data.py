@@ -35,6 +35,7 @@ from varitext.models.answers import model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.answers.vocabulary import RANDOM, AnswerWords, learn_words
 from varitext.runtime.randomness import stream
+from varitext.training.optimizer import ADAMW, Optimization
 from varitext.training.settings import PartOfProgress, Progress, ProgressWithRest
 
 MAX_LEFT_OUT = 1500  # questions: more would add time and little information
@@ -199,11 +200,12 @@ def _check_positions(train: QuestionAnswers) -> None:
 
 
 class TrainingRun(NamedTuple):
-    """Progress and checkpoint of a fit, divided among its networks."""
+    """Progress and checkpoint of a fit, divided among its networks, and the optimizer of each."""
 
     progress: Progress | None = None
     checkpoint: Path | None = None
     resume: bool = False
+    optimization: Optimization = ADAMW
 
     def on_all_questions(self, folds: int) -> "TrainingRun":
         """The run of the network on all questions, where those of folds come after it."""

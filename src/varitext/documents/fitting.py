@@ -38,6 +38,7 @@ from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World, working_on
 from varitext.runtime.randomness import seeded, stream
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.training.optimizer import ADAMW, Optimization
 from varitext.training.settings import Progress, Score, StepLoss, TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
 
@@ -92,6 +93,7 @@ class DocumentFit:
         checkpoint: Path | None = None,
         progress: Progress | None = None,
         world: World = ALONE,
+        optimization: Optimization = ADAMW,
     ):
         self.seed, self.documents = settings.seed, documents
         self.model = settings.model or default_document_model(settings, documents.counts.shape[1])
@@ -99,7 +101,15 @@ class DocumentFit:
         self.recipe = choose_recipe(self.model, settings, self.train)
         self.network = build_network(self.model, self.recipe, self.train, settings.seed, settings.device)
         self.trainer = choose_trainer(
-            self.network, self.recipe, self.train, self.held_out, settings.device, checkpoint, progress, world
+            self.network,
+            self.recipe,
+            self.train,
+            self.held_out,
+            settings.device,
+            checkpoint,
+            progress,
+            world,
+            optimization,
         )
 
     def result(self) -> FittedDocuments:
@@ -196,15 +206,18 @@ def choose_trainer(
     checkpoint: Path | None = None,
     progress: Progress | None = None,
     world: World = ALONE,
+    optimization: Optimization = ADAMW,
 ) -> "Trainer | DirectTrainer":
     """Gradients, unless the model has `fit_without_gradients`."""
     direct = isinstance(network, FitsWithoutGradients)
     if world.size > 1 and (direct or not network.independent_noise):
         raise InputError(f"{type(network).__name__} learns in one process only: use one process")
     task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
+    if direct and optimization != ADAMW:
+        raise InputError(f"{type(network).__name__} learns without gradients: leave out optimizer and schedule")
     if direct:
         return DirectTrainer(network, task, recipe.training, progress)
-    return Trainer(network, task, recipe.training, checkpoint, progress, world)
+    return Trainer(network, task, recipe.training, checkpoint, progress, world, optimization)
 
 
 class DocumentTask:

@@ -1,6 +1,6 @@
 """DocumentModel: texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -52,6 +52,7 @@ from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
 from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
+from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
 __all__ = ["DocumentModel", "LatentDimension", "Neighbour", "PerplexityRecord", "Posterior"]
@@ -165,6 +166,8 @@ class DocumentModel(
         checkpoint: Path | None = None,
         resume: bool = False,
         world: World = ALONE,
+        optimizer: MakeOptimizer | None = None,
+        schedule: Callable[[float], float] | None = None,
     ) -> Self:
         """Learn a model and its topics from documents.
 
@@ -188,6 +191,12 @@ class DocumentModel(
             Whether to continue from the checkpoint.
         world : World, default=ALONE
             The processes that share the work. Each calls `fit` with the same documents and ends with the same model.
+        optimizer : callable or None, default=None
+            From a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None: AdamW with
+            `learning_rate`. To resume, pass the same one.
+        schedule : callable or None, default=None
+            From the share of training that is done, 0 to 1, to a factor of the learning rate. None: the preset's
+            schedule.
 
         Returns
         -------
@@ -202,7 +211,9 @@ class DocumentModel(
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
         with running_on(self.threads):
             with self._watched(progress) as shown:
-                run = DocumentFit(self, documents, held_out, checkpoint, shown, world)
+                run = DocumentFit(
+                    self, documents, held_out, checkpoint, shown, world, Optimization(optimizer, schedule)
+                )
                 self._train(run, resume)
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)

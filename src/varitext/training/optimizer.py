@@ -3,17 +3,23 @@
 `AdamW` (Loshchilov and Hutter 2019) is the fused step of `torch.optim.AdamW`, bit-for-bit. Every optimizer of
 `torch.optim` imports torch's compiler before its first step, which would add over a second to every fit.
 
+`TorchOptimizer` has the same methods around an optimizer of `torch.optim` that the user made (`Optimization`).
+
 `WeightAverage` is not `torch.optim.swa_utils.AveragedModel`: that is a copy of the whole module under other names that
 freezes or averages buffers (the moving averages of NVIL, the chains of RSM) and drops the initial weights at its first
 update. Here only parameters are averaged, from initialization on, and the model itself is scored with them in place.
 """
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from varitext.errors import InputError
 
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.999  # of the moving averages of the gradient and its square
 EPSILON = 1e-8
@@ -81,6 +87,86 @@ class AdamW:
             device = self.parameters[place].device
             own = (tensors[f"{place}.{name}"].to(device, copy=True) for name in Moments._fields)
             self.moments[place] = Moments(*own)
+
+
+class TorchOptimizer:
+    """An optimizer of `torch.optim`, or of another package, with what the trainer needs of it."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], make: "MakeOptimizer"):
+        self.parameters = list(parameters)
+        self.own = own = make(self.parameters)
+        if not isinstance(own, torch.optim.Optimizer):
+            raise InputError(f"optimizer must return a torch.optim.Optimizer, not {own!r}")
+        required = [one for one in inspect.signature(own.step).parameters.values() if one.default is one.empty]
+        if required:
+            raise InputError(f"{type(own).__name__} needs a closure at every step: use an optimizer that does not")
+        self.rates = [float(group["lr"]) for group in own.param_groups]  # peaks
+
+    def step(self, learning_rate: float) -> None:
+        """Update all parameters; `learning_rate` is that of the first group, the others move in proportion."""
+        for group, peak in zip(self.own.param_groups, self.rates, strict=True):
+            group["lr"] = peak * (learning_rate / self.rates[0]) if self.rates[0] else 0.0
+        self.own.step()
+
+    def zero_grad(self) -> None:
+        for parameter in self.parameters:  # also those that the optimizer was not given
+            parameter.grad = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state of the optimizer and the numbers of its groups, by their names in a checkpoint."""
+        stored = self.own.state_dict()
+        groups = {f"group {place}": _numbers(group) for place, group in enumerate(stored["param_groups"])}
+        return {
+            f"{place}.{name}{'' if isinstance(value, Tensor) else NUMBER}": self._tensor(name, value)
+            for place, values in (stored["state"] | groups).items()
+            for name, value in values.items()
+            if value is not None
+        }
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Restore what `tensors` returned, from any device."""
+        found: dict[str, dict[str, Any]] = {}
+        for key, tensor in tensors.items():
+            place, name = key.split(".", 1)
+            value = tensor.item() if name.endswith(NUMBER) else tensor.clone()
+            found.setdefault(place, {})[name.removesuffix(NUMBER)] = value
+        groups = [
+            group | found.pop(f"group {place}") for place, group in enumerate(self.own.state_dict()["param_groups"])
+        ]
+        self.own.load_state_dict({"state": {int(place): one for place, one in found.items()}, "param_groups": groups})
+
+    def _tensor(self, name: str, value: Any) -> Tensor:
+        if isinstance(value, Tensor):
+            return value
+        if not isinstance(value, int | float):
+            kind, own = type(value).__name__, type(self.own).__name__
+            raise InputError(f"{own} keeps {name!r}, a {kind}: a checkpoint holds tensors and numbers only")
+        return torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+
+
+def _numbers(group: dict[str, Any]) -> dict[str, float]:
+    return {name: value for name, value in group.items() if isinstance(value, int | float)}
+
+
+NUMBER = " (number)"  # after the name of what is a Python number in the optimizer
+MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """Your own optimizer and schedule, in place of `AdamW` and the schedule of the settings."""
+
+    optimizer: MakeOptimizer | None = None
+    """From parameters to an optimizer; its learning rate is the peak, times the schedule. Called once, with alternating
+    updates once for each side."""
+    schedule: Callable[[float], float] | None = None
+    """From the share of the steps done, 0 to 1, to a factor of the learning rate."""
+
+    def of(self, parameters: Sequence[nn.Parameter], weight_decay: float) -> AdamW | TorchOptimizer:
+        return TorchOptimizer(parameters, self.optimizer) if self.optimizer else AdamW(parameters, weight_decay)
+
+
+ADAMW = Optimization()
 
 
 class WeightAverage:

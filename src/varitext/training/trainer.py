@@ -27,7 +27,7 @@ from varitext.files import atomic_file
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World
 from varitext.runtime.randomness import random_states, seeded, set_random_states, stream
-from varitext.training.optimizer import AdamW, WeightAverage
+from varitext.training.optimizer import ADAMW, AdamW, Optimization, TorchOptimizer, WeightAverage
 from varitext.training.settings import (
     HasInferenceParameters,
     Progress,
@@ -53,6 +53,7 @@ class Trainer:
         checkpoint: Path | None = None,
         progress: Progress | None = None,
         world: World = ALONE,
+        optimization: Optimization = ADAMW,
     ):
         self.model, self.task, self.settings = model, task, settings
         self.checkpoint, self.progress, self.world = checkpoint, progress, world
@@ -60,7 +61,10 @@ class Trainer:
         self.device = next(model.parameters()).device
         self.started, self.interruption = time.monotonic(), Interruption()
         self.groups = _parameter_groups(model, settings.updates)
-        self.optimizers = [AdamW(group, settings.weight_decay) for group in self.groups]
+        self.schedule = optimization.schedule
+        self.optimizers = [optimization.of(group, settings.weight_decay) for group in self.groups]
+        first = self.optimizers[0]
+        self.peak_rate = first.rates[0] if isinstance(first, TorchOptimizer) else settings.learning_rate
         self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
         self.learner = Learner(model, self.optimizers, self.average, self.device)
         self.total_steps = settings.epochs * task.steps_per_epoch
@@ -183,7 +187,7 @@ class Trainer:
         rescues, scale = self.state.rescues + 1, self.state.learning_rate_scale * RESCUE_FACTOR
         self._restore(self.safe)
         self.state.rescues, self.state.learning_rate_scale = rescues, scale
-        rate = self.settings.learning_rate * scale
+        rate = self.peak_rate * scale
         if rescues > RESCUES:
             self.model.load_state_dict(self.best_weights)
             self.state.stopped = "diverged"
@@ -234,10 +238,17 @@ class Trainer:
         return min(share, 1.0)
 
     def _learning_rate(self, share: float) -> float:
+        if self.schedule:
+            factor = self.schedule(share)
+            if not 0 <= factor < math.inf:
+                raise InputError(
+                    f"schedule({share:.3g}) is {factor}: it must be a factor of the learning rate, 0 or more"
+                )
+            return self.peak_rate * self.state.learning_rate_scale * factor
         warm_up = self.settings.learning_rate_warm_up
         rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step is not zero
         fall = 0.5 * (1 + math.cos(math.pi * share))
-        return self.settings.learning_rate * self.state.learning_rate_scale * rise * fall
+        return self.peak_rate * self.state.learning_rate_scale * rise * fall
 
     def _kl_weight(self, share: float) -> float:
         return min(1.0, 0.1 + 0.9 * share / self.settings.kl_warm_up) if self.settings.kl_warm_up else 1.0
@@ -246,11 +257,15 @@ class Trainer:
 
     def _snapshot(self) -> "Snapshot":
         tensors = self.learner.tensors() | {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
-        settings = asdict(self.settings) | {"fingerprint": self.task.fingerprint}
+        settings = self._settings() | {"fingerprint": self.task.fingerprint}
         return Snapshot(tensors, _with_own_lists(vars(self.state)), settings)
 
+    def _settings(self) -> dict[str, Any]:
+        own = [type(one.own).__name__ for one in self.optimizers if isinstance(one, TorchOptimizer)]
+        return asdict(self.settings) | ({"optimizer": own[0]} if own else {})
+
     def _restore(self, snapshot: "Snapshot") -> None:
-        snapshot.refuse_another_run(asdict(self.settings), self.task.fingerprint)
+        snapshot.refuse_another_run(self._settings(), self.task.fingerprint)
         self.learner.restore(snapshot.tensors)
         self.best_weights = with_prefix(snapshot.tensors, "best.")
         self.state = TrainingState(**_with_own_lists(snapshot.state))
@@ -284,10 +299,11 @@ class Snapshot(NamedTuple):
     settings: dict[str, Any]
 
     def refuse_another_run(self, settings: dict[str, Any], fingerprint: str) -> None:
-        for name, value in settings.items():
-            if self.settings[name] != value and name != "time_limit":  # the time limit may change
+        for name in settings | self.settings:
+            before, now = self.settings.get(name), settings.get(name)
+            if before != now and name not in ("time_limit", "fingerprint"):  # the time limit may change
                 raise InputError(
-                    f"the checkpoint was written with other settings ({name} {self.settings[name]}, now {value}): "
+                    f"the checkpoint was written with other settings ({name} {before}, now {now}): "
                     "resume with the same settings, or start again without --resume"
                 )
         if self.settings["fingerprint"] != fingerprint:
@@ -300,7 +316,7 @@ class Learner(NamedTuple):
     """The tensors that training changes: weights, their average, optimizer moments, random states."""
 
     model: nn.Module
-    optimizers: Sequence[AdamW]
+    optimizers: Sequence[AdamW | TorchOptimizer]
     average: WeightAverage | None
     device: torch.device
 
