@@ -43,7 +43,8 @@ def tables() -> dict[str, str]:
     from lab.pages.calibration import calibration_tables
     from lab.pages.commands import command_reference
     from lab.pages.documents import document_tables
+    from lab.pages.paper import paper_tables
     from lab.pages.systems import system_tables
 
     answers = answer_tables() | calibration_tables()
-    return document_tables() | answers | system_tables() | {"commands": command_reference()}
+    return document_tables() | answers | system_tables() | paper_tables() | {"commands": command_reference()}

@@ -53,7 +53,7 @@ def against_paper() -> str:
                 found = [scale * mean(evaluations, key) for key in ("map", "mrr")]
                 differences = [f"{mine - theirs:+.3f}" for mine, theirs in zip(found, paper, strict=True)]
                 both = (f"{values[0]:.4f} / {values[1]:.4f}" for values in (paper, found))
-                error, dev = scale * _error_over_questions(evaluations), mean(evaluations, "dev_map")
+                error, dev = scale * error_over_questions(evaluations), mean(evaluations, "dev_map")
                 rows.append([corpus, name, *both, *differences, f"{error:.3f}", f"{dev:.4f}", str(len(evaluations))])
     head = ["", "", "paper MAP / MRR", "ours, on its scale", "MAP", "MRR", "error of MAP", "our dev MAP", "seeds"]
     return markdown_table(head, rows)
@@ -63,9 +63,9 @@ def _table4_records(corpus: str) -> list[Record]:
     return [one for one in records_of("table4") if one["settings"]["corpus"] == corpus]
 
 
-def _error_over_questions(evaluations: list[Result]) -> float:
+def error_over_questions(evaluations: list[Result], measure: str = "average_precision") -> float:
     """Of a mean over test questions, each a mean over seeds."""
-    questions = np.mean([one["average_precision"] for one in evaluations], 0)
+    questions = np.mean([one[measure] for one in evaluations], 0)
     return float(np.std(questions, ddof=1) / np.sqrt(len(questions)))
 
 

@@ -1,6 +1,7 @@
 """Results as the pages read them."""
 
 import statistics
+from functools import cache
 from typing import Any
 
 from lab import experiment_named
@@ -11,6 +12,7 @@ from varitext.reproduce.engine import Record, read_records
 Result = dict[str, Any]
 
 
+@cache  # several tables read the same file
 def records_of(experiment: str) -> list[Record]:
     return read_records(experiment_named(experiment), ROOT / "results")
 
