@@ -43,6 +43,7 @@ def parse(name: str, options: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(f"python -m lab {name}")
     parser.add_argument("--quick", action="store_true", help="little work, to show that everything runs")
     parser.add_argument("--seeds", metavar="A-B", help="only these seeds of an experiment, for example 0-4")
+    parser.add_argument("--only", metavar="TEXT", default="", help="only runs of an experiment with TEXT in their name")
     parser.add_argument("--rerun", action="store_true", help="repeat runs that are already measured")
     parser.add_argument("--outdated", action="store_true", help="with --rerun: only runs whose code has changed since")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for results (default: results)")
@@ -61,7 +62,7 @@ def run_experiment(name: str, typed: argparse.Namespace) -> None:
         return typed.rerun and (not typed.outdated or is_outdated(name, record))
 
     models = typed.models / code_fingerprint()
-    plan = Plan(typed.quick, parse_seeds(typed.seeds), typed.data_dir, models, typed.threads, rerun)
+    plan = Plan(typed.quick, parse_seeds(typed.seeds), typed.data_dir, models, typed.threads, rerun, typed.only)
     experiment = experiment_named(name)
     print(f"{experiment.about}\n\n{reproduce(experiment, plan, typed.out, log)}\n", flush=True)
 

@@ -2,6 +2,7 @@
 
 from lab.experiments.document_choices import CHOICES, model_table
 from lab.pages.reading import Result, bullets, measured, records_of, table_of
+from varitext.reproduce.document_fits import NEWSGROUPS
 from varitext.reproduce.engine import markdown_table
 
 EXPERIMENTS = (
@@ -30,7 +31,7 @@ def presets() -> str:
     found: dict[tuple[int, str, str], list[float]] = {}
     for record in records_of("table1a"):
         model, size, preset = (record["settings"][name] for name in ("model", "latent_dim", "preset"))
-        if model in ("nvdm", "nvdm_dcm"):
+        if model in ("nvdm", "nvdm_dcm") and record["settings"]["corpus"] == NEWSGROUPS:
             found.setdefault((size, model, preset), []).append(record["result"]["per_document_perplexity"])
     rows = [
         [str(size), f"`{model}`", f"`{preset}`", " / ".join(f"{value:.1f}" for value in sorted(values))]

@@ -333,6 +333,20 @@ def test_rcv1_refuses_other_files(tmp_path):
     refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat.gz", "x"), [])), "truncated")
 
 
+def test_the_sample_of_rcv1(data_dir, tmp_path):
+    train, test = (corpora.load_documents("rcv1-sample", part, data_dir) for part in ("train", "test"))
+    assert train.counts.shape == (20_737, 10_000) and test.counts.shape == (5_000, 10_000)
+    assert (int(train.counts.sum()), int(train.counts.max())) == (2_439_625, 130)
+    assert train.vocabulary == test.vocabulary and train.columns["topics"][0] == "2 34 71 72"
+    refused(lambda: corpora.load_documents("rcv1-sample", data_dir=tmp_path), "rcv1/train.feat", "VARITEXT_DATA")
+    (tmp_path / "rcv1").mkdir()
+    for path in (data_dir / "rcv1").iterdir():
+        (tmp_path / "rcv1" / path.name).symlink_to(path)
+    (tmp_path / "rcv1" / "train.topics").unlink()
+    (tmp_path / "rcv1" / "train.topics").write_text("1\n")
+    refused(lambda: corpora.load_documents("rcv1-sample", data_dir=tmp_path), "train.topics is not the expected file")
+
+
 # --- own files ---
 
 
@@ -556,4 +570,4 @@ def test_what_is_here(data_dir, tmp_path):
     assert here["20newsgroups-nvdm"].where == str(data_dir / "20news" / "nvdm")
     assert here["20newsgroups-nvdm"].files[0].sha256.startswith("55dfc0cc")
     assert corpora.fetch("20newsgroups", data_dir) == here["20newsgroups"]
-    assert here["rcv1"].where == "not here"
+    assert here["rcv1"].where == "not here" and here["rcv1-sample"].where == str(data_dir / "rcv1")

@@ -1,6 +1,7 @@
 """Experiments of documents on a small corpus, from fit to table; what completing a document is, model by model."""
 
 import re
+from dataclasses import replace
 from itertools import product
 from xml.etree import ElementTree
 
@@ -18,7 +19,7 @@ from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.models.documents.rsm import RSM
 from varitext.reproduce import experiment_named, table1a, table2, tsne
-from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, Setting, fitted_model, some_of
+from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, RCV1_SAMPLE, Setting, fitted_model, some_of
 from varitext.reproduce.engine import Plan, reproduce
 
 
@@ -54,7 +55,8 @@ def test_a_model_is_fitted_once(small, tmp_path):
 
 
 def test_some_documents_keep_their_labels():
-    chosen = some_of(PARTS["train"], 30)
+    chosen = some_of(replace(PARTS["train"], columns={"again": PARTS["train"].labels}), 30)
+    assert chosen.columns["again"] == chosen.labels
     assert len(chosen) == 30
     for row, label in zip(chosen.counts, chosen.labels, strict=True):
         (place,) = np.flatnonzero(abs(PARTS["train"].counts - scipy.sparse.vstack([row] * 120)).sum(1) == 0)
@@ -73,8 +75,13 @@ def test_runs_are_cheap_first_and_each_once(monkeypatch):
     costs = [cost[name.removeprefix(f"{NEWSGROUPS}-").rsplit("-", 1)[0]] for name in names]
     assert costs == sorted(costs)
     monkeypatch.setattr(table1a, "is_here", lambda corpus, plan: True)
-    assert len(list(table1a.runs(Plan()))) == len(names) + len(table1a.all_rows())
-    assert [run.settings["seed"] for run in table1a.runs(Plan(quick=True))] == [0] * (2 * len(table1a.all_rows()))
+    assert {run.settings["seed"] for run in table1a.runs(Plan(quick=True))} == {0}
+    settings = [run.settings for run in table1a.runs(Plan())]
+    assert [one["seed"] for one in settings if one["corpus"] == RCV1] == [0] * len(table1a.all_rows())
+    sampled = [one for one in settings if one["corpus"] == RCV1_SAMPLE]
+    assert len({tuple(one.values()) for one in sampled}) == len(sampled)
+    several = {(one["model"], one["latent_dim"], one["preset"]) for one in sampled if one["seed"] == 2}
+    assert several == {(model, size, "recommended") for model in ("nvdm", "nvdm_dcm") for size in (50, 200)}
 
 
 def record_of(corpus: str, setting: Setting, seed: int, perplexity: float, **others: object) -> dict:
@@ -90,10 +97,14 @@ def test_table1a_by_hand():
     table = table1a.table(records)
     (row,) = [line for line in table.splitlines() if line.startswith("| SBN")]
     assert [float(one) for one in re.findall(r"\d[\d.]*", row)] == [50, 909, 800, 810, 795, 880, 700, 10, 2, 2]
-    assert "RCV1-v2: not measured" in table
+    assert "RCV1-v2: not measured" in table and RCV1_SAMPLE not in table
     estimate = record_of(NEWSGROUPS, Setting("rsm"), 0, 900.0, kind="estimate", standard_error=1.5)
     on_reuters = record_of(RCV1, Setting("rsm"), 0, 950.0, kind="estimate")
-    table = table1a.table([estimate, on_reuters])
+    sampled = record_of(RCV1_SAMPLE, Setting("nvdm"), 0, 540.0)
+    table = table1a.table([estimate, on_reuters, sampled])
+    heading, _, head, _, row = next(part for part in re.split(r"\n\n(?=rcv1)", table) if "540" in part).splitlines()
+    assert "20,737 training documents; the paper trained on 794,414" in heading
+    assert head.split("|")[2:4] == [" paper (full corpus) ", " ours "] and "| 563 | **540.0** |" in row
     rows = [line for line in table.splitlines() if line.startswith("| RSM")]
     assert "| 953 | **900.0** | estimate | 1.5 |  |" in rows[0] and "| 988 | **950.0** | estimate |  |" in rows[1]
 

@@ -38,6 +38,15 @@ def test_what_is_measured_is_not_measured_again(tmp_path):
     assert record["settings"] == {"seed": 1} and record["seconds"] >= 0 and record["versions"]["torch"]
 
 
+def test_runs_are_chosen_by_their_names(tmp_path):
+    measured = []
+    experiment = counting_experiment(measured)
+    assert reproduce(experiment, Plan(only="2"), tmp_path, lambda _: None) == "[20]" and measured == [2]
+    refused(
+        lambda: reproduce(experiment, Plan(only="20"), tmp_path, lambda _: None), "no run with '20'", "Closest", "2"
+    )
+
+
 def test_quick_results_do_not_mix_with_real_ones(tmp_path):
     experiment = counting_experiment([])
     reproduce(experiment, Plan(quick=True), tmp_path, lambda _: None)

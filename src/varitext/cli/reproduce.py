@@ -23,6 +23,9 @@ def reproduce(
     seeds: Annotated[
         str | None, typer.Option(metavar="A-B", help="Only these seeds, for example 0-4, to share the work.")
     ] = None,
+    only: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only runs with TEXT in their name, such as one row of a table.")
+    ] = "",
     rerun: Annotated[bool, typer.Option("--rerun", help="Repeat runs that are already measured.")] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results, one file per experiment.")] = Path(
         "results"
@@ -42,6 +45,7 @@ def reproduce(
     Examples:
       varitext reproduce table3
       varitext reproduce table1a --seeds 0
+      varitext reproduce table1a --only rcv1-sample-nvdm-50-recommended
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
     """
@@ -54,7 +58,8 @@ def reproduce(
             print(f"{name:16} {experiment_named(name).about}")
         return
     chosen = [experiment_named(name) for name in (EXPERIMENTS if targets == ["all"] else targets)]
-    plan = Plan(quick, parse_seeds(seeds), data_dir, models / code_fingerprint(), threads, lambda record: rerun)
+    models = models / code_fingerprint()
+    plan = Plan(quick, parse_seeds(seeds), data_dir, models, threads, lambda record: rerun, only)
     for experiment in chosen:
         print(f"{experiment.about}\n\n{run(experiment, plan, out, log)}\n", flush=True)
 

@@ -10,7 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from varitext.corpora import glove, newsgroups, newsgroups_nvdm, own_files, own_questions, qasent, rcv1, wikiqa
+from varitext.corpora import (
+    glove,
+    newsgroups,
+    newsgroups_nvdm,
+    own_files,
+    own_questions,
+    qasent,
+    rcv1,
+    rcv1_sample,
+    wikiqa,
+)
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Columns, Documents
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
@@ -66,7 +76,7 @@ class NamedCorpus(NamedSource, Protocol):
     def load(self, part: str, data_dir: Path | None = None) -> Documents | QuestionAnswers: ...
 
 
-_MODULES: list[NamedCorpus] = [newsgroups_nvdm, newsgroups, rcv1, wikiqa, qasent]
+_MODULES: list[NamedCorpus] = [newsgroups_nvdm, newsgroups, rcv1, rcv1_sample, wikiqa, qasent]
 CORPORA = {module.NAME: module for module in _MODULES}
 _PROTOCOLS = {wikiqa.NAME: wikiqa.PROTOCOL, qasent.NAME: qasent.PROTOCOL}
 
@@ -101,9 +111,9 @@ def load_documents(
     Parameters
     ----------
     corpus : str or Path
-        Name of a corpus ("20newsgroups", "20newsgroups-nvdm", "rcv1"), or path of a file (.csv, .tsv, .jsonl, .xlsx,
-        .parquet, .txt, .feat, .npz; all but the last also as .gz) or folder (.txt files, shards, or the parts train and
-        test), or "-" for standard input.
+        Name of a corpus ("20newsgroups", "20newsgroups-nvdm", "rcv1", "rcv1-sample"), or path of a file (.csv, .tsv,
+        .jsonl, .xlsx, .parquet, .txt, .feat, .npz; all but the last also as .gz) or folder (.txt files, shards, or the
+        parts train and test), or "-" for standard input.
     part : str, default="train"
         Part of the corpus. Files that are not divided into parts are loaded whole.
     data_dir : str or Path, optional

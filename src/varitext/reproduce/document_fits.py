@@ -18,6 +18,7 @@ from varitext.reproduce.engine import Plan
 NEWSGROUPS = "20newsgroups-nvdm"
 ARTICLES = "20newsgroups"
 RCV1 = "rcv1"
+RCV1_SAMPLE = "rcv1-sample"
 FIRST = ("lda", "rsm", "docnade", "sbn", "fdarn")  # as in the paper's table
 QUICK_DOCUMENTS = {"train": 1000, "test": 200}
 QUICK_EPOCHS = 2
@@ -62,7 +63,8 @@ def some_of(documents: Documents, most: int) -> Documents:
     rows = np.sort(np.random.default_rng(0).permutation(len(documents))[:most])
     counts = None if documents.counts is None else documents.counts[rows]
     texts, labels = (each and [each[row] for row in rows] for each in (documents.texts, documents.labels))
-    return dataclasses.replace(documents, counts=counts, texts=texts, labels=labels)
+    columns = {name: [each[row] for row in rows] for name, each in documents.columns.items()}
+    return dataclasses.replace(documents, counts=counts, texts=texts, labels=labels, columns=columns)
 
 
 def coherence_reference(plan: Plan) -> Documents:

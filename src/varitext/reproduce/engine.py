@@ -4,6 +4,7 @@ A run that has a record is not repeated, so hours of work can be interrupted, an
 by its seeds: the file is read again, under a lock, before each record is added.
 """
 
+import difflib
 import itertools
 import json
 import time
@@ -33,6 +34,7 @@ class Plan:
     models: Path | None = None  # where fitted models are kept, for experiments that share them
     threads: int | None = None
     rerun: Callable[[Record], bool] = lambda record: False  # whether to repeat a run that has this record
+    only: str = ""  # of all runs, those whose name contains this
 
     def seeds_or(self, number: int) -> tuple[int, ...]:
         return self.seeds or ((0,) if self.quick else tuple(range(number)))
@@ -70,7 +72,7 @@ class Experiment:
 def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[str], None]) -> str:
     """Measure every run that has no record yet; return the table of all records."""
     path, missing = experiment.file(results, plan.quick), set()
-    for run in experiment.runs(plan):
+    for run in chosen_runs(experiment, plan):
         found = _read(path).get(run.name)
         if found is not None and not plan.rerun(found):
             log(f"{experiment.name}: {run.name} is already measured")
@@ -90,6 +92,18 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[
         write_text(path.with_suffix(".svg"), experiment.figure(records))
         log(f"{experiment.name}: drawn in {path.with_suffix('.svg')}")
     return experiment.table(records)
+
+
+def chosen_runs(experiment: Experiment, plan: Plan) -> Iterator[Run]:
+    """The runs with `plan.only` in their names; an `InputError` at the end if there is none."""
+    names = []
+    for run in experiment.runs(plan):
+        names.append(run.name)
+        if plan.only in run.name:
+            yield run
+    if plan.only and not any(plan.only in name for name in names):
+        close = ", ".join(difflib.get_close_matches(plan.only, names, 3, cutoff=0))
+        raise InputError(f"{experiment.name} has no run with {plan.only!r} in its name. Closest names: {close}.")
 
 
 def read_records(experiment: Experiment, results: Path, quick: bool = False) -> list[Record]:
