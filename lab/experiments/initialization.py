@@ -14,7 +14,7 @@ SEEDS = 3
 INITIALIZATIONS = {
     "PyTorch's": "pytorch",
     "forget bias": "forget_bias",
-    "forget bias, same LSTMs, identity": "identity",
+    "sums of words": "word_sums",
 }
 
 

@@ -17,7 +17,7 @@ from varitext.answers.training_data import TrainingRun, learn_from, out_of_fold,
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap, PairFeatures
-from varitext.reproduce.answer_fits import TABLES_START, load_part
+from varitext.reproduce.answer_fits import load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.text import Vocabulary
 
@@ -54,8 +54,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
-    settings = {"model": "lstm_attention", "seed": seed, "initialization": TABLES_START}
-    return cross_validated(settings | CHANGES[change], plan)
+    return cross_validated({"model": "lstm_attention", "seed": seed} | CHANGES[change], plan)
 
 
 def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:

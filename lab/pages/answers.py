@@ -7,15 +7,14 @@ import numpy as np
 from lab.experiments.default_ranker import ALONE, ENSEMBLE
 from lab.pages.reading import Result, bullets, mean, measured, records_of, results_of, table_of
 from varitext.paper import ANSWER_SCALE, ANSWERS
-from varitext.reproduce.answer_fits import DATA, TABLES_START
+from varitext.reproduce.answer_fits import DATA
 from varitext.reproduce.engine import Record, markdown_table
-from varitext.reproduce.table4 import paper_name, rows_of
+from varitext.reproduce.table4 import rows_of
 
 EXPERIMENTS = (
     *("table3", "table4", "recipes", "initialization", "feature-groups", "attention", "hinton", "question-latent"),
     *("question-types", "map-by-samples", "overfitting", "complexity", "minilm", "transfer"),
 )
-INITIALIZATIONS = {"pytorch": "PyTorch's", "forget_bias": "forget bias"}
 LATENT_COLUMNS = {  # key: heading, format
     "dev_kl": ("KL, nats", ".1e"),
     "active_units": ("units above 0.01 nats", ".1f"),
@@ -48,7 +47,7 @@ def against_paper() -> str:
     rows = []
     for corpus in DATA:
         for name, evaluations in rows_of(_table4_records(corpus)).items():
-            if paper := ANSWERS[corpus].get(paper_name(name)):
+            if paper := ANSWERS[corpus].get(name):
                 scale = ANSWER_SCALE[corpus]
                 found = [scale * mean(evaluations, key) for key in ("map", "mrr")]
                 differences = [f"{mine - theirs:+.3f}" for mine, theirs in zip(found, paper, strict=True)]
@@ -73,15 +72,11 @@ def latent() -> str:
     """Whether NASM's h carries information, at the epochs that were kept."""
     rows = []
     for corpus in DATA:
-        found: dict[str, list[Result]] = {}
-        for record in _table4_records(corpus):
-            if record["settings"]["model"] == "nasm":
-                start = record["settings"].get("start", TABLES_START)
-                found.setdefault(start, []).append(record["result"]["latent"])
-        for start in sorted(found, reverse=True):
-            means = [f"{mean(found[start], name):{form}}" for name, (_, form) in LATENT_COLUMNS.items()]
-            rows.append([corpus, INITIALIZATIONS[start], *means, str(len(found[start]))])
-    head = ["", "initialization", *(heading for heading, _ in LATENT_COLUMNS.values()), "seeds"]
+        records = [one for one in _table4_records(corpus) if one["settings"]["model"] == "nasm"]
+        found = [record["result"]["latent"] for record in records]
+        means = [f"{mean(found, name):{form}}" for name, (_, form) in LATENT_COLUMNS.items()]
+        rows.append([corpus, *means, str(len(found))])
+    head = ["", *(heading for heading, _ in LATENT_COLUMNS.values()), "seeds"]
     return markdown_table(head, rows)
 
 

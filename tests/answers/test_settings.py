@@ -38,7 +38,7 @@ def test_no_setting_has_the_name_of_another():
 
 
 def test_an_initialization_that_there_is_not_is_refused():
-    with pytest.raises(InputError, match="initialization is pytorch or forget_bias or identity, not 'zeros'"):
+    with pytest.raises(InputError, match="initialization is pytorch or forget_bias or word_sums, not 'zeros'"):
         AnswerRanker("lstm", recipe=AnswerRecipe(initialization="zeros")).fit(TRAIN, DEV)
 
 

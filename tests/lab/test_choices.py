@@ -8,7 +8,6 @@ import torch
 from lab.experiments import document_choices, plain_bound
 from lab.experiments.held_out_by_date import last_of_each_group
 from varitext.batches.counts import CountBatch
-from varitext.documents.fitting import build_network
 from varitext.models.documents.nvdm_dcm import NVDMDCM
 
 COUNTS = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (60, 20)).astype(np.float32))
@@ -54,24 +53,15 @@ def test_choices_of_prediction_share_the_weights_of_the_model_as_it_is(monkeypat
     assert fits[0] == fits[1] != fits[2]
 
 
-@pytest.mark.parametrize("start", plain_bound.INITIALIZATIONS)
-def test_starts_of_the_plain_bound(start):
-    changes = {"start": start, "epochs": 3}
-    recipe = plain_bound.plain_recipe(20, changes)
-    assert recipe.training.epochs == 3 and recipe.objective.length_exponent == 0 == recipe.objective.word_dropout
-    usual, network = (
-        build_network("nvdm", recipe, COUNTS, 0, "cpu"),
-        plain_bound.plain_network(recipe, COUNTS, changes),
-    )
-    moved = {
-        name
-        for (name, before), after in zip(usual.named_parameters(), network.parameters(), strict=True)
-        if not torch.equal(before, after)
-    }
-    weights = {name for name, values in network.named_parameters() if values.dim() == 2 and "log_std" not in name}
-    expected = {"default": set(), "glorot": weights, "no_frequencies": {"decoder.bias"}}
-    assert moved == expected.get(start, {"decoder.weight"})
-    assert not network.head.log_std.weight.any()
+def test_trials_of_the_plain_bound_change_one_thing_each():
+    usual = plain_bound.changed_recipe(plain_bound.Change(), 6_400, 20, 7)
+    assert (usual.training.epochs, usual.training.patience, usual.training.alternate_every) == (7, 7, 1000)
+    for change in plain_bound.TRIALS.values():
+        recipe = plain_bound.changed_recipe(change, 6_400, 20, 7)
+        own = {name for name in usual.architecture if recipe.architecture[name] != usual.architecture[name]}
+        assert own == set(change.architecture) and recipe.objective == usual.objective
+        trained, before = vars(recipe.training), vars(usual.training)
+        assert {name for name in before if trained[name] != before[name]} == set(change.training)
 
 
 def test_tables_of_choices_and_trials_by_hand():
@@ -82,5 +72,6 @@ def test_tables_of_choices_and_trials_by_hand():
     records = [record(default, 0, 700.0), record(default, 1, 710.0), record(weighted, 1, 705.0)]
     rows = document_choices.model_table(records, "nvdm").splitlines()
     assert f"| **{default}** | 700.0 / 710.0 |  |" in rows and f"| {weighted} | 705.0 | -5.0 |" in rows
-    trial = {"settings": {"trial": "rate 5e-4"}, "result": {"dev_perplexity": 900.04, "dev_kl": 8.0, "epoch": 3.0}}
-    assert "| rate 5e-4 | 900.0 |  | 8.0 | 3 |  |  |  |" in plain_bound.table([trial])
+    result = {"dev_perplexity": [*range(1300, 1200, -1)], "dev_kl": 8.04}
+    trial = {"settings": {"trial": "learning rate 5e-4"}, "result": result}
+    assert "| learning rate 5e-4 | 1250 |  |  |  | 8.0 |" in plain_bound.table([trial])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from varitext.latent.gaussian import LOG_STD_RANGE
-from varitext.layers.attention import AttentionPooling, BilinearMatch, LatentAttention, Windows, Words, soft_alignment
+from varitext.layers.attention import AttentionPooling, BilinearMatch, Windows, Words, soft_alignment
 from varitext.layers.dense import GaussianHead
 from varitext.runtime.randomness import seeded
 
@@ -69,18 +69,6 @@ def test_pooling_sentence_by_sentence(lengths):
         torch.testing.assert_close(row, alone @ vectors)
         torch.testing.assert_close(weights, torch.nn.functional.pad(alone, (0, len(weights) - len(alone))))
     assert [name for name, _ in pooling.named_parameters()] == ["score.weight"]  # a softmax would not see a bias
-
-
-def test_what_is_added_to_the_start_is_a_share_of_the_identity():
-    made = []
-    for identity in (0.0, 0.6):
-        with seeded(0):
-            made.append((LatentAttention(3, 4, identity), BilinearMatch(3, 5, identity)))
-    (plain, plain_match), (moved, moved_match) = made
-    for name, weight in plain.named_parameters():
-        added = 0.3 * torch.eye(4) if name in ("from_context.weight", "from_last.weight") else 0.0
-        torch.testing.assert_close(moved.get_parameter(name), weight + added)
-    torch.testing.assert_close(moved_match.weight, plain_match.weight + 0.6 * torch.eye(3, 5))
 
 
 def test_the_match_is_bilinear():

@@ -43,8 +43,8 @@ class AnswerRecipe:
         Folds of the cross-validation that `counts` and `position` need.
     dev_share : float, default=0.1
         Share of the questions that is held out if no dev questions are given.
-    initialization : {"pytorch", "forget_bias", "identity"}, default=None
-        Initial weights of lstm, lstm_attention and nasm. None: "forget_bias".
+    initialization : {"pytorch", "forget_bias", "word_sums"}, default=None
+        Initial weights of lstm, lstm_attention and nasm. None: "word_sums".
     """
 
     hidden_dim: int | None = None

@@ -113,7 +113,7 @@ class NetworkStage:
         objective = answer_objective(settings)
         train = replace(data.train, questions=data.train.questions + data.mixed)
         task = AnswerTask(train, data.dev, words, training, objective, self.device, self.inputs)
-        model.prepare(task.train_batches.inputs.columns, train)
+        model.prepare(task.train_batches, train)
         return Trainer(model, task, training, run.checkpoint, run.progress, optimization=run.optimization)
 
     def training_record(self, settings: AnswerSettings, epochs: int) -> dict[str, Any]:

@@ -14,20 +14,21 @@ class LatentAttention(nn.Module):
     """An answer given a query (paper, equations 12 to 14): h, or s_q in a network without the latent variable.
 
     alpha(i) ~ exp(W_alpha^T tanh(W_h h + W_s s_a(i))), c = sum_i alpha(i) s_a(i), z_a = tanh(W_a c + W_n s_a(|a|))
-
-    At initialization half of `identity` times the identity is added to each of W_a and W_n.
     """
 
-    def __init__(self, query_dim: int, hidden_dim: int, identity: float = 0.0):
+    def __init__(self, query_dim: int, hidden_dim: int):
         super().__init__()
         self.from_query = nn.Linear(query_dim, hidden_dim, bias=False)  # W_h
         self.from_state = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_s
         self.score = nn.Linear(hidden_dim, 1, bias=False)  # W_alpha
         self.from_context = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_a
         self.from_last = nn.Linear(hidden_dim, hidden_dim, bias=False)  # W_n
-        with torch.no_grad():
-            for weight in (self.from_context.weight, self.from_last.weight):
-                weight += identity / 2 * torch.eye(hidden_dim)
+
+    @torch.no_grad()
+    def start_at_last_state(self) -> None:
+        """Initialize so that z_a is about the last state, to which attention adds what it learns to find."""
+        self.from_context.weight.mul_(0.3)
+        nn.init.eye_(self.from_last.weight)
 
     def forward(self, query: Tensor, answers: Sentences) -> Tensor:
         """z_a for queries [S, P, K]."""
@@ -69,17 +70,19 @@ class ScalingAttention(LatentAttention):
 
 
 class BilinearMatch(nn.Module):
-    """z_q^T M z_a + b: the log odds that the answer is right (paper, equation 15).
+    """z_q^T M z_a + b: the log odds that the answer is right (paper, equation 15)."""
 
-    At initialization `identity` times the identity is added to M.
-    """
-
-    def __init__(self, question_dim: int, answer_dim: int, identity: float = 0.0):
+    def __init__(self, question_dim: int, answer_dim: int):
         super().__init__()
         limit = math.sqrt(6 / (question_dim + answer_dim))
-        uniform = torch.empty(question_dim, answer_dim).uniform_(-limit, limit)
-        self.weight = nn.Parameter(uniform + identity * torch.eye(question_dim, answer_dim))  # M
+        self.weight = nn.Parameter(torch.empty(question_dim, answer_dim).uniform_(-limit, limit))  # M
         self.bias = nn.Parameter(torch.zeros(()))
+
+    @torch.no_grad()
+    def start_as_inner_product(self) -> None:
+        """Initialize near 2 z_q^T z_a - 2: few answers are right."""
+        self.weight.mul_(0.3).add_(2 * torch.eye(*self.weight.shape))
+        self.bias.fill_(-2)
 
     def forward(self, question: Tensor, answer: Tensor) -> Tensor:
         """question [P, H] or [S, P, H], answer [S, P, H] or [P, H]."""

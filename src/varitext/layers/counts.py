@@ -107,21 +107,36 @@ def scaled_log_counts(batch: CountBatch, scale: float = 7.0) -> Tensor:
 
 
 class CountEncoder(nn.Module):
-    """An MLP on sparse counts (paper, appendix B.1): first layer from the non-zero counts, then ordinary layers."""
+    """An MLP on sparse counts (paper, appendix B.1): first layer from the non-zero counts, then ordinary layers.
 
-    def __init__(self, vocabulary_size: int, hidden_dim: int, hidden_layers: int = 2, activation: str = "relu"):
+    It reads log counts, scaled to the same norm for every document, and the document's length; or, if `raw`, the counts
+    as they are, as the authors' code does.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_dim: int,
+        hidden_layers: int = 2,
+        activation: str = "relu",
+        raw: bool = False,
+    ):
         super().__init__()
-        bound = 1 / math.sqrt(vocabulary_size)  # as in nn.Linear
+        self.raw = raw
+        # as in nn.Linear; for raw counts Glorot and Bengio (2010), again as the authors
+        bound = math.sqrt(6 / (vocabulary_size + hidden_dim)) if raw else 1 / math.sqrt(vocabulary_size)
         self.word_weights = nn.Parameter(torch.empty(vocabulary_size, hidden_dim).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.zeros(hidden_dim))
-        # scaled counts do not show the length of a document, on which the posterior variance depends
-        self.length_weights = nn.Parameter(torch.zeros(hidden_dim))
+        if not raw:  # scaled counts do not show the length of a document, on which the posterior variance depends
+            self.length_weights = nn.Parameter(torch.zeros(hidden_dim))
         self.activation = ACTIVATIONS[activation]
         self.mlp = MLP(hidden_dim, hidden_dim, hidden_layers - 1, activation)
 
     def forward(self, batch: CountBatch) -> Tensor:
-        hidden = sparse_times_dense(batch, scaled_log_counts(batch), self.word_weights) + self.bias
-        hidden = hidden + centred_log_length(batch)[:, None] * self.length_weights
+        values = batch.counts.to(self.bias.dtype) if self.raw else scaled_log_counts(batch)
+        hidden = sparse_times_dense(batch, values, self.word_weights) + self.bias
+        if not self.raw:
+            hidden = hidden + centred_log_length(batch)[:, None] * self.length_weights
         encoded: Tensor = self.mlp(self.activation(hidden))
         return encoded  # [B, H]
 

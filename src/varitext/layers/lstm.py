@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from varitext.batches.tokens import TokenBatch
-from varitext.layers.words import Dropout, Sentences, WordEmbedding
+from varitext.layers.words import Dropout, Sentences
 from varitext.runtime.devices import workers
 
 Result = TypeVar("Result")
+NOISE = 0.3  # of PyTorch's initial weights, where an LSTM starts as a sum of words
 CALL = 200  # measured overhead of a call of a small LSTM, in steps of one sentence
 ROUND = 4  # sizes of chunks are multiples of this, since the kernel for a size is created once and reused
 
@@ -43,12 +44,31 @@ class SentenceLSTM(nn.Module):
                 bias = getattr(self.lstm, f"bias_ih_l{layer}")  # [4H]   of input, forget, cell and output gates
                 bias[hidden_dim : 2 * hidden_dim] += forget_bias
 
-    def forward(self, batch: TokenBatch, word_vectors: WordEmbedding) -> Sentences:
+    @torch.no_grad()
+    def start_as_word_sum(self, projection: Tensor) -> None:
+        """Initialize so that the last state is about the sum of the projected word vectors, squashed.
+
+        `projection`, [H, E], has orthonormal rows. Lower layers pass each word on: input and output gates open, forget
+        gates nearly closed. The top layer adds words up: its forget gates are open. PyTorch's own weights are kept on a
+        smaller scale.
+        """
+        layers, (hidden_dim, input_dim) = self.lstm.num_layers, projection.shape
+        words, states = math.sqrt(input_dim / hidden_dim) * projection, torch.eye(hidden_dim)
+        for layer in range(layers):
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+                getattr(self.lstm, f"{name}_l{layer}").mul_(NOISE if name.startswith("weight") else 0)
+            is_top = layer == layers - 1
+            of_cell = getattr(self.lstm, f"weight_ih_l{layer}").chunk(4)[2]
+            of_cell += 0.3 * (1 if is_top else 2) * (2 * states if layer else words)
+            gates = (0.0, 4.0, 0.0, 2.0) if is_top else (2.0, -1.0, 0.0, 2.0)  # input, forget, cell, output
+            getattr(self.lstm, f"bias_ih_l{layer}").view(4, -1).add_(torch.tensor(gates)[:, None])
+
+    def forward(self, batch: TokenBatch, word_vectors: Callable[[Tensor], Tensor]) -> Sentences:
         return read([self], [batch], word_vectors)[0]
 
 
 def read(
-    readers: Sequence[SentenceLSTM], batches: Sequence[TokenBatch], word_vectors: WordEmbedding
+    readers: Sequence[SentenceLSTM], batches: Sequence[TokenBatch], word_vectors: Callable[[Tensor], Tensor]
 ) -> list[Sentences]:
     chunks = [list(_chunks(*pair, word_vectors)) for pair in zip(readers, batches, strict=True)]
     jobs = [Job(reader.lstm, one.words) for reader, many in zip(readers, chunks, strict=True) for one in many]
@@ -65,7 +85,7 @@ class _Chunk(NamedTuple):
     places_in_batch: Tensor  # [n] their flat indices in the batch's [B, T]
 
 
-def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: WordEmbedding) -> Iterator[_Chunk]:
+def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: Callable[[Tensor], Tensor]) -> Iterator[_Chunk]:
     order = torch.sort(batch.lengths, descending=True, stable=True).indices
     mask = batch.mask[order]
     width = mask.shape[1]

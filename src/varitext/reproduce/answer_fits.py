@@ -11,14 +11,10 @@ from varitext.models.answers import ANSWER_MODELS
 from varitext.paper import ANSWER_SYSTEMS
 from varitext.reproduce.engine import Plan, rounded
 
-SEEDS = 10
+SEEDS = 5
 OWN_MODELS = ("lstm", "lstm_attention", "nasm")  # proposed in the paper; the others are its comparisons
-TABLES_START = "pytorch"  # initialization of these in all tables: the paper does not state its own
 WITHOUT_CHANCE = ("overlap", "word_alignment", "lclr")  # do not depend on the seed
 VARIANTS = {"": (False, False), " + Cnt": (True, False), " + Cnt + position": (True, True)}  # counts, position
-SETTINGS: dict[str, dict[str, Any]] = {  # of models that are not measured with the defaults
-    model: {"initialization": TABLES_START} for model in OWN_MODELS
-}
 
 
 class Data(NamedTuple):
@@ -45,7 +41,6 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
     """A ranker with the default settings except those given; `plan.quick` trains it for one epoch."""
     chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
-    chosen = SETTINGS.get(model, {}) | chosen
     if plan.quick:
         chosen["epochs"] = 1
     ranker = AnswerRanker(**vars(settings_from_flat({"model": model} | chosen)))

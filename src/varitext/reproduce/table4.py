@@ -1,7 +1,7 @@
 """Table 4: published systems, LSTM, LSTM + Att and NASM on QASent and WikiQA.
 
-Ten seeds for systems that depend on one. The networks have PyTorch's initialization; NASM is also measured with the
-default one, five seeds. One fit serves all variants of a model: + Cnt and + position are a second stage on it.
+Five seeds for systems that depend on one. One fit serves all variants of a model: + Cnt and + position are a second
+stage on it.
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,11 @@ import numpy as np
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.evaluation.significance import paired_randomisation_test
-from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION
 from varitext.paper import ANSWER_SCALE, ANSWERS
 from varitext.reproduce import answer_fits
 from varitext.reproduce.answer_fits import DATA, OWN_MODELS, VARIANTS, WITHOUT_CHANCE, fit_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean
 
-DEFAULT_TITLE, DEFAULT_SEEDS = "NASM, forget bias", 5
 BASELINES: dict[str, dict[str, Any]] = {
     "word count": {"features": "word_overlap_all"},
     "word count weighed by idf": {"features": "idf_overlap_all"},
@@ -33,7 +31,6 @@ COMPARED = (
     ("NASM + Cnt", "LSTM + Att + Cnt"),
     ("NASM + Cnt", "NASM"),
     ("NASM + Cnt", "regression on counts"),
-    ("NASM, forget bias + Cnt", "NASM + Cnt"),
 )
 HEAD = ["", "paper MAP", "MRR", "ours MAP", "± over seeds", "MRR", "± over seeds", "log loss", "ECE", "fit, s", "seeds"]
 
@@ -45,9 +42,6 @@ def runs(plan: Plan) -> Iterator[Run]:
                 if seed == 0 or model not in WITHOUT_CHANCE:
                     settings = {"corpus": corpus, "model": model, "seed": seed}
                     yield Run(settings, partial(measure, corpus, model, seed, plan))
-        for seed in plan.seeds_or(DEFAULT_SEEDS)[:DEFAULT_SEEDS]:
-            settings = {"corpus": corpus, "model": "nasm", "start": DEFAULT_INITIALIZATION, "seed": seed}
-            yield Run(settings, partial(measure_default, corpus, seed, plan))
 
 
 def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
@@ -58,12 +52,6 @@ def measure(corpus: str, model: str, seed: int, plan: Plan) -> dict[str, Any]:
         ranker.save(folder, overwrite=True)
     latent = answer_fits.latent_of(ranker) if model in OWN_MODELS else None
     return _variants(ranker, titles()[model], corpus, plan) | {"latent": latent}
-
-
-def measure_default(corpus: str, seed: int, plan: Plan) -> dict[str, Any]:
-    settings = {"counts": True, "position": corpus == "wikiqa", "initialization": DEFAULT_INITIALIZATION}
-    ranker = fit_ranker(corpus, "nasm", seed, plan, **settings)
-    return _variants(ranker, DEFAULT_TITLE, corpus, plan) | {"latent": answer_fits.latent_of(ranker)}
 
 
 def _variants(ranker: AnswerRanker, title: str, corpus: str, plan: Plan) -> dict[str, Any]:
@@ -108,14 +96,8 @@ def rows_of(records: list[Record]) -> dict[str, list[dict[str, Any]]]:
     order = [*BASELINES]
     for is_own in (False, True):
         names = [title for model, title in titles().items() if (model in OWN_MODELS) == is_own]
-        names += [DEFAULT_TITLE] if is_own else []
         order += [f"{name}{variant}" for variant in VARIANTS for name in names]
     return {name: found[name] for name in order if name in found}
-
-
-def paper_name(name: str) -> str:
-    """The paper's name of a row; it does not state its initialization."""
-    return name.replace(DEFAULT_TITLE, titles()["nasm"])
 
 
 def corpus_table(corpus: str, records: list[Record]) -> str:
@@ -128,7 +110,7 @@ def corpus_table(corpus: str, records: list[Record]) -> str:
 
 
 def _row(corpus: str, scale: float, name: str, found: list[dict[str, Any]]) -> list[str]:
-    paper = [f"{value:.4f}" for value in ANSWERS[corpus].get(paper_name(name), ())] or ["", ""]
+    paper = [f"{value:.4f}" for value in ANSWERS[corpus].get(name, ())] or ["", ""]
     both = [[one[measure] for one in found] for measure in ("map", "mrr")]
     ours = [cell for values in both for cell in (f"**{np.mean(values):.4f}**", f"{np.std(values):.4f}")]
     ours += [mean(found, "log_loss"), mean(found, "ece")]
@@ -160,4 +142,4 @@ def table(records: list[Record]) -> str:
     return "\n\n".join([*tables, "Paired randomisation tests:", tests])
 
 
-EXPERIMENT = Experiment("table4", "every system of Table 4 on QASent and WikiQA, ten seeds", runs, table)
+EXPERIMENT = Experiment("table4", "every system of Table 4 on QASent and WikiQA", runs, table)

@@ -35,7 +35,9 @@ class TrainingSettings:
     """Passes over the training examples, unless early stopping or the time limit ends training first."""
     batch_size: int = 128
     learning_rate: float = 2e-3
-    """Peak learning rate: rises over `learning_rate_warm_up` of the steps, then falls to zero along a cosine."""
+    """Peak learning rate; it rises over `learning_rate_warm_up` of the steps."""
+    learning_rate_schedule: str = "cosine"
+    """What follows: `cosine`, a fall to zero, or `constant`."""
     learning_rate_warm_up: float = 0.05
     kl_warm_up: float = 0.2
     """Share of the steps over which the weight of the KL rises to 1."""
@@ -70,6 +72,8 @@ class TrainingSettings:
             raise InputError(f"time_limit must be above zero, not {self.time_limit}")
         if not 0 <= self.averaging < 1:
             raise InputError(f"averaging is a decay per step, from 0 to below 1, not {self.averaging}")
+        if self.learning_rate_schedule not in ("cosine", "constant"):
+            raise InputError(f"learning_rate_schedule is 'cosine' or 'constant', not {self.learning_rate_schedule!r}")
         if self.updates not in ("joint", "alternating"):
             raise InputError(f"updates is 'joint' or 'alternating', not {self.updates!r}")
 

@@ -247,7 +247,7 @@ class Trainer:
             return self.peak_rate * self.state.learning_rate_scale * factor
         warm_up = self.settings.learning_rate_warm_up
         rise = min(1.0, (share + 1 / self.total_steps) / warm_up) if warm_up else 1.0  # the first step is not zero
-        fall = 0.5 * (1 + math.cos(math.pi * share))
+        fall = 0.5 * (1 + math.cos(math.pi * share)) if self.settings.learning_rate_schedule == "cosine" else 1.0
         return self.peak_rate * self.state.learning_rate_scale * rise * fall
 
     def _kl_weight(self, share: float) -> float:

@@ -20,6 +20,7 @@ from varitext.evaluation.ranking import ranking_record
 from varitext.latent import DiagonalGaussian, draw, elbo, importance_weighted_bound, kl
 from varitext.layers.attention import LatentAttention
 from varitext.layers.lstm import SentenceLSTM
+from varitext.layers.lstm import read as read_sentences
 from varitext.layers.words import Dropout, WordEmbedding
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.nasm import NASM
@@ -142,23 +143,47 @@ def test_how_networks_start(name):
         torch.manual_seed(1)
         return built(name, **SMALL | changes)
 
-    plain, own, matching = (started(initialization=start) for start in INITIALIZATIONS)
+    plain, biased, sums = (started(initialization=start) for start in INITIALIZATIONS)
     hidden = SMALL["hidden_dim"]
     for part, weight in plain.named_parameters():
-        assert torch.equal(own.get_parameter(part), started().get_parameter(part))  # the default
+        assert torch.equal(sums.get_parameter(part), started().get_parameter(part))  # the default
         changed = torch.zeros_like(weight)
         if "bias_ih" in part:
             changed[hidden : 2 * hidden] = 1
-        torch.testing.assert_close(own.get_parameter(part), weight + changed)
-    for part, weight in matching.question_lstm.named_parameters():
-        assert torch.equal(weight, matching.answer_lstm.get_parameter(part))
-        assert torch.equal(weight, own.question_lstm.get_parameter(part))
-    identity = torch.eye(*plain.match.weight.shape)
-    torch.testing.assert_close(matching.match.weight, plain.match.weight + identity)
+        torch.testing.assert_close(biased.get_parameter(part), weight + changed)
+    noise, limit = sums.match.weight - 2 * torch.eye(*sums.match.weight.shape), plain.match.weight.abs().max()
+    assert 0 < noise.abs().max() < 0.4 * limit and sums.match.bias == -2
     if name != "lstm":
-        for layer in ("from_context", "from_last"):
-            weights = [one.attention.get_submodule(layer).weight for one in (matching, plain)]
-            torch.testing.assert_close(weights[0], weights[1] + torch.eye(hidden) / 2)
+        assert torch.equal(sums.attention.from_last.weight, torch.eye(hidden))
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_an_untrained_network_compares_sums_of_words(layers):
+    """The last state points where the sum of the centred words does, whatever their order."""
+    torch.manual_seed(2)
+    network = built("lstm", **SMALL | {"layers": layers, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}).double()
+    torch.nn.init.normal_(network.word_vectors.weight, 0.3, 0.4)
+    batches = PairBatches(made_up(20, seed=3), WORDS)
+    network.prepare(batches, made_up(20, seed=3))
+    batch = next(batches.in_order())
+    sums, states = [], []
+    for lstm, read in ((network.question_lstm, batch.questions), (network.answer_lstm, batch.answers)):
+        centred = (network.word_vectors(read.tokens) - network.centre) * read.mask[..., None]
+        of_cell = lstm.lstm.weight_ih_l0.chunk(4)[2]
+        sums.append(centred.sum(1) @ of_cell.T)
+        states.append(read_sentences([lstm], [read], lambda tokens: network.word_vectors(tokens) - network.centre)[0])
+    for total, state in zip(sums, states, strict=True):
+        assert torch.cosine_similarity(total, state.last).median() > 0.8
+
+
+def test_words_are_centred_by_how_often_training_has_them():
+    network, corpus = built("nasm", **SMALL), made_up(6, seed=1)
+    batches = PairBatches(corpus, WORDS)
+    network.prepare(batches, corpus)
+    read = [*batches.questions, *(answer for answers in batches.answers for answer in answers)]
+    vectors = torch.cat([network.word_vectors(torch.from_numpy(words)) for words in read])
+    torch.testing.assert_close(network.centre, vectors.mean(0))
+    assert "centre" in network.state_dict() and "centre" not in built("nasm", initialization="pytorch").state_dict()
 
 
 def test_some_wrong_answers_stand_for_all_of_them():

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from varitext.batches.pairs import PairBatch
+from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.batches.tokens import TokenBatch
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.layers.attention import AttentionPooling, Windows, Words, soft_alignment
@@ -153,8 +153,8 @@ class CompareAggregate(AnswerNetwork):
         self.output = nn.Linear(hidden_dim, 1)
         self.linear = LinearRanking(self.columns)
 
-    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
-        self.linear.learn(columns, train)
+    def prepare(self, batches: PairBatches, train: QuestionAnswers) -> None:
+        self.linear.learn(batches.inputs.columns, train)
 
     @property
     def counts_shared_words(self) -> bool:

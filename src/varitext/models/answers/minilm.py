@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from varitext.batches.pairs import PairBatch
+from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.layers.attention import Words
 from varitext.models.answers.compare_aggregate import LIKENESS, CompareAggregate
@@ -163,7 +163,7 @@ class MiniLM(CompareAggregate):
         super().__init__(vocabulary_size, 1, hidden_dim, maps, widths, dropout, features)
         self.project = nn.Linear(shared_encoder().width, hidden_dim)
 
-    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+    def prepare(self, batches: PairBatches, train: QuestionAnswers) -> None:
         """Nothing: `General` takes the place of the linear ranking."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:

@@ -16,16 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
-from varitext.layers.attention import LatentAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION, RecurrentNetwork
+from varitext.models.answers.recurrent import WORD_SUMS, RecurrentNetwork
 
 
 class NASM(RecurrentNetwork):
     """Answers ranked by latent stochastic attention; h is the meaning of the question."""
 
-    has_latent = True
+    has_latent = attends = True
 
     def __init__(
         self,
@@ -38,10 +37,11 @@ class NASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 150,
         fixed_words: int = 0,
-        initialization: str = DEFAULT_INITIALIZATION,
+        initialization: str = WORD_SUMS,
     ):
-        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
-        self.attention = LatentAttention(latent_dim, hidden_dim, self.initialization.identity)
+        super().__init__(
+            vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization, latent_dim
+        )
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")  # W_1, W_2
         self.prior_head = GaussianHead(prior_dim, latent_dim)  # W_3, W_4
         self.read_label = nn.Linear(1, hidden_dim)  # W_5: s_y

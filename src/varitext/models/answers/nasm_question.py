@@ -32,7 +32,7 @@ from varitext.layers.attention import BilinearMatch, ScalingAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import DEFAULT_INITIALIZATION, RecurrentNetwork
+from varitext.models.answers.recurrent import WORD_SUMS, RecurrentNetwork
 
 ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # initial r, t and c, as in `answers/joint.py`
 
@@ -58,12 +58,15 @@ class QuestionNASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 50,
         fixed_words: int = 0,
-        initialization: str = DEFAULT_INITIALIZATION,
+        initialization: str = WORD_SUMS,
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.has_latent = latent_dim > 0
-        self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim, self.initialization.identity)
-        self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim, self.initialization.identity)
+        self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim)
+        self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim)
+        if initialization == WORD_SUMS:
+            self.attention.start_at_last_state()
+            self.match.start_as_inner_product()
         self.none = nn.Linear(hidden_dim + latent_dim, 1)  # u, d
         self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
         self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r

@@ -6,10 +6,9 @@ the KL is zero and the bound is the log-likelihood.
 
 from typing import NamedTuple
 
-import numpy as np
 from torch import Tensor, nn
 
-from varitext.batches.pairs import PairBatch
+from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.latent import DiagonalGaussian
 from varitext.layers.words import Sentences, WordEmbedding
@@ -77,7 +76,7 @@ class AnswerNetwork(AnswerModel):
         """Whether a word shared with the question counts even if it is not in the vocabulary."""
         return bool(self.pair_columns)
 
-    def prepare(self, columns: np.ndarray | None, train: QuestionAnswers) -> None:
+    def prepare(self, batches: PairBatches, train: QuestionAnswers) -> None:
         """Learn from the training pairs, before the first step, what is not learned by gradients."""
 
     def logits(self, h: Tensor, encoding: Encoding) -> Tensor:
