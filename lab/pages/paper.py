@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from lab import experiment_named
 from lab.pages import findings
 from lab.pages.findings import CORPORA, OTHERS, VERDICTS, Finding, finding_of, shown, title
+from lab.pages.reading import table_of
+from varitext.errors import InputError
 from varitext.paper import ANSWERS, PERPLEXITY
 from varitext.reproduce.answer_fits import OWN_MODELS, titles
 from varitext.reproduce.document_fits import NEWSGROUPS
@@ -14,6 +17,7 @@ from varitext.reproduce.engine import markdown_table
 TABLE1A, TABLE4 = "varitext reproduce table1a", "varitext reproduce table4"
 KL_TERM, ATTENTION = "varitext reproduce kl-term", "varitext reproduce stochastic-attention"
 COMPLEXITY = "varitext reproduce complexity"
+OWN_TABLES = ("gradients", "stochastic-attention", "kl-term")  # on this page, not on those of the results
 CONTRACT = "pytest tests/models/test_contract.py"
 
 
@@ -26,7 +30,18 @@ class Claim(NamedTuple):
 def paper_tables() -> dict[str, str]:
     found = {name: [(claim, finding_of(claim.measure)) for claim in section()] for name, section in SECTIONS.items()}
     tables = {f"paper-{name}": _table(rows) for name, rows in found.items()}
+    tables |= {name: experiment(name) for name in OWN_TABLES}
     return tables | {"paper-summary": _summary([one.verdict for rows in found.values() for _, one in rows])}
+
+
+def experiment(name: str) -> str:
+    """The figure and the table of an experiment."""
+    try:
+        table = table_of(name)
+    except InputError:
+        return f"Not measured yet: `varitext reproduce {name}`."
+    drawn = experiment_named(name).figure
+    return f"![{experiment_named(name).about}](../results/{name}.svg)\n\n{table}" if drawn else table
 
 
 def _table(rows: list[tuple[Claim, Finding]]) -> str:

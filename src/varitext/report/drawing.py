@@ -8,7 +8,7 @@ from functools import cache
 from html import escape
 from io import StringIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from unicodedata import east_asian_width
 
 import numpy as np
@@ -129,6 +129,7 @@ PANEL_WIDTH = 520.0
 TITLE_SIZE, TITLE_HEIGHT = 16, 44
 LEGEND_SIZE, LEGEND_LINE = 12, 19.0
 GAP = 12.0
+LINE_PANEL = (400, 280)  # pixels
 DASHED: dict[str, Any] = {"color": MIDDLE_INK, "linewidth": 1, "linestyle": (0, (5, 4))}
 ROOM = 0.05  # of the values' range, on each side
 
@@ -233,6 +234,34 @@ def _label(axes: Axes, which: str, axis: Axis, values: np.ndarray) -> None:
         drawn.set_ticks(places, [printable(axis.names[place]) for place in places])
     drawn.set_label_text(printable(axis.title))
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
+
+
+class Line(NamedTuple):
+    """A named series of one panel."""
+
+    name: str
+    x: Sequence[float] | np.ndarray
+    y: Sequence[float] | np.ndarray
+    colour: str
+
+
+def line_figure(title: str, x_title: str, panels: Mapping[str, Sequence[Line]], scale: str = "linear") -> Figure:
+    """Series over the same x in panels side by side, each under its own title; `scale` is that of both axes."""
+    with drawing_style():
+        size = (len(panels) * LINE_PANEL[0] / INCH, LINE_PANEL[1] / INCH)
+        figure = Figure(size, layout="constrained", label=title)
+        for axes, (name, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+            for line in lines:
+                axes.plot(line.x, line.y, "o-", color=line.colour, markersize=4, label=printable(line.name))
+            axes.set(title=name, xlabel=x_title, xscale=scale, yscale=scale)
+            axes.minorticks_off()
+            for drawn in (axes.xaxis, axes.yaxis):
+                drawn.set_major_formatter("{x:,g}")
+            if scale == "log":
+                axes.set_xticks(sorted({float(x) for line in lines for x in line.x}))
+            if len(lines) > 1:
+                axes.legend(fontsize=LEGEND_SIZE)
+    return figure
 
 
 def _legend(figure: Figure, groups: Sequence[Group], columns: int) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     *("table1a", "table1b", "table2", "tsne", "table3", "table4", "map-by-samples", "attention", "hinton"),
-    *("question-types", "overfitting", "complexity"),
+    *("question-types", "overfitting", "gradients", "stochastic-attention", "kl-term", "complexity"),
 )
 EXPERIMENTS = {name: f"varitext.reproduce.{name.replace('-', '_')}" for name in NAMES}  # as typed: the module
 

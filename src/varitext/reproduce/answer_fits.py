@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
-from varitext.answers.settings import settings_from_flat
+from varitext.answers.settings import AnswerSettings, settings_from_flat
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers import ANSWER_MODELS
@@ -40,11 +40,15 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 
 def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
     """A ranker with the default settings except those given; `plan.quick` trains it for one epoch."""
+    ranker = AnswerRanker(**vars(ranker_settings(corpus, model, seed, plan, **settings)))
+    return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
+
+
+def ranker_settings(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerSettings:
     chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
     if plan.quick:
         chosen["epochs"] = 1
-    ranker = AnswerRanker(**vars(settings_from_flat({"model": model} | chosen)))
-    return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
+    return settings_from_flat({"model": model} | chosen)
 
 
 def fitted_ranker(corpus: str, model: str, seed: int, plan: Plan) -> AnswerRanker:
