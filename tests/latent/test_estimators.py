@@ -29,7 +29,10 @@ from varitext.latent import (
 from varitext.latent.bound import draw
 from varitext.latent.estimators import (
     NVIL,
+    VIMCO,
+    DReG,
     Exact,
+    ImportanceWeighted,
     LeaveOneOut,
     LocalExpectation,
     LocalLogOdds,
@@ -280,6 +283,63 @@ def test_variances_in_order_and_as_documented(kind, state):
     assert local_said == "–" if local is None else float(local_said) == pytest.approx(local, rel=0.3)
 
 
+# The importance-weighted bound of a discrete h
+
+
+def gradients_of_pairs(model: Tiny, kl_weight: float) -> Tensor:
+    """Of E[log (w_1 + w_2) / 2] by enumeration of all pairs of values, as `gradients`."""
+    encoding = model.encode(DOCUMENTS)
+    q, p, h = model.posterior(encoding), model.prior(encoding), model.posterior(encoding).values()
+    log_q = q.log_prob(h)
+    signal = model.log_likelihood(h, encoding) + kl_weight * (p.log_prob(h) - log_q)  # [N, B]
+    of_pairs = torch.logaddexp(signal[:, None], signal) - torch.log(torch.tensor(2.0, dtype=signal.dtype))
+    expected = ((log_q[:, None] + log_q).exp() * of_pairs).sum((0, 1))
+    parts = encoding[:-1]
+    found = torch.autograd.grad(expected.sum(), parts, allow_unused=True)
+    found = [torch.zeros_like(part) if one is None else one for one, part in zip(found, parts, strict=True)]
+    return torch.cat([gradient.flatten(1) for gradient in found], 1)
+
+
+class WeightedScoreFunction(nn.Module):
+    """VIMCO without baselines."""
+
+    def forward(self, model, batch, samples=2, kl_weight=1.0) -> Estimate:
+        bound = elbo(model, batch, samples)
+        parts = LogProbabilities.of(bound.draws)
+        value = torch.logsumexp(parts.signal(kl_weight), 0)
+        return Estimate(value.detach() * parts.posterior.sum(0) + value, bound)
+
+
+@kinds
+@pytest.mark.parametrize("kl_weight", [1.0, 0.3])
+def test_vimcos_mean_gradient_is_that_of_the_weighted_bound_by_enumeration(kind, kl_weight):
+    model, repeats = Tiny(kind), 8000
+    truth = gradients_of_pairs(model, kl_weight)[:, None]
+    many = DOCUMENTS.repeat_interleave(repeats, 0)
+    for estimator, biased in ((VIMCO(), False), (LeaveOneOut(), True)):  # the other one's bound is the ELBO
+        torch.manual_seed(0)
+        draws = gradients(estimator, model, many, 2, kl_weight).view(len(DOCUMENTS), repeats, -1)
+        error = (draws.mean(1, keepdim=True) - truth).abs() / (draws.std(1, keepdim=True) / repeats**0.5 + 1e-9)
+        assert error.max() > 10 * LIMIT if biased else error.max() < LIMIT
+
+
+@kinds
+def test_vimcos_baselines_take_away_most_of_the_variance(kind):
+    found = [variance_of_inference(estimator, Tiny(kind), 8) for estimator in (VIMCO(), WeightedScoreFunction())]
+    assert found[0] < found[1] / 30, found
+
+
+@kinds
+def test_vimcos_value_is_the_weighted_bound(kind):
+    model = Tiny(kind)
+    torch.manual_seed(0)
+    expected = importance_weighted_bound(model, DOCUMENTS, 5)
+    torch.manual_seed(0)
+    estimate = VIMCO()(model, DOCUMENTS, 5)
+    torch.testing.assert_close(estimate.surrogate, expected)
+    assert (estimate.surrogate > estimate.bound.log_likelihood - 50).all() and not estimate.bound.kl.requires_grad
+
+
 # Bounds
 
 
@@ -390,7 +450,7 @@ def test_reparameterised_is_the_elbo_to_the_bit():
 def test_estimators_are_chosen_by_name():
     assert {name: type(choose_estimator(name, 3)) for name in ESTIMATORS} == ESTIMATORS
     assert choose_estimator("nvil", 3).baseline[0].in_features == 3
-    with pytest.raises(InputError, match=r"'gumbel'.*reparameterised, leave_one_out, nvil, local_expectation, exact"):
+    with pytest.raises(InputError, match=r"'gumbel'.*reparameterised, leave_one_out, nvil, .*, vimco"):
         choose_estimator("gumbel")
 
 
@@ -402,6 +462,13 @@ def test_what_cannot_work_is_said():
         Reparameterised()(Tiny(), DOCUMENTS)
     with pytest.raises(InputError, match="2 samples or more"):
         LeaveOneOut()(Tiny(), DOCUMENTS, 1)
+    for estimator in (VIMCO(), DReG(), ImportanceWeighted()):
+        with pytest.raises(InputError, match="set samples to 2 or more"):
+            estimator(Line(), y, 1)
+    with pytest.raises(InputError, match="discrete"):
+        VIMCO()(Line(), y)
+    with pytest.raises(InputError, match="Gaussian"):
+        DReG()(Tiny(), DOCUMENTS)
     with pytest.raises(InputError, match="every value"):
         Exact()(Line(), y)
     wide.posterior = lambda encoding: Bernoullis(torch.zeros(3, 50))

@@ -38,7 +38,7 @@ WORD_VECTOR_OPTIONS = ("vectors", "embedding_dim", "tune_vectors", "unseen_words
 STEP_OPTIONS = ("epochs", "batch_size", "learning_rate")
 COLUMN_OPTIONS = ("text_column", "id_column", "label_column", "date_column", "encoding")
 WORD_OPTIONS = tuple(field.name for field in fields(options.DataSettings) if field.name not in COLUMN_OPTIONS)
-FIRST_FIT_OPTIONS = ("latent_dim", "preset", "updates", "estimator", *WORD_OPTIONS)
+FIRST_FIT_OPTIONS = ("latent_dim", "preset", "updates", "samples", "estimator", *WORD_OPTIONS)
 UPDATE_OPTIONS = ("batch_size", "threads", "seed", "processes")  # settings that --continue may change
 COLUMNS_OF_ANSWERS = options_of(options.QuestionSettings).keys() - options.DOCUMENT_OPTIONS.keys()
 DEV = "dev"
@@ -334,7 +334,7 @@ def _check_document_options(request: FitRequest) -> None:
         if not DOCUMENT_MODELS[model].estimators:
             others = ", ".join(name for name, other in DOCUMENT_MODELS.items() if other.estimators)
             request.refuse(["estimator"], f"{model} has no choice of estimator. Models that do: {others}.")
-        check_name(request.typed["estimator"], DOCUMENT_MODELS[model].estimators, "estimator")
+        check_name(request.typed["estimator"], DOCUMENT_MODELS[model].estimators, f"estimator of {model}")
 
 
 def _check_answer_options(request: FitRequest) -> None:

@@ -10,6 +10,7 @@ Ctrl-C.
 """
 
 import hashlib
+import inspect
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -179,7 +180,7 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
     architecture = with_network_arguments(kind, sizes | recipe.architecture, settings.network, reserved=sizes)
     for name in ("estimator", "softmax"):
         if (value := getattr(settings, name)) is not None:
-            if name not in architecture:
+            if name not in inspect.signature(kind).parameters:
                 raise InputError(f"{stored_name(kind, DOCUMENT_MODELS)} has no choice of {name}: leave it at None")
             architecture[name] = value
     return Recipe(architecture, training, objective)

@@ -93,7 +93,8 @@ class DocumentModel(
     updates : {"joint", "alternating"} or None, default=None
         Whether encoder and decoder are updated jointly or in turn.
     estimator : str or None, default=None
-        Gradient estimator of a discrete h, for example "nvil".
+        Gradient estimator, a key of `varitext.latent.ESTIMATORS`: "dreg" or "importance_weighted" for a Gaussian h,
+        "nvil" or "vimco" for a discrete one.
     softmax : str or None, default=None
         Softmax over the vocabulary, "full" or "sampled", for models that have the choice.
     time_limit : float or None, default=None

@@ -37,7 +37,9 @@ class DocumentSettings:
         None, Option("Documents per update. Chosen by the model if omitted.", TRAINING, "N", minimum=1)
     )
     learning_rate: float | None = setting(None, LEARNING_RATE)
-    samples: int | None = None
+    samples: int | None = setting(
+        None, Option("Draws of h per document and update. Chosen by the model if omitted.", TRAINING, "N", minimum=1)
+    )
     updates: str | None = setting(
         None,
         Option(
@@ -47,7 +49,7 @@ class DocumentSettings:
         ),
     )
     estimator: str | None = setting(
-        None, Option("Gradient estimator of a discrete h, for example nvil.", TRAINING, "NAME")
+        None, Option("Gradient estimator, for example dreg; of a discrete h, for example nvil.", TRAINING, "NAME")
     )
     softmax: str | None = None
     time_limit: float | None = setting(None, TIME_LIMIT)

@@ -1,10 +1,13 @@
 """Estimators of the bound's gradient, by name: a model picks one with `choose_estimator`.
 
-    reparameterised    Gaussian h: the gradient runs through h
-    leave_one_out      discrete h: the baseline of one draw is the mean of the others
-    nvil               discrete h: the baseline is learned (Mnih and Gregor 2014)
-    local_expectation  Bernoulli h of a model with `local_log_odds`: each unit is summed out in turn
-    exact              discrete h with few values: the sum over all of them
+    reparameterised      Gaussian h: the gradient runs through h
+    leave_one_out        discrete h: the baseline of one draw is the mean of the others
+    nvil                 discrete h: the baseline is learned (Mnih and Gregor 2014)
+    local_expectation    Bernoulli h of a model with `local_log_odds`: each unit is summed out in turn
+    exact                discrete h with few values: the sum over all of them
+    importance_weighted  Gaussian h: the importance-weighted bound in place of the ELBO (Burda et al. 2016)
+    dreg                 Gaussian h: the same bound, doubly reparameterised gradient of q (Tucker et al. 2019)
+    vimco                discrete h: the same bound, leave-one-out baselines (Mnih and Rezende 2016)
 
 An estimator is a module, so that its state is part of the model's checkpoints: `estimator(model, batch, samples,
 kl_weight)` returns an `Estimate`. All but `exact`, which draws nothing, take the bound from `bound.py::elbo`.
@@ -21,6 +24,7 @@ for any baseline b that does not depend on h. f contains log p(h) - log q(h) eve
 holds for any prior, and if q is the true posterior f is a constant, which a baseline removes entirely.
 """
 
+import math
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -31,6 +35,7 @@ from varitext.latent.bound import (
     CLOSED_FORMS,
     Bound,
     Discrete,
+    Distribution,
     Draws,
     LatentModel,
     Reparameterisable,
@@ -63,9 +68,7 @@ class Reparameterised(nn.Module):
     """Gradients through h = mean + std * noise (paper, equations 3 and 4), and through the analytic KL."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 1, kl_weight: float = 1.0) -> Estimate:
-        bound = elbo(model, batch, samples)
-        if not isinstance(bound.draws.posterior, Reparameterisable):
-            raise InputError("reparameterised is for a Gaussian h; for a discrete one: leave_one_out, nvil or exact")
+        bound = _gaussian_elbo(model, batch, samples)
         return Estimate(bound.weighted(kl_weight), bound)
 
 
@@ -102,7 +105,9 @@ class LeaveOneOut(nn.Module):
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 4, kl_weight: float = 1.0) -> Estimate:
         if samples < 2:
-            raise InputError("leave_one_out compares draws with each other: it needs 2 samples or more, better 4")
+            raise InputError(
+                "leave_one_out compares draws with each other: it needs 2 samples or more, better 4 (--samples 4)"
+            )
         bound = _discrete_elbo(model, batch, samples)
         parts = LogProbabilities.of(bound.draws)
         signal = parts.signal(kl_weight)
@@ -240,7 +245,16 @@ class LocalExpectation(nn.Module):
 def _discrete_elbo(model: LatentModel, batch: Any, samples: int) -> SampledBound:
     bound = elbo(model, batch, samples)
     if isinstance(bound.draws.posterior, Reparameterisable):
-        raise InputError("this estimator is for a discrete h; a Gaussian one has better: reparameterised")
+        raise InputError(
+            "this estimator is for a discrete h; for a Gaussian one: reparameterised, dreg or importance_weighted"
+        )
+    return bound
+
+
+def _gaussian_elbo(model: LatentModel, batch: Any, samples: int) -> SampledBound:
+    bound = elbo(model, batch, samples)
+    if not isinstance(bound.draws.posterior, Reparameterisable):
+        raise InputError("this estimator is for a Gaussian h; for a discrete one: leave_one_out, nvil, vimco or exact")
     return bound
 
 
@@ -253,6 +267,84 @@ def _estimate(bound: Bound, surrogate: Tensor, kl_weight: float) -> Estimate:
 def _gradient_only(surrogate: Tensor) -> Tensor:
     """Zero, with the gradient of `surrogate`."""
     return surrogate - surrogate.detach()
+
+
+# The importance-weighted bound, with weights w_s = exp f(h_s) of S draws and their shares v_s = w_s / sum_t w_t
+#
+#     L  =  log (1/S) sum_s w_s,     gradient of L  =  sum_s v_s gradient of f(h_s)
+
+
+class ImportanceWeighted(nn.Module):
+    """The gradient of L through h. With more draws L is tighter, but its gradient for q is lost in noise."""
+
+    def forward(self, model: LatentModel, batch: Any, samples: int = 8, kl_weight: float = 1.0) -> Estimate:
+        _check_several(samples, "importance_weighted")
+        bound = _gaussian_elbo(model, batch, samples)
+        return Estimate(_log_mean(LogProbabilities.of(bound.draws).signal(kl_weight)), bound.detach())
+
+
+@runtime_checkable
+class Detachable(Reparameterisable, Protocol):
+    def detach(self) -> Distribution:
+        """The same distribution without gradients."""
+
+
+class DReG(nn.Module):
+    """The same, without the noise of q's score: doubly reparameterised gradients.
+
+    f depends on q through h and through log q(h) itself. The second path is a score-function gradient, and the identity
+    E_q[g(h) gradient of log q(h)] = E_q[dg/dh gradient of h] turns it into one through h. What is left is
+
+        gradient for q  =  sum_s v_s (1 - w + w v_s) df/dh_s gradient of h_s,     w the weight of the KL
+
+    which is zero for every draw if q is the true posterior. The generative model's gradient is as before.
+    """
+
+    def forward(self, model: LatentModel, batch: Any, samples: int = 8, kl_weight: float = 1.0) -> Estimate:
+        _check_several(samples, "dreg")
+        bound = _gaussian_elbo(model, batch, samples)
+        draws, q, h = bound.draws, bound.draws.posterior, bound.draws.h
+        if not isinstance(q, Detachable):
+            raise InputError(f"dreg needs a posterior with detach(): {type(q).__name__} has none")
+        signal = LogProbabilities.of(draws._replace(posterior=q.detach())).signal(kl_weight)
+        shares = torch.softmax(signal.detach(), 0)  # [S, B]
+        if h.requires_grad:
+            through_h = (1 - kl_weight + kl_weight * shares).view(*shares.shape, *[1] * (h.ndim - 2))
+            h.register_hook(lambda gradient: gradient * through_h)  # type: ignore[no-untyped-call]
+        surrogate = _gradient_only((shares * signal).sum(0))
+        return Estimate(_log_mean(signal.detach()) + surrogate, bound.detach())
+
+
+class VIMCO(nn.Module):
+    """The gradient of L for a discrete h: the baseline of a draw is L with its weight replaced.
+
+        gradient of L  =  E_q[ sum_s (L - L_s) gradient of log q(h_s) + v_s gradient of f(h_s) ]
+
+    L_s has the geometric mean of the other weights in place of w_s: unbiased, and nothing to learn.
+    """
+
+    def forward(self, model: LatentModel, batch: Any, samples: int = 4, kl_weight: float = 1.0) -> Estimate:
+        _check_several(samples, "vimco")
+        bound = _discrete_elbo(model, batch, samples)
+        parts = LogProbabilities.of(bound.draws)
+        signal = parts.signal(kl_weight)
+        known = signal.detach()
+        others = (known.sum(0) - known) / (samples - 1)  # [S, B]   log of the geometric mean
+        own = torch.eye(samples, dtype=torch.bool, device=known.device)[:, :, None]
+        without = _log_mean(torch.where(own, others, known[:, None]))  # [S, B]   L_s: in column s, w_s is replaced
+        value = _log_mean(known)
+        surrogate = ((value - without) * parts.posterior + torch.softmax(known, 0) * signal).sum(0)
+        return Estimate(value + _gradient_only(surrogate), bound.detach())
+
+
+def _check_several(samples: int, name: str) -> None:
+    if samples < 2:
+        raise InputError(f"{name} weighs several draws: set samples to 2 or more, for example 8 (--samples 8)")
+
+
+def _log_mean(log_weights: Tensor) -> Tensor:
+    """log of the mean weight over the first axis."""
+    return torch.logsumexp(log_weights, 0) - math.log(len(log_weights))
 
 
 # Sums over every value of h
@@ -337,6 +429,9 @@ ESTIMATORS = {
     "nvil": NVIL,
     "local_expectation": LocalExpectation,
     "exact": Exact,
+    "importance_weighted": ImportanceWeighted,
+    "dreg": DReG,
+    "vimco": VIMCO,
 }
 
 

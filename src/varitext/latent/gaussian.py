@@ -47,6 +47,10 @@ class DiagonalGaussian(NamedTuple):
         """Clamp what a network returns to `MEAN_RANGE` and `LOG_STD_RANGE`, so that later formulas stay finite."""
         return DiagonalGaussian(self.mean.clamp(*MEAN_RANGE), self.log_std.clamp(*LOG_STD_RANGE))
 
+    def detach(self) -> "DiagonalGaussian":
+        """The same distribution without gradients."""
+        return DiagonalGaussian(self.mean.detach(), self.log_std.detach())
+
     @property
     def std(self) -> Tensor:
         """Standard deviations, [B, K]."""
@@ -92,6 +96,10 @@ class FullGaussian(NamedTuple):
     mean: Tensor  # [B, K]
     stretch: Tensor  # [B, K]
     root: Tensor  # [B, K, K]
+
+    def detach(self) -> "FullGaussian":
+        """The same distribution without gradients."""
+        return FullGaussian(self.mean.detach(), self.stretch.detach(), self.root.detach())
 
     @property
     def covariance(self) -> Tensor:

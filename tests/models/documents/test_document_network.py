@@ -194,7 +194,9 @@ def test_a_direct_fit_can_be_interrupted_and_limited_in_time():
 
 
 def test_an_estimator_can_be_chosen_only_where_there_is_a_choice():
-    with pytest.raises(InputError, match="nvdm_dcm has no choice of estimator"):
+    with pytest.raises(InputError, match="docnade has no choice of estimator"):
+        DocumentModel("docnade", **SMALL, estimator="nvil").fit(COUNTS)
+    with pytest.raises(InputError, match="this estimator is for a discrete h; for a Gaussian one: reparameterised"):
         DocumentModel(**SMALL, estimator="nvil").fit(COUNTS)
 
 

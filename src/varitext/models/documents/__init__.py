@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from varitext.models.documents.base import DocumentNetwork
 
 ROOM = "varitext.models.documents"
-BERNOULLI = ("local_expectation", "leave_one_out", "nvil", "exact")
+GAUSSIAN = ("reparameterised", "dreg", "importance_weighted")
+BERNOULLI = ("local_expectation", "leave_one_out", "nvil", "vimco", "exact")
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class DocumentEntry(ModelEntry):
     presets: tuple[str, ...] = ("recommended",)
     """Presets of the class's `recipe`."""
     estimators: tuple[str, ...] = ()
-    """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), if there is a choice."""
+    """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), the default first, if there is a choice."""
 
     def load(self) -> "type[DocumentNetwork]":
         kind: type[DocumentNetwork] = self.imported()
@@ -25,14 +26,14 @@ class DocumentEntry(ModelEntry):
 
 
 DOCUMENT_MODELS = {
-    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", presets=("recommended", "paper", "paper-network")),
+    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", ("recommended", "paper", "paper-network"), GAUSSIAN),
     "nvdm_categorical": DocumentEntry(
         "categorical NVDM",
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
-        estimators=("leave_one_out", "nvil", "exact"),
+        estimators=("leave_one_out", "nvil", "vimco", "exact"),
     ),
-    "nvdm_dcm": DocumentEntry("NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM"),
-    "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM"),
+    "nvdm_dcm": DocumentEntry("NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM", estimators=GAUSSIAN),
+    "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM", estimators=GAUSSIAN),
     "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI),
     "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI),
     "docnade": DocumentEntry("docNADE", f"{ROOM}.docnade:DocNADE"),

@@ -70,9 +70,10 @@ class NVDM(DocumentNetwork):
         activation: str = "relu",
         refinement_steps: int = 0,
         softmax: str | None = None,
+        estimator: str = "reparameterised",
     ):
         """`softmax` in training is "full", "sampled", or None to choose by vocabulary size."""
-        super().__init__(vocabulary_size, latent_dim)
+        super().__init__(vocabulary_size, latent_dim, estimator)
         if inference not in ("counts", "words", "statistics"):
             raise InputError(f"inference is 'counts', 'words' or 'statistics', not {inference!r}")
         if softmax not in ("full", "sampled", None):

@@ -67,9 +67,10 @@ class NVDMDCM(DocumentNetwork):
         hidden_layers: int = 2,
         activation: str = "silu",
         refinement_steps: int = 2,
+        estimator: str = "reparameterised",
     ):
         """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution."""
-        super().__init__(vocabulary_size, latent_dim)
+        super().__init__(vocabulary_size, latent_dim, estimator)
         self.refinement_steps = refinement_steps
         self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)

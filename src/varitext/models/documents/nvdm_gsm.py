@@ -40,8 +40,9 @@ class GSM(DocumentNetwork):
         hidden_dim: int = 256,
         hidden_layers: int = 2,
         activation: str = "silu",
+        estimator: str = "reparameterised",
     ):
-        super().__init__(vocabulary_size, latent_dim)
+        super().__init__(vocabulary_size, latent_dim, estimator)
         self.encoder = CountEncoder(vocabulary_size, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
         self.to_topics = nn.Linear(latent_dim, latent_dim)  # W, c
