@@ -173,6 +173,7 @@ def test_no_command_shows_the_help_and_version_the_version():
         ("fit stories --out model --model sbn --estimator best", "no estimator of sbn is called 'best'; there are: "),
         ("fit stories --out model --estimator nvil", "no estimator of nvdm_dcm is called 'nvil'; there are: reparam"),
         ("fit stories --out model --model lda --estimator nvil", "--estimator does not apply: lda has no choice of"),
+        ("fit stories --out model --estimator dreg", "dreg compares samples of h: set samples to 2 or more"),
         ("fit stories --out model --model nasm --estimator nvil", "--estimator does not apply: nasm is a model of"),
         ("fit stories --out model --model lda2", "no model is called 'lda2'; there are: nvdm"),
         ("fit stories --out model --device banana", "'banana' is not a device: use cpu or cuda"),

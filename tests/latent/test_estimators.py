@@ -460,7 +460,7 @@ def test_what_cannot_work_is_said():
         NVIL()(Line(), y)
     with pytest.raises(InputError, match="Gaussian"):
         Reparameterised()(Tiny(), DOCUMENTS)
-    with pytest.raises(InputError, match="2 samples or more"):
+    with pytest.raises(InputError, match="set samples to 2 or more"):
         LeaveOneOut()(Tiny(), DOCUMENTS, 1)
     for estimator in (VIMCO(), DReG(), ImportanceWeighted()):
         with pytest.raises(InputError, match="set samples to 2 or more"):

@@ -31,6 +31,7 @@ from varitext.documents.topics import Regions
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace
 from varitext.evaluation.perplexity import per_document_perplexity
+from varitext.latent.estimators import check_samples
 from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe, varimax
 from varitext.models.registry import stored_name, with_network_arguments
@@ -183,6 +184,7 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
             if name not in inspect.signature(kind).parameters:
                 raise InputError(f"{stored_name(kind, DOCUMENT_MODELS)} has no choice of {name}: leave it at None")
             architecture[name] = value
+    check_samples(architecture.get("estimator", ""), training.samples)
     return Recipe(architecture, training, objective)
 
 

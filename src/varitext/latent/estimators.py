@@ -104,10 +104,7 @@ class LeaveOneOut(nn.Module):
     """The baseline of a draw is the mean of f over the other draws: unbiased, nothing to learn (Kool et al. 2019)."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 4, kl_weight: float = 1.0) -> Estimate:
-        if samples < 2:
-            raise InputError(
-                "leave_one_out compares draws with each other: it needs 2 samples or more, better 4 (--samples 4)"
-            )
+        check_samples("leave_one_out", samples)
         bound = _discrete_elbo(model, batch, samples)
         parts = LogProbabilities.of(bound.draws)
         signal = parts.signal(kl_weight)
@@ -278,7 +275,7 @@ class ImportanceWeighted(nn.Module):
     """The gradient of L through h. With more draws L is tighter, but its gradient for q is lost in noise."""
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 8, kl_weight: float = 1.0) -> Estimate:
-        _check_several(samples, "importance_weighted")
+        check_samples("importance_weighted", samples)
         bound = _gaussian_elbo(model, batch, samples)
         return Estimate(_log_mean(LogProbabilities.of(bound.draws).signal(kl_weight)), bound.detach())
 
@@ -301,7 +298,7 @@ class DReG(nn.Module):
     """
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 8, kl_weight: float = 1.0) -> Estimate:
-        _check_several(samples, "dreg")
+        check_samples("dreg", samples)
         bound = _gaussian_elbo(model, batch, samples)
         draws, q, h = bound.draws, bound.draws.posterior, bound.draws.h
         if not isinstance(q, Detachable):
@@ -324,7 +321,7 @@ class VIMCO(nn.Module):
     """
 
     def forward(self, model: LatentModel, batch: Any, samples: int = 4, kl_weight: float = 1.0) -> Estimate:
-        _check_several(samples, "vimco")
+        check_samples("vimco", samples)
         bound = _discrete_elbo(model, batch, samples)
         parts = LogProbabilities.of(bound.draws)
         signal = parts.signal(kl_weight)
@@ -335,11 +332,6 @@ class VIMCO(nn.Module):
         value = _log_mean(known)
         surrogate = ((value - without) * parts.posterior + torch.softmax(known, 0) * signal).sum(0)
         return Estimate(value + _gradient_only(surrogate), bound.detach())
-
-
-def _check_several(samples: int, name: str) -> None:
-    if samples < 2:
-        raise InputError(f"{name} weighs several draws: set samples to 2 or more, for example 8 (--samples 8)")
 
 
 def _log_mean(log_weights: Tensor) -> Tensor:
@@ -433,6 +425,15 @@ ESTIMATORS = {
     "dreg": DReG,
     "vimco": VIMCO,
 }
+
+
+WITH_SEVERAL_SAMPLES = ("leave_one_out", "importance_weighted", "dreg", "vimco")
+
+
+def check_samples(estimator: str, samples: int) -> None:
+    """Refuse one sample where the estimator compares several."""
+    if samples < 2 and estimator in WITH_SEVERAL_SAMPLES:
+        raise InputError(f"{estimator} compares samples of h: set samples to 2 or more, for example 4 (--samples 4)")
 
 
 def choose_estimator(name: str, baseline_dim: int = 0) -> nn.Module:
