@@ -137,6 +137,20 @@ def test_documents_do_not_depend_on_their_company(name):
 
 
 @every_document_model
+def test_figures_of_a_document_do_not_depend_on_the_words_of_others(name):
+    """Only on their lengths and places, which decide its noise."""
+    network, own = documents(name).fitted_.network, slice(0, 80, 4)
+    other = COUNTS[:, np.random.default_rng(7).permutation(COUNTS.shape[1])].tolil()
+    other[own] = COUNTS[own]
+    clean, poisoned = (network.evaluate(counts.tocsr(), 5, 0) for counts in (COUNTS, other))
+    bounds = ("log_likelihood", "kl", "importance_weighted")
+    for bound in bounds[: 2 if name == "lda" else 3]:  # how much noise a draw of theta takes depends on others
+        one, two = (getattr(each, bound)[own] for each in (clean, poisoned))
+        np.testing.assert_allclose(two, one, rtol=1e-4, atol=1e-4)
+    assert np.abs(clean.elbo - poisoned.elbo).max() > 1  # of the others
+
+
+@every_document_model
 def test_document_models_can_do_what_they_declare(name):
     model = documents(name)
     network, batch = model.fitted_.network, CountBatch.from_rows(COUNTS[:10])
