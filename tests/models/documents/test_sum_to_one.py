@@ -87,7 +87,9 @@ def test_evaluated_perplexities_sum_to_one(name, arithmetic):
     """Importance weighting is unbiased for p(X) with any q, so the sum is one on average; the bound lies below."""
     network, bags = network_of(name, arithmetic), bags_of(3)
     with seeded(0):
-        records = [perplexity_of(network, scipy.sparse.csr_matrix(bag), SAMPLES.get(name, 2000), seed=0) for bag in bags]
+        records = [
+            perplexity_of(network, scipy.sparse.csr_matrix(bag), SAMPLES.get(name, 2000), seed=0) for bag in bags
+        ]
     tighter, bound = (
         float(orders_of(bags) @ np.array([getattr(one, f"{kind}per_document_perplexity") for one in records]) ** -3.0)
         for kind in ("iwae_", "")
