@@ -246,19 +246,22 @@ class Line(NamedTuple):
 
 
 def line_figure(title: str, x_title: str, panels: Mapping[str, Sequence[Line]], scale: str = "linear") -> Figure:
-    """Series over the same x in panels side by side, each under its own title; `scale` is that of both axes."""
+    """Series over the same x in panels side by side, each under its own title; y from zero, `scale` is that of x."""
     with drawing_style():
         size = (len(panels) * LINE_PANEL[0] / INCH, LINE_PANEL[1] / INCH)
         figure = Figure(size, layout="constrained", label=title)
         for axes, (name, lines) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
             for line in lines:
                 axes.plot(line.x, line.y, "o-", color=line.colour, markersize=4, label=printable(line.name))
-            axes.set(title=name, xlabel=x_title, xscale=scale, yscale=scale)
+            highest = max(float(np.max(line.y)) for line in lines)
+            axes.set(title=name, xlabel=x_title, xscale=scale, ylim=(0, (1 + ROOM) * highest or 1))
             axes.minorticks_off()
             for drawn in (axes.xaxis, axes.yaxis):
                 drawn.set_major_formatter("{x:,g}")
             if scale == "log":
                 axes.set_xticks(sorted({float(x) for line in lines for x in line.x}))
+            else:
+                axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
             if len(lines) > 1:
                 axes.legend(fontsize=LEGEND_SIZE)
     return figure

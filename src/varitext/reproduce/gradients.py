@@ -95,8 +95,9 @@ def typical(by_seed: list[list[float]]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    """Means over seeds, by epoch."""
-    panels = {title: [*_lines(records, each)] for each, title in list(MEASURES.items())[:2]}
+    """Means over seeds, by epoch; what does not depend on the units of h."""
+    panels = {MEASURES[each]: _lines(records, each) for each in ("noise_to_signal", "turn")}
+    panels = {title: lines for title, lines in panels.items() if all(len(line.y) for line in lines)}
     return svg_text(line_figure("Gradients with respect to the question, by epoch", "epoch", panels))
 
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from varitext.corpora.question_answers import subset
 from varitext.evaluation.ranking import ranking_record
+from varitext.report.charts import ACCENT, WARM
+from varitext.report.drawing import Line, line_figure, svg_text
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
@@ -37,5 +39,17 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
+def figure(records: list[Record]) -> str:
+    """The standard deviations of the table."""
+    found = {n: np.array([record["result"]["map"][str(n)] for record in records]) for n in SAMPLES}  # [models, draws]
+    over_draws = [float(one.std(1, ddof=1).mean()) for one in found.values()]
+    over_models = [float(one.std(0).mean()) for one in found.values()]
+    panels = {
+        "std of MAP over draws of h": [Line("", SAMPLES, over_draws, ACCENT)],
+        "std of MAP over models": [Line("", SAMPLES, over_models, WARM)],
+    }
+    return svg_text(line_figure("Spread of NASM's MAP by the number of samples", "samples of h", panels, "log"))
+
+
 RUNS = partial(grid, measure, SEEDS, model=["nasm"])
-EXPERIMENT = Experiment("map-by-samples", "MAP of NASM by the number of samples (Figure 3)", RUNS, table)
+EXPERIMENT = Experiment("map-by-samples", "MAP of NASM by the number of samples (Figure 3)", RUNS, table, figure)
