@@ -8,6 +8,7 @@ from varitext.answers.settings import AnswerSettings, settings_from_flat
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers import ANSWER_MODELS
+from varitext.models.answers.network import AnswerModel
 from varitext.paper import ANSWER_SYSTEMS
 from varitext.reproduce.engine import Plan, rounded
 
@@ -38,7 +39,7 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
     return load_questions(corpus, DATA[corpus].train if part == "train" else part, data_dir=plan.data_dir)
 
 
-def fit_ranker(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
+def fit_ranker(corpus: str, model: str | type[AnswerModel], seed: int, plan: Plan, **settings: Any) -> AnswerRanker:
     """A ranker with the default settings except those given; `plan.quick` trains it for one epoch."""
     ranker = AnswerRanker(**vars(ranker_settings(corpus, model, seed, plan, **settings)))
     return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))

@@ -24,6 +24,7 @@ PYTORCH, FORGET_BIAS, WORD_SUMS = INITIALIZATIONS = ("pytorch", "forget_bias", "
 class RecurrentNetwork(AnswerNetwork):
     parallel_training = True
     attends = False  # whether it has an attention over the answer
+    attention_kind = LatentAttention
     centre: Tensor  # [E]   subtracted from word vectors
 
     def __init__(
@@ -46,7 +47,7 @@ class RecurrentNetwork(AnswerNetwork):
         self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, forget_bias)
         self.match = BilinearMatch(hidden_dim, hidden_dim)
         if self.attends:
-            self.attention = LatentAttention(query_dim or hidden_dim, hidden_dim)
+            self.attention = self.attention_kind(query_dim or hidden_dim, hidden_dim)
         if initialization == WORD_SUMS:
             self._start_as_word_sums(nn.init.orthogonal_(torch.empty(hidden_dim, embedding_dim)))
 
