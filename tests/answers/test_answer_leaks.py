@@ -1,6 +1,7 @@
 """What labels may change: those of test questions only measures, those of dev questions what is fitted on them."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def ranker() -> AnswerRanker:
 def test_test_labels_change_test_measures_only(monkeypatch):
     """From fit to row of the table, as `varitext reproduce` does it."""
     use_small_questions(monkeypatch)
-    monkeypatch.setitem(answer_fits.SETTINGS, "bigram_cnn", {"vectors": "random"})
+    monkeypatch.setattr(table4, "fit_ranker", partial(answer_fits.fit_ranker, vectors="random"))
     load, found = answer_fits.load_questions, []
     for change in (lambda corpus: corpus, poisoned):
         parts = {part: load("", part) for part in ("train", "dev")} | {"test": change(load("", "test"))}
