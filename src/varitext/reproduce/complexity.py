@@ -1,19 +1,29 @@
-"""Cost of the latent variable: time and parameters of NASM relative to LSTM + Att (paper, section 6)."""
+"""Cost of the models (paper, section 6 and appendix C): NASM relative to LSTM + Att, NVDM by the size of its parts.
+
+CPU seconds of the same batches in turn; only their ratios matter.
+"""
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
+import scipy.sparse
 import torch
 
 from varitext.answers.fitting import new_trainer, training_threads
 from varitext.answers.settings import AnswerSettings
 from varitext.answers.training_data import learn_from
+from varitext.batches.counts import CountBatch
 from varitext.corpora.question_answers import subset
+from varitext.latent import elbo
 from varitext.models.answers.network import AnswerNetwork
+from varitext.models.documents.nvdm import NVDM
 from varitext.reproduce.answer_fits import DATA, OWN_MODELS, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
+from varitext.reproduce.document_fits import short
+from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
 from varitext.runtime.devices import running_on
 
 CORPUS = "wikiqa"
@@ -22,18 +32,32 @@ SAMPLES = 20
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    yield Run({}, lambda: measure(plan))
+    yield Run({"models": "answers"}, partial(measure_answers, plan))
+    yield Run({"models": "documents"}, partial(measure_documents, plan))
 
 
-def measure(plan: Plan) -> dict[str, Any]:
+def rounds_of(plan: Plan) -> int:
+    return 2 if plan.quick else ROUNDS
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+# NASM relative to LSTM + Att
+
+
+def measure_answers(plan: Plan) -> dict[str, Any]:
     steps = {model: Steps(model, plan) for model in OWN_MODELS}
     seconds: dict[str, dict[str, list[float]]] = {model: {"update": [], "predict": []} for model in OWN_MODELS}
-    for _ in range(2 if plan.quick else ROUNDS):  # in turn: other work on the machine slows all alike
+    for _ in range(rounds_of(plan)):  # in turn: other work on the machine slows all alike
         for model, one in steps.items():
             with training_threads(one.settings):
-                seconds[model]["update"].append(_seconds(one.update) / one.n_pairs)
+                seconds[model]["update"].append(cpu_seconds(one.update) / one.n_pairs)
             with running_on(plan.threads):
-                seconds[model]["predict"].append(_seconds(one.predict) / one.n_pairs)
+                seconds[model]["predict"].append(cpu_seconds(one.predict) / one.n_pairs)
     return {
         model: {kind: statistics.median(times[1:]) for kind, times in seconds[model].items()}
         | {"parameters": steps[model].n_parameters}
@@ -71,14 +95,103 @@ class Steps:
             self.network.logits(self.network.prior_samples(encoding, SAMPLES), encoding)
 
 
-def _seconds(work: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+# NVDM: C_phi = O(L K^2) for the inference network, C_theta = O(K S V) for the generative model
+
+
+class Size(NamedTuple):
+    layers: int = 2  # L
+    hidden_dim: int = 500  # K of the inference network
+    latent_dim: int = 50  # K of the generative model
+    length: int = 100  # S, words of a document
+    vocabulary_size: int = 2000  # V
+
+
+class Growth(NamedTuple):
+    """Along one size; the others are as in `Size`."""
+
+    part: str
+    letter: str
+    field: str
+    sizes: tuple[int, ...]
+    exponent: int  # by the paper's formula
+
+
+INFERENCE, GENERATIVE = "inference network", "generative model"
+GROWTHS = (
+    Growth(INFERENCE, "L", "layers", (2, 4, 8, 16), 1),
+    Growth(INFERENCE, "K", "hidden_dim", (500, 1000, 2000), 2),
+    Growth(GENERATIVE, "K", "latent_dim", (100, 200, 400, 800), 1),
+    Growth(GENERATIVE, "S", "length", (25, 50, 100, 200, 400), 1),
+    Growth(GENERATIVE, "V", "vocabulary_size", (2000, 4000, 8000, 16000), 1),
+)
+DOCUMENTS = 128
+
+
+class DocumentWork:
+    """Forward and backward passes of an NVDM of this size over documents of random words."""
+
+    def __init__(self, size: Size):
+        torch.manual_seed(0)
+        words = np.random.default_rng(0).integers(size.vocabulary_size, size=(DOCUMENTS, size.length))
+        rows = np.repeat(np.arange(DOCUMENTS), size.length)
+        shape = (DOCUMENTS, size.vocabulary_size)
+        ones = np.ones(words.size, np.float32)
+        self.batch = CountBatch.from_rows(scipy.sparse.csr_matrix((ones, (rows, words.ravel())), shape))
+        self.network = NVDM(
+            size.vocabulary_size, size.latent_dim, hidden_dim=size.hidden_dim, hidden_layers=size.layers, softmax="full"
+        )
+        with torch.no_grad():
+            self.encoding = self.network.encode(self.batch)
+        self.h = torch.randn(1, DOCUMENTS, size.latent_dim)
+
+    def infer(self) -> None:
+        q = self.network.posterior(self.network.encode(self.batch))
+        torch.autograd.backward(q.mean.sum() + q.log_std.sum())
+
+    def generate(self) -> None:
+        torch.autograd.backward(self.network.log_likelihood(self.h, self.encoding).sum())
+
+    def update(self) -> None:
+        torch.autograd.backward(elbo(self.network, self.batch).elbo.sum())
+
+    def update_without_noise(self) -> None:
+        """The same as a deterministic auto-encoder: h is the mean, and there is no KL."""
+        encoding = self.network.encode(self.batch)
+        h = self.network.posterior(encoding).mean[None]
+        torch.autograd.backward(self.network.log_likelihood(h, encoding).sum())
+
+
+def measure_documents(plan: Plan) -> dict[str, Any]:
+    with running_on(plan.threads):
+        found = [growth_of(growth, plan) for growth in GROWTHS]
+        work = DocumentWork(Size())
+        variational, plain = in_turn([work.update, work.update_without_noise], 5 * rounds_of(plan))
+    return short({"growth": found, "update": variational, "auto_encoder": plain})
+
+
+def growth_of(growth: Growth, plan: Plan) -> dict[str, Any]:
+    sizes = growth.sizes[:2] if plan.quick else growth.sizes
+    works = [DocumentWork(Size()._replace(**{growth.field: size})) for size in sizes]
+    seconds = in_turn([one.infer if growth.part == INFERENCE else one.generate for one in works], rounds_of(plan))
+    exponent = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    return {"part": growth.part, "letter": growth.letter, "sizes": sizes, "seconds": seconds, "exponent": exponent}
+
+
+def in_turn(works: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Median CPU seconds of each; the first round warms up."""
+    times = [[cpu_seconds(work) for work in works] for _ in range(rounds + 1)]
+    return [statistics.median(one) for one in zip(*times[1:], strict=True)]
+
+
+# Tables
 
 
 def table(records: list[Record]) -> str:
-    found = records[0]["result"]
+    tables = {"answers": answer_table, "documents": document_table}
+    return "\n\n".join(make(one) for models, make in tables.items() for one in results(records, models=models))
+
+
+def answer_table(found: dict[str, Any]) -> str:
     baseline = found["lstm_attention"]
     head = ["", "parameters besides word vectors", "update, relative", f"prediction with {SAMPLES} samples, relative"]
     rows = []
@@ -87,7 +200,23 @@ def table(records: list[Record]) -> str:
         rows.append(
             [titles()[model], f"{found[model]['parameters']:,}", *relative, f"{1 / found[model]['update']:,.0f}"]
         )
-    return markdown_table([*head, "pairs per second, update"], rows)
+    return markdown_table([*head, "pairs per CPU second, update"], rows)
 
 
-EXPERIMENT = Experiment("complexity", "cost of NASM relative to LSTM + Att (section 6)", runs, table)
+def document_table(found: dict[str, Any]) -> str:
+    formulas = {INFERENCE: "O(LK²)", GENERATIVE: "O(KSV)"}
+    head = ["NVDM", "the paper's formula", "along", "cost relative to the smallest", "exponent", "by the formula"]
+    rows = []
+    for growth, one in zip(GROWTHS, found["growth"], strict=True):
+        relative = ", ".join(f"{seconds / one['seconds'][0]:.1f}" for seconds in one["seconds"])
+        sizes = ", ".join(map(str, one["sizes"]))
+        cells = [growth.part, formulas[growth.part], f"{growth.letter} = {sizes}", relative]
+        rows.append([*cells, f"{one['exponent']:.2f}", str(growth.exponent)])
+    ratio = found["update"] / found["auto_encoder"]
+    return (
+        f"{markdown_table(head, rows)}\n\nAn update of NVDM takes {ratio:.2f} times as long as one of the same network "
+        "as a deterministic auto-encoder."
+    )
+
+
+EXPERIMENT = Experiment("complexity", "cost of NASM and NVDM (section 6, appendix C)", runs, table)
