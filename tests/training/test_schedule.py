@@ -94,6 +94,24 @@ def test_rates_and_kl_weights_follow_the_schedule():
     torch.testing.assert_close(moves, torch.tensor(rates[:-1]), rtol=1e-4, atol=1e-6)
 
 
+def test_the_weight_of_the_kl_rises_in_each_of_four_cycles():
+    task = Slope()
+    state = run(task, epochs=16, kl_schedule="cyclical", kl_warm_up=0.5).train()
+    cycle = [0.1, 0.55, 1.0, 1.0]  # by hand: 0.1 + 0.9 (place / 4) / 0.5 at places 0, 1, 2, 3
+    assert task.kl_weights == pytest.approx(cycle * 4)
+    assert [record["kl_weight"] for record in state.history] == pytest.approx([*cycle * 4, 1.0])  # full at the end
+
+
+def test_rounds_of_a_cycle_without_the_full_kl_do_not_end_training():
+    state = run(Slope(), epochs=16, kl_schedule="cyclical", kl_warm_up=0.5, patience=5).train()
+    assert (state.stopped, state.step) == ("early", 10)  # after rounds 2, 3, 6, 7 and 10
+
+
+def test_without_a_schedule_the_kl_has_its_full_weight():
+    state = run(Slope(), kl_schedule="none", kl_warm_up=0.5).train()
+    assert {record["kl_weight"] for record in state.history} == {1.0}
+
+
 def test_without_warm_ups_all_starts_at_full():
     state = run(Slope(), learning_rate_warm_up=0.0, kl_warm_up=0.0).train()
     assert state.history[0]["learning_rate"] == 0.5 and {record["kl_weight"] for record in state.history} == {1.0}
@@ -232,6 +250,7 @@ REFUSED = [{name: 0} for name in LEAST] + [{name: -1} for name in (*LEAST, "aver
 REFUSED += [{name: math.inf} for name in ("learning_rate", "gradient_clip")] + [{"gradient_clip": 0.0}]
 REFUSED += [
     {"updates": "both"},
+    {"kl_schedule": "cosine"},
     {"alternate_every": 0},
     {"learning_rate": math.nan},
     {"averaging": 1.0},

@@ -31,7 +31,7 @@ from varitext.documents.topics import Regions
 from varitext.errors import InputError
 from varitext.evaluation.latent_dimensions import LatentSpace
 from varitext.evaluation.perplexity import per_document_perplexity
-from varitext.latent.estimators import check_samples
+from varitext.latent.estimators import Reparameterised, check_samples
 from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe, varimax
 from varitext.models.registry import stored_name, with_network_arguments
@@ -45,7 +45,8 @@ from varitext.training.settings import Progress, Score, StepLoss, TrainingSettin
 from varitext.training.trainer import Trainer
 
 AXES_FROM = 4000  # documents that readable axes, and the information in each, are found from
-OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "time_limit")
+OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "kl_schedule", "kl_warm_up", "time_limit")
+WARM_UPS = {"linear": 0.2, "cyclical": 0.5}  # of a KL schedule that is named without one
 DEV_SAMPLES = 5  # enough to tell two rounds apart; the final evaluation uses 20
 ACTIVE = 0.01  # nats: a latent dimension with a smaller KL is inactive
 
@@ -173,8 +174,10 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
     words_per_document = sum(float(block.sum()) for block in blocks_of(counts)) / documents
     recipe = kind.recipe(settings.preset, documents, words_per_document)
     overrides = {name: getattr(settings, name) for name in OVERRIDES if getattr(settings, name) is not None}
+    if settings.kl_schedule in WARM_UPS and settings.kl_warm_up is None:
+        overrides["kl_warm_up"] = WARM_UPS[settings.kl_schedule]
     training = replace(recipe.training, seed=settings.seed, **overrides)
-    objective = recipe.objective
+    objective = replace(recipe.objective, free_bits=settings.free_bits)
     if settings.fractional_counts:  # only whole counts can lose words
         objective = replace(objective, word_dropout=0.0)
     sizes = {"vocabulary_size": words, "latent_dim": min(settings.latent_dim, words)}
@@ -213,6 +216,11 @@ def choose_trainer(
 ) -> "Trainer | DirectTrainer":
     """Gradients, unless the model has `fit_without_gradients`."""
     direct = isinstance(network, FitsWithoutGradients)
+    analytic = isinstance(network.estimator, Reparameterised) and type(network).objective is DocumentNetwork.objective
+    if recipe.objective.free_bits and (direct or not analytic):
+        raise InputError(
+            f"{type(network).__name__}: free_bits needs a Gaussian h and the estimator reparameterised: leave it at 0"
+        )
     if world.size > 1 and (direct or not network.independent_noise):
         raise InputError(f"{type(network).__name__} learns in one process only: use one process")
     task = DocumentTask(train, held_out, recipe.training, recipe.objective, device, world)
@@ -264,6 +272,9 @@ class DocumentTask:
         share = batch.share or ALONE.share(len(batch))
         with working_on(share):
             surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
+        if self.objective.free_bits:  # a KL below them is raised to them: it costs the same whatever q is
+            raised = (self.objective.free_bits - bound.kl_per_dimension).clamp(min=0)
+            surrogate = surrogate - kl_weight * raised.sum(-1)
         weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
         loss = -share.mean(weights * surrogate)
         with torch.no_grad():

@@ -95,6 +95,13 @@ class DocumentModel(
     estimator : str or None, default=None
         Gradient estimator, a key of `varitext.latent.ESTIMATORS`: "dreg" or "importance_weighted" for a Gaussian h,
         "nvil" or "vimco" for a discrete one.
+    kl_schedule : {"linear", "cyclical", "none"} or None, default=None
+        The weight of the KL in training: it rises from 0.1 to 1 once, in each of four cycles (Fu et al. 2019), or is 1.
+    kl_warm_up : float or None, default=None
+        Share of the steps, or of each cycle, in which it rises. None: the preset's; with a `kl_schedule` 0.2, or 0.5 of
+        each cycle.
+    free_bits : float, default=0.0
+        Nats of KL per document and latent dimension that cost nothing (Kingma et al. 2016), against posterior collapse.
     softmax : str or None, default=None
         Softmax over the vocabulary, "full" or "sampled", for models that have the choice.
     time_limit : float or None, default=None

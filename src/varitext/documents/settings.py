@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
-from varitext.training.settings import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
+from varitext.training.settings import (
+    DEVICE,
+    EPOCHS,
+    KL_SCHEDULES,
+    LATENT_DIM,
+    LEARNING_RATE,
+    SEED,
+    THREADS,
+    TIME_LIMIT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +59,18 @@ class DocumentSettings:
     )
     estimator: str | None = setting(
         None, Option("Gradient estimator, for example dreg; of a discrete h, for example nvil.", TRAINING, "NAME")
+    )
+    kl_schedule: str | None = setting(
+        None,
+        Option(
+            "Weight of the KL: rises once (linear), in four cycles, or is always 1.", TRAINING, choices=KL_SCHEDULES
+        ),
+    )
+    kl_warm_up: float | None = setting(
+        None, Option("Share of the steps, or of each cycle, in which the weight of the KL rises.", TRAINING, "SHARE")
+    )
+    free_bits: float = setting(
+        0.0, Option("KL per latent dimension that costs nothing, against posterior collapse.", TRAINING, "NATS")
     )
     softmax: str | None = None
     time_limit: float | None = setting(None, TIME_LIMIT)

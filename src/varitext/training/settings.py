@@ -28,6 +28,9 @@ SEED = Option(
 THREADS = Option("Number of CPU threads (default: all cores).", WHERE_IT_RUNS, "N", minimum=1, maximum=1024)
 DEVICE = Option("Device: cpu or cuda.", WHERE_IT_RUNS, "NAME")
 
+KL_SCHEDULES = ("linear", "cyclical", "none")
+KL_CYCLES = 4  # as Fu et al. 2019
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -39,8 +42,10 @@ class TrainingSettings:
     learning_rate_schedule: str = "cosine"
     """What follows: `cosine`, a fall to zero, or `constant`."""
     learning_rate_warm_up: float = 0.05
+    kl_schedule: str = "linear"
+    """`linear`: the weight of the KL rises once; `cyclical`: again in each of `KL_CYCLES`; `none`: it is 1."""
     kl_warm_up: float = 0.2
-    """Share of the steps over which the weight of the KL rises to 1."""
+    """Share of the steps, or of those of a cycle, over which the weight of the KL rises to 1."""
     samples: int = 1
     """Draws of h per example and step."""
     updates: str = "joint"
@@ -72,6 +77,8 @@ class TrainingSettings:
             raise InputError(f"time_limit must be above zero, not {self.time_limit}")
         if not 0 <= self.averaging < 1:
             raise InputError(f"averaging is a decay per step, from 0 to below 1, not {self.averaging}")
+        if self.kl_schedule not in KL_SCHEDULES:
+            raise InputError(f"kl_schedule is one of {', '.join(KL_SCHEDULES)}, not {self.kl_schedule!r}")
         if self.learning_rate_schedule not in ("cosine", "constant"):
             raise InputError(f"learning_rate_schedule is 'cosine' or 'constant', not {self.learning_rate_schedule!r}")
         if self.updates not in ("joint", "alternating"):

@@ -29,6 +29,7 @@ from varitext.runtime.processes import ALONE, World
 from varitext.runtime.randomness import random_states, seeded, set_random_states, stream
 from varitext.training.optimizer import ADAMW, AdamW, Optimization, TorchOptimizer, WeightAverage
 from varitext.training.settings import (
+    KL_CYCLES,
     HasInferenceParameters,
     Progress,
     Score,
@@ -251,7 +252,12 @@ class Trainer:
         return self.peak_rate * self.state.learning_rate_scale * rise * fall
 
     def _kl_weight(self, share: float) -> float:
-        return min(1.0, 0.1 + 0.9 * share / self.settings.kl_warm_up) if self.settings.kl_warm_up else 1.0
+        schedule, warm_up = self.settings.kl_schedule, self.settings.kl_warm_up
+        if schedule == "none" or not warm_up:
+            return 1.0
+        if schedule == "cyclical" and share < 1:  # the end is that of the last cycle
+            share = share * KL_CYCLES % 1
+        return min(1.0, 0.1 + 0.9 * share / warm_up)
 
     # State
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.corpora.sharded_counts import Counts
+from varitext.errors import InputError
 from varitext.latent import DiagonalGaussian, Distribution, Estimate, choose_estimator
 from varitext.models.documents.bounds import (
     LOWER_BOUND,
@@ -28,6 +29,8 @@ from varitext.training.settings import TrainingSettings
 class DocumentObjective:
     """The loss: the mean over documents of N^-a (beta KL - log likelihood), with N a document's length.
 
+    With free bits, KL is the sum over latent dimensions of max(free bits, KL_k).
+
     A model may replace the bound in it: `DocumentNetwork.objective`.
     """
 
@@ -36,6 +39,12 @@ class DocumentObjective:
     that a few long documents dominate."""
     word_dropout: float = 0.0
     """Largest share of a training document's words that is dropped, drawn again at every pass; see `drop_words`."""
+    free_bits: float = 0.0
+    """Nats of KL per document and latent dimension that cost nothing (Kingma et al. 2016), against collapse."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.free_bits < math.inf:
+            raise InputError(f"free_bits must be 0 or more nats, not {self.free_bits}")
 
 
 @dataclass(frozen=True)
