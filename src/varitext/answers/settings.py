@@ -35,8 +35,9 @@ class AnswerRecipe:
         Share of the steps in which the weight of the KL rises to 1.
     free_bits : float, default=0.0
         KL per pair, in nats, that costs nothing.
-    patience, smoothing : int, default=5 and 3
-        Early stopping: epochs without improvement, and the number of epochs whose dev MAP is averaged.
+    patience, smoothing : int, default=None and 3
+        Early stopping: epochs without improvement (None: the model's own), and the number of epochs whose dev MAP is
+        averaged.
     samples : int, default=None
         Samples of h per training example. None: the model's own default.
     folds : int, default=3
@@ -59,7 +60,7 @@ class AnswerRecipe:
     free_bits: float = setting(
         0.0, Option("KL per pair that costs nothing, against posterior collapse.", TRAINING, "NATS")
     )
-    patience: int = 5
+    patience: int | None = None
     smoothing: int = 3
     samples: int | None = None
     folds: int = 3

@@ -56,7 +56,7 @@ def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings
         samples=kind.training_samples if recipe.samples is None else recipe.samples,
         weight_decay=recipe.weight_decay,
         averaging=recipe.averaging,
-        patience=recipe.patience,
+        patience=kind.patience if recipe.patience is None else recipe.patience,
         smoothing=recipe.smoothing,
         time_limit=None if settings.time_limit is None else settings.time_limit / networks,
         seed=settings.seed,

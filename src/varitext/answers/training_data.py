@@ -41,7 +41,7 @@ from varitext.training.settings import PartOfProgress, Progress, ProgressWithRes
 MAX_LEFT_OUT = 1500  # questions: more would add time and little information
 MIXED_EVERY = 4  # training questions, one is also seen in a mixed list
 FOUND, DRAWN, OWN = 16, 4, 8  # candidates of a mixed list: of other questions by BM25 and at random, and its own wrong
-MIN_EPOCHS, MAX_EPOCHS = 8, 30  # for very many questions, as QASent's, and for a few dozen
+MAX_EPOCHS = 30  # for a few dozen questions
 
 
 def questions_to_learn(settings: AnswerSettings) -> str:
@@ -144,13 +144,13 @@ def epochs_for(settings: AnswerSettings, train: QuestionAnswers) -> int:
     """As requested, or enough for the model's `updates`; networks of folds, with fewer pairs, train as long."""
     if settings.epochs is not None:
         return settings.epochs
-    if passes := model_class(settings.model).passes:
-        return passes
+    kind = model_class(settings.model)
+    if kind.passes:
+        return kind.passes
     right = np.bincount(train.groups, train.labels, train.n_questions)
     wrong = np.bincount(train.groups, 1 - train.labels, train.n_questions)
     pairs = int(np.sum(right + np.minimum(wrong, most_wrong_answers(settings) or np.inf)))
-    updates = model_class(settings.model).updates
-    return max(MIN_EPOCHS, min(MAX_EPOCHS, round(updates * settings.batch_size / pairs)))
+    return max(kind.fewest_passes, min(MAX_EPOCHS, round(kind.updates * settings.batch_size / pairs)))
 
 
 def _divide(

@@ -50,10 +50,15 @@ class QuestionHeat(NamedTuple):
     answers: tuple[AnswerHeat, ...]
 
 
-def word_heats(words: Sequence[str], mean: Sequence[float], std: Sequence[float]) -> list[WordHeat]:
+def word_heats(
+    words: Sequence[str], mean: Sequence[float], std: Sequence[float], relative: bool = False
+) -> list[WordHeat]:
+    """`relative` heats go from 0 for the lowest weight of the sentence to 1 for its highest."""
+    low, high = min(mean, default=0.0), max(mean, default=0.0)
+    heats = [(one - low) / max(high - low, 1e-12) for one in mean] if relative else strength(mean)
     return [
         WordHeat(word, weight, spread, heat, min(1.0, spread / max(weight, 1e-9)))
-        for word, weight, spread, heat in zip(words, mean, std, strength(mean), strict=True)
+        for word, weight, spread, heat in zip(words, mean, std, heats, strict=True)
     ]
 
 
@@ -130,6 +135,7 @@ GROUPS = ("how", "what", "who", "when", "where")
 PER_GROUP = 10  # questions of each, as in the paper: 50 distributions
 CELL, GAP, LEFT = 9, 22, 60  # pixels: of a dimension, between two words, where squares begin
 HEADING = 36  # pixels from the top, where models have names
+KEY, BETWEEN = 30, 24  # pixels: of the key under a model, and between two models
 LARGEST = 0.9  # of a cell: the ground shows between two squares
 GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
 
@@ -157,28 +163,56 @@ def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> di
 
 
 def hinton_figure(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """A square per question and dimension: as large as its log std is far from zero, white above zero, black below.
+    """A square per question and dimension: as large as its log std is far from the dimension's mean, by its sign.
 
-    `models` has [questions, K] for each question word of each model; models are side by side, each under its name.
+    White is above the mean and black below, on the scale of each model, which a key under it states. `models` has
+    [questions, K] for each question word of each model; models are side by side, each under its name.
     """
-    arrays = [array for values in models.values() for array in values.values()]
-    largest = max((float(np.abs(array).max()) for array in arrays), default=1.0)
     first = HEADING if any(models) else 10
-    tallest = max((sum(len(array) * CELL + GAP for array in values.values()) for values in models.values()), default=0)
-    widths = [max((array.shape[1] * CELL for array in values.values()), default=CELL) for values in models.values()]
-    width = LEFT + sum(max(one, text_width(name, 13)) + 10 for one, name in zip(widths, models, strict=True))
+    shown = {name: _from_mean(values) for name, values in models.items()}
+    tallest = max((sum(len(array) * CELL + GAP for array in values.values()) for values in shown.values()), default=0)
+    widths = [
+        max(
+            [
+                text_width(name, 13),
+                text_width(_key(values), 11) + 4 * CELL,
+                *(one.shape[1] * CELL for one in values.values()),
+            ]
+        )
+        for name, values in shown.items()
+    ]
     with drawing_style():
-        figure, axes = canvas(width, first + tallest, "Log standard deviations of p(h | q)")
+        width = LEFT + sum(one + BETWEEN for one in widths)
+        figure, axes = canvas(width, first + tallest + KEY, "Log standard deviations of p(h | q)")
         left = float(LEFT)
-        for (name, values), wide in zip(models.items(), widths, strict=True):
+        for (name, values), wide in zip(shown.items(), widths, strict=True):
             if name:
                 axes.text(left, HEADING - 14, name, fontsize=13)
-            _draw(axes, values, largest, left, first)
-            left += max(wide, text_width(name, 13)) + 10
+            _draw(axes, values, left, first)
+            _draw_key(axes, values, left, first + tallest)
+            left += wide + BETWEEN
     return figure
 
 
-def _draw(axes: Axes, values: Mapping[str, np.ndarray], largest: float, left: float, top: float) -> None:
+def _width_of(name: str, values: Mapping[str, np.ndarray]) -> float:
+    squares = max((array.shape[1] * CELL for array in values.values()), default=CELL)
+    return max(squares, text_width(name, 13), 4 * CELL + text_width(_key(values), 11))
+
+
+def _from_mean(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Every log std as its distance from the mean of its dimension over all questions."""
+    if not values:
+        return {}
+    mean = np.concatenate([*values.values()]).mean(0)  # [K]
+    return {group: array - mean for group, array in values.items()}
+
+
+def _largest(values: Mapping[str, np.ndarray]) -> float:
+    return max((float(np.abs(array).max()) for array in values.values() if array.size), default=0.0)
+
+
+def _draw(axes: Axes, values: Mapping[str, np.ndarray], left: float, top: float) -> None:
+    largest = max(_largest(values), np.finfo(float).tiny)
     for group, array in values.items():
         high = len(array) * CELL
         if left == LEFT:
@@ -190,3 +224,16 @@ def _draw(axes: Axes, values: Mapping[str, np.ndarray], largest: float, left: fl
             x, y = left + (column + 0.5) * CELL - side / 2, top + (row + 0.5) * CELL - side / 2
             rectangles(axes, np.stack([x, y, side, side], 1).tolist(), colour)
         top += high + GAP
+
+
+def _key(values: Mapping[str, np.ndarray]) -> str:
+    return f"{_largest(values):.2g} above or below the dimension's mean"
+
+
+def _draw_key(axes: Axes, values: Mapping[str, np.ndarray], left: float, top: float) -> None:
+    """The largest square in either colour, and what it stands for."""
+    rectangles(axes, [(left, top, 3 * CELL, 2 * CELL)], GROUND)
+    side = LARGEST * CELL
+    for place, colour in enumerate((ABOVE, BELOW)):
+        rectangles(axes, [(left + (0.5 + place) * CELL, top + CELL - side / 2, side, side)], colour)
+    axes.text(left + 4 * CELL, top + CELL, _key(values), fontsize=11, va="center")

@@ -45,7 +45,9 @@ def fit_ranker(corpus: str, model: str | type[AnswerModel], seed: int, plan: Pla
     return ranker.fit(load_part(corpus, "train", plan), load_part(corpus, "dev", plan))
 
 
-def ranker_settings(corpus: str, model: str, seed: int, plan: Plan, **settings: Any) -> AnswerSettings:
+def ranker_settings(
+    corpus: str, model: str | type[AnswerModel], seed: int, plan: Plan, **settings: Any
+) -> AnswerSettings:
     chosen = {"seed": seed, "threads": plan.threads, "longest_answer": DATA[corpus].longest_answer} | settings
     if plan.quick:
         chosen["epochs"] = 1

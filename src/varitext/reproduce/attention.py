@@ -10,17 +10,18 @@ import numpy as np
 
 from varitext.answers.ranking import RankedCandidate
 from varitext.corpora.question_answers import subset
+from varitext.evaluation.attention import times_equal
 from varitext.report.attention import draw_words, width_of_words, word_heats
-from varitext.report.charts import printable
+from varitext.report.charts import MIDDLE_INK, printable
 from varitext.report.drawing import canvas, drawing_style, svg_text
 from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, results, rounded
 
 CORPUS = "wikiqa"
-SEEDS = {"lstm_attention": 10, "nasm": 10, "nasm_question": 3}
+SEEDS = {"lstm_attention": 5, "nasm": 5, "nasm_question": 3}
 SHOWN = 5  # answers in the figure: the first correct ones of the test part that are short enough
 MAX_LENGTH_SHOWN = 16
-LEFT = 165.0  # pixels: where words begin
+LEFT = 180.0  # pixels: where words begin
 LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
 
 
@@ -71,12 +72,15 @@ def table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    """Words on a background that darkens with attention; the bar under a word is its spread over samples."""
+    """Words that darken with attention, from a row's lowest weight to its highest, which stands beside it.
+
+    The bar under a word is the spread over samples of h.
+    """
     seed_0 = {model: results(records, model=model, seed=0) for model in SEEDS}
     examples = {model: found[0]["shown"] for model, found in seed_0.items() if found}
     number = min(map(len, examples.values()), default=0)
     heats = {
-        model: [word_heats(one["words"], one["mean"], one["std"]) for one in found[:number]]
+        model: [word_heats(one["words"], one["mean"], one["std"], relative=True) for one in found[:number]]
         for model, found in examples.items()
     }
     width = max((width_of_words(words) for found in heats.values() for words in found), default=0.0)
@@ -88,9 +92,11 @@ def figure(records: list[Record]) -> str:
             question = next(iter(examples.values()))[place]["question"]
             axes.text(10, top, printable(question), fontsize=14, fontweight="bold")
             for row, model in enumerate(examples):
-                line = top + 14 + row * LINE
-                axes.text(10, line + 17, titles()[model], fontsize=11)
-                draw_words(axes, heats[model][place], LEFT, line)
+                line, words = top + 14 + row * LINE, heats[model][place]
+                highest = max(times_equal([one.mean for one in words]))
+                axes.text(10, line + 10, titles()[model], fontsize=11)
+                axes.text(10, line + 24, f"{highest:.2f} × equal at most", fontsize=9, color=MIDDLE_INK)
+                draw_words(axes, words, LEFT, line)
     return svg_text(drawing)
 
 

@@ -12,7 +12,7 @@ from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, title
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, mean, results, rounded
 
 CORPUS = "wikiqa"
-SEEDS = {"nasm": 10, "nasm_question": 3}
+SEEDS = {"nasm": 5, "nasm_question": 3}
 
 
 def runs(plan: Plan) -> Iterator[Run]:

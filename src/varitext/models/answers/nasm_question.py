@@ -46,6 +46,7 @@ class QuestionNASM(RecurrentNetwork):
     training_samples = 8
     learns_from = "all"  # the likelihood includes questions without a right answer
     fewest_latent_dims = 0
+    fewest_passes, patience = 8, 5
 
     def __init__(
         self,

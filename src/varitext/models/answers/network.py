@@ -40,6 +40,8 @@ class AnswerModel(nn.Module):
     parallel_training = False  # whether its training can use several workers
     updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
     passes: int | None = None  # epochs of training; None: as many as `updates` need
+    fewest_passes = 8  # if as many as `updates` need, for very many questions, as QASent's
+    patience = 5  # epochs without improvement before training stops
     learning_rate_factor = 1.0
     batch_factor = 1.0  # of the pairs per update
     joins_columns = True  # whether counts and position can be added to its probability
