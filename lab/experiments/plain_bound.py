@@ -17,7 +17,7 @@ from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_ta
 from varitext.runtime.devices import running_on
 
 LATENT_DIM, SEED = 50, 0
-PASSES, SHOWN = 300, (50, 100, 200, 300)
+PASSES, SHOWN = 200, (50, 100, 150, 200)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ TRIALS = {
     "both sides updated in every step": Change({}, {"updates": "joint"}),
     "sides alternate at every step": Change({}, {"alternate_every": 1}),
     "learning rate 5e-5, as in the authors' code": Change({}, {"learning_rate": 5e-5}),
-    "learning rate 5e-4": Change({}, {"learning_rate": 5e-4}),
+    "learning rate 1e-3": Change({}, {"learning_rate": 1e-3}),
     "learning rate falls along a cosine": Change({}, {"learning_rate_schedule": "cosine"}),
     "weights averaged, .999 per step": Change({}, {"averaging": 0.999}),
     "log counts, joint updates, rate 1e-3": Change({"inference": "words"}, {"updates": "joint", "learning_rate": 1e-3}),
