@@ -1,7 +1,7 @@
 """Ablation of the default settings for answers: one change at a time to LSTM + Att, on WikiQA's training questions.
 
 Three-fold cross-validation: each training question is ranked by a network trained without its fold, dev questions
-decide when to stop, and no test question is used.
+decide when to stop, and no test question is used. The networks start at random (`initialization="pytorch"`).
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from varitext.answers.training_data import TrainingRun, learn_from, out_of_fold,
 from varitext.corpora.question_answers import QuestionAnswers, canonical_order, subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.models.answers.features.overlap import COUNTS, PLACE, Overlap, PairFeatures
+from varitext.models.answers.recurrent import PYTORCH
 from varitext.reproduce.answer_fits import load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 from varitext.text import Vocabulary
@@ -54,7 +55,8 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(change: str, seed: int, plan: Plan) -> dict[str, Any]:
-    return cross_validated({"model": "lstm_attention", "seed": seed} | CHANGES[change], plan)
+    settings = {"model": "lstm_attention", "seed": seed, "initialization": PYTORCH}
+    return cross_validated(settings | CHANGES[change], plan)
 
 
 def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:

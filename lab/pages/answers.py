@@ -12,7 +12,17 @@ from varitext.reproduce.engine import Record, markdown_table
 from varitext.reproduce.table4 import rows_of
 
 EXPERIMENTS = (
-    *("table3", "table4", "recipes", "initialization", "feature-groups", "attention", "hinton", "question-latent"),
+    *(
+        "table3",
+        "table4",
+        "recipes",
+        "initialization",
+        "collapse",
+        "feature-groups",
+        "attention",
+        "hinton",
+        "question-latent",
+    ),
     *("question-types", "map-by-samples", "overfitting", "complexity", "minilm", "transfer"),
 )
 LATENT_COLUMNS = {  # key: heading, format
