@@ -45,7 +45,7 @@ class AnswerRecipe:
     dev_share : float, default=0.1
         Share of the questions that is held out if no dev questions are given.
     initialization : {"pytorch", "forget_bias", "word_sums"}, default=None
-        Initial weights of lstm, lstm_attention and nasm. None: "word_sums".
+        Initial weights of lstm, lstm_attention and nasm. None: the model's own.
     """
 
     hidden_dim: int | None = None

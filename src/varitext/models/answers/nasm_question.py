@@ -32,7 +32,7 @@ from varitext.layers.attention import BilinearMatch, ScalingAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import WORD_SUMS, RecurrentNetwork
+from varitext.models.answers.recurrent import FORGET_BIAS, WORD_SUMS, RecurrentNetwork
 
 ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # initial r, t and c, as in `answers/joint.py`
 
@@ -59,7 +59,7 @@ class QuestionNASM(RecurrentNetwork):
         prior_dim: int = 50,
         posterior_dim: int = 50,
         fixed_words: int = 0,
-        initialization: str = WORD_SUMS,
+        initialization: str = FORGET_BIAS,
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.has_latent = latent_dim > 0
