@@ -27,6 +27,7 @@ def server():
         def do_GET(self):
             content = pages.get(self.path)
             self.send_response(404 if content is None else 200)
+            self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             self.wfile.write(content or b"")
 

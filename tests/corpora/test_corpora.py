@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusal import refused
 from scipy import sparse
+from weights import tf_idf
 
 from varitext import corpora
 from varitext.corpora import newsgroups, newsgroups_nvdm, rcv1, sources
@@ -325,12 +326,53 @@ def test_rcv1_says_when_it_is_not_complete():
 
 def test_rcv1_refuses_other_files(tmp_path):
     (tmp_path / "x.dat").write_text("not this\n")
-    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat", "x"), [])), "x.dat, line 1", ".I")
+    refused(lambda: list(rcv1.tokens_of(LocalFile(tmp_path / "x.dat", "x"), [])), "x.dat, line 1", ".I")
     (tmp_path / "x.dat").write_text("")
-    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat", "x"), [])), "no documents")
+    refused(lambda: list(rcv1.tokens_of(LocalFile(tmp_path / "x.dat", "x"), [])), "no documents")
     write_tokens(tmp_path / "x.dat.gz", {number: "some words here" for number in range(100)})
     (tmp_path / "x.dat.gz").write_bytes((tmp_path / "x.dat.gz").read_bytes()[:-20])
-    refused(lambda: list(rcv1.read_tokens(LocalFile(tmp_path / "x.dat.gz", "x"), [])), "truncated")
+    refused(lambda: list(rcv1.tokens_of(LocalFile(tmp_path / "x.dat.gz", "x"), [])), "truncated")
+
+
+def write_vectors(folder, weights: sparse.csr_matrix, terms: list[str], monkeypatch) -> list[bytes]:
+    """The weights as five files of vectors, in place of the official ones."""
+    files = []
+    for rows, (number, file) in zip(
+        np.array_split(np.arange(weights.shape[0]), 5), rcv1.VECTOR_FILES.items(), strict=True
+    ):
+        lines = []
+        for row in rows:
+            entries = slice(weights.indptr[row], weights.indptr[row + 1])
+            pairs = zip(weights.indices[entries], weights.data[entries], strict=True)
+            lines.append(f"{row}  " + " ".join(f"{terms[word]}:{weight:.16g}" for word, weight in pairs) + "\n")
+        files.append(gzip.compress("".join(lines).encode(), mtime=0))
+        known = SourceFile(file.name, hashlib.sha256(files[-1]).hexdigest())
+        monkeypatch.setitem(rcv1.VECTOR_FILES, number, known)
+    return files
+
+
+@pytest.mark.filterwarnings("ignore:rcv1 has")
+def test_rcv1_from_tf_idf_vectors(data_dir, tmp_path, server, monkeypatch):
+    sample = corpora.load_documents("rcv1-sample", "test", data_dir)
+    counts = sample.counts[:1500]
+    weights = tf_idf(counts)
+    weights.data[weights.indptr[7]] *= 1.1  # this document gets no whole counts
+    contents = write_vectors(tmp_path, weights, sample.vocabulary.words, monkeypatch)
+    monkeypatch.setattr(rcv1, "VECTOR_ADDRESS", f"{server.address}/")
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+    refused(lambda: corpora.load_documents("rcv1"), "data fetch rcv1", "656 MB")
+    refused(lambda: corpora.fetch("rcv1"), "did not answer", "a13-vector-files")
+    server.pages.update({f"/{number}": each for number, each in zip(rcv1.VECTOR_FILES, contents, strict=True)})
+    assert len(corpora.fetch("rcv1").files) == 5
+    with pytest.warns(UserWarning, match=r"left out 1 of 1,500 documents \(0 of them for testing\)"):
+        train, test = (corpora.load_documents("rcv1", part) for part in ("train", "test"))
+    columns = [sample.vocabulary.index[word] for word in train.vocabulary.words]
+    is_test, kept = rcv1.choose_test(1500), np.arange(1500) != 7
+    assert len(columns) > 500 and train.vocabulary == test.vocabulary
+    for part, chosen in ((train, ~is_test & kept), (test, is_test)):
+        assert (part.counts != counts[np.flatnonzero(chosen)][:, columns]).nnz == 0
+    (tmp_path / "cache" / train.files[0].name).write_bytes(gzip.compress(b"1 2:0.5\n"))
+    refused(lambda: corpora.load_documents("rcv1"), "vectors_train.dat.gz is not the expected file")
 
 
 def test_the_sample_of_rcv1(data_dir, tmp_path):

@@ -44,8 +44,8 @@ def data_fetch(
 ) -> None:
     """Find or download a corpus or word vectors, and verify the checksum.
 
-    A download is kept in the cache. A broken download of glove (862 MB, of which 347 MB are kept) is continued by the
-    same command.
+    A download is kept in the cache. A broken download of glove (862 MB, of which 347 MB are kept) or rcv1 (656 MB) is
+    continued by the same command.
 
     \b
     Examples:

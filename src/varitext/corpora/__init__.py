@@ -242,8 +242,8 @@ def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:
 
 def fetch(name: str, data_dir: str | Path | None = None, note: Callable[[str], None] = lambda _: None) -> CorpusStatus:
     """Download a named corpus or the word vectors, unless they are here already; `note` reports a long download."""
-    if name == glove.NAME:
-        return _status(glove, glove.fetch(_folder(data_dir), note))
+    if long := {glove.NAME: glove, rcv1.NAME: rcv1}.get(name):
+        return _status(long, long.fetch(_folder(data_dir), note))
     module = CORPORA.get(name)
     if module is None:
         raise _unknown(name, (*CORPORA, glove.NAME))

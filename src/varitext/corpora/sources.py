@@ -171,9 +171,14 @@ def download(address: str, largest: int, sha256: str | None = None) -> bytes:
     return bytes(content)
 
 
-def download_file(address: str, file: SourceFile, size: int, note: Callable[[str], None]) -> Path:
-    """A file of this size in the cache. What arrived before a download broke off is kept, and continued next time."""
+def download_file(address: str, file: SourceFile, size: int | None, note: Callable[[str], None]) -> Path:
+    """A file in the cache, of this size (default: the one that the server announces), as NAME.part.
+
+    What arrived before a download broke off is kept, and continued next time.
+    """
     part = cache_folder() / f"{file.name}.part"
+    if part.is_file() and content_sha256(part) == file.sha256:
+        return part
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
         _download_rest(address, part, size, note)
@@ -185,12 +190,15 @@ def download_file(address: str, file: SourceFile, size: int, note: Callable[[str
     return part
 
 
-def _download_rest(address: str, part: Path, size: int, note: Callable[[str], None]) -> None:
+def _download_rest(address: str, part: Path, size: int | None, note: Callable[[str], None]) -> None:
     done = part.stat().st_size if part.exists() else 0
     if done == size:
         return
     with open_soon(urllib.request.Request(address, headers={"Range": f"bytes={done}-"} if done else {})) as response:
         done = done if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        if size is None and response.length is None:
+            raise Unavailable(f"{address} does not announce the size of the file")
+        size = size or done + (response.length or 0)
         reported = time.monotonic()
         with part.open("ab" if done else "wb") as stream:
             while block := response.read(1 << 20):
