@@ -44,6 +44,8 @@ class AnswerRecipe:
         Folds of the cross-validation that `counts` and `position` need.
     dev_share : float, default=0.1
         Share of the questions that is held out if no dev questions are given.
+    dev_seed : int, default=None
+        Seed that chooses them. None: the ranker's `seed`.
     initialization : {"pytorch", "forget_bias", "word_sums"}, default=None
         Initial weights of lstm, lstm_attention and nasm. None: the model's own.
     """
@@ -65,6 +67,7 @@ class AnswerRecipe:
     samples: int | None = None
     folds: int = 3
     dev_share: float = 0.1
+    dev_seed: int | None = None
     initialization: str | None = None
 
 

@@ -160,7 +160,8 @@ def _divide(
     train = _without_long_answers(canonical_order(question_answers).question_answers, settings.longest_answer)
     train = subset(train, questions_to_learn(settings))
     if dev is None:
-        train, dev = hold_out(train, settings.recipe.dev_share, settings.seed)
+        seed = settings.seed if settings.recipe.dev_seed is None else settings.recipe.dev_seed
+        train, dev = hold_out(train, settings.recipe.dev_share, seed)
     else:
         dev = subset(canonical_order(dev).question_answers, questions_to_learn(settings))
     check_both_labels(train)

@@ -20,6 +20,7 @@ from varitext.cli.fit_run import (
     lock_folder,
     update_learned,
 )
+from varitext.cli.fit_seeds import fit_seeds
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import log
 from varitext.documents.settings import DEFAULT_MODEL, DocumentSettings, default_document_model
@@ -61,6 +62,10 @@ Continued = Annotated[
 NewWords = Annotated[
     bool, option("With --continue: add words that are not in the model's vocabulary yet.", None, "--new-words")
 ]
+Seeds = Annotated[
+    int | None,
+    option("Fit N seeds, from --seed on: mean and interval of their held-out scores, and the best model.", "N", min=2),
+]
 Resume = Annotated[bool, option("Resume an interrupted fit from the checkpoint in --out.", None, "--resume")]
 TrainingPart = Annotated[str, option("Part to train on; qasent also has train-all.", "NAME", group=DATA)]
 RayWorkers = Annotated[
@@ -96,6 +101,7 @@ def fit(
     model: ModelName = None,
     continued: Continued = None,
     new_words: NewWords = False,
+    seeds: Seeds = None,
     resume: Resume = False,
     trust: options.Trust = None,
     part: TrainingPart = "train",
@@ -124,6 +130,7 @@ def fit(
     Examples:
       varitext fit 20newsgroups --out models/news
       varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
+      varitext fit 20newsgroups-nvdm --seeds 5 --out models/seeds
       varitext fit wikiqa --ensemble 5 --out models/answers
       varitext fit wikiqa --model nasm --counts --position --out models/nasm
       varitext fit qasent --part train-all --longest-answer 40 --model nasm --counts --out models/trec
@@ -153,7 +160,7 @@ def _fit_new_model(request: FitRequest) -> None:
             return
         request = replace(request, resume=True)
     with lock_folder(request.out) if rank_at_launch() == 0 else nullcontext():
-        if rank_at_launch() == 0:
+        if rank_at_launch() == 0 and "seeds" not in request.typed:
             check_place_for_model(request.out, request.resume, request.typed.get("trust"))
         _check_and_fit(request)
 
@@ -164,6 +171,9 @@ def _check_and_fit(request: FitRequest) -> None:
 
     of_answers = request.model is not None and _is_answer_model(request.model)
     (_check_answer_options if of_answers else _check_document_options)(request)
+    if "seeds" in request.typed:
+        request.refuse(RAY_OPTIONS, "--seeds fits one model after another, in one process")
+        _refuse_many_processes("--seeds")
     use_own_gpu(request.device)
     check_device(request.device)
     if request.typed.keys() & RAY_OPTIONS:
@@ -190,17 +200,24 @@ def _fit_documents(request: FitRequest) -> None:
         vocabulary_rules=data.vocabulary_rules(),
     )
     documents = load_as(request.corpus, request.part, request.data_dir, data.columns())
-    model = DocumentModel(**vars(settings))
     corpus = {} if request.corpus == "-" else {"name": request.corpus}
-    fit_and_save(
-        model,
-        lambda progress, checkpoint, world: model.fit(
-            documents, progress=progress, checkpoint=checkpoint, resume=request.resume, world=world
-        ),
-        documents_learned,
-        request.out,
-        corpus,
-    )
+
+    def fit(model: DocumentModel, out: Path) -> None:
+        fit_and_save(
+            model,
+            lambda progress, checkpoint, world: model.fit(
+                documents, progress=progress, checkpoint=checkpoint, resume=request.resume, world=world
+            ),
+            documents_learned,
+            out,
+            corpus,
+        )
+
+    if seeds := _seeds(request, settings.seed):  # all with the same held-out documents
+        each = (replace(settings, seed=seed, dev_seed=settings.seed) for seed in seeds)
+        models = (DocumentModel(**vars(one)) for one in each)
+        return fit_seeds(request.out, request.resume, request.typed.get("trust"), models, fit)
+    fit(DocumentModel(**vars(settings)), request.out)
 
 
 def _fit_answers(request: FitRequest) -> None:
@@ -216,15 +233,27 @@ def _fit_answers(request: FitRequest) -> None:
     vectors = request.typed.get("vectors")
     if vectors is None and data_dir is not None:
         vectors = known_word_vectors(data_dir)
-    settings = record_from_options(AnswerSettings, request.typed)
-    ranker = AnswerRanker(**vars(replace(settings, model=str(request.model), vectors=vectors)))
-    fit_and_save(
-        ranker,
-        lambda progress, checkpoint, world: ranker.fit(train, dev, progress, checkpoint, request.resume),
-        answers_learned,
-        request.out,
-        {"name": corpus} | columns.as_dict(),
-    )
+    settings = replace(record_from_options(AnswerSettings, request.typed), model=str(request.model), vectors=vectors)
+
+    def fit(ranker: AnswerRanker, out: Path) -> None:
+        fit_and_save(
+            ranker,
+            lambda progress, checkpoint, world: ranker.fit(train, dev, progress, checkpoint, request.resume),
+            answers_learned,
+            out,
+            {"name": corpus} | columns.as_dict(),
+        )
+
+    if seeds := _seeds(request, settings.seed):
+        recipe = replace(settings.recipe, dev_seed=settings.seed)
+        rankers = (AnswerRanker(**vars(replace(settings, seed=seed, recipe=recipe))) for seed in seeds)
+        return fit_seeds(request.out, request.resume, request.typed.get("trust"), rankers, fit)
+    fit(AnswerRanker(**vars(settings)), request.out)
+
+
+def _seeds(request: FitRequest, first: int) -> range:
+    """The seeds of --seeds; none without it."""
+    return range(first, first + request.typed.get("seeds", 0))
 
 
 def _continue_fit(request: FitRequest, folder: Path) -> None:
@@ -238,7 +267,7 @@ def _continue_fit(request: FitRequest, folder: Path) -> None:
     request.refuse({"model", *ONLY_ANSWERS}, "--continue goes on from a model of documents as it was fitted")
     request.refuse(FIRST_FIT_OPTIONS, "--continue keeps the setting of the first fit")
     _refuse_many_processes("--continue")
-    request.refuse(RAY_OPTIONS, "--continue trains in one process")
+    request.refuse((*RAY_OPTIONS, "seeds"), "--continue trains one model in one process")
     check_device(request.device)
     is_missing = in_place and not folder.is_dir()  # loading the model reports it best
     with nullcontext() if is_missing else lock_folder(request.out):
@@ -360,7 +389,7 @@ def _check_answer_options(request: FitRequest) -> None:
         request.refuse(["unseen_words"], "--tune-vectors drops words that are not in the training part")
     if not entry.trained_by_gradient:
         request.refuse(["tune_vectors"], f"{model} does not learn word vectors")
-        request.refuse(["ensemble"], f"{model} does not depend on the seed")
+        request.refuse(["ensemble", "seeds"], f"{model} does not depend on the seed")
         _note_what_has_no_effect(model, [name for name in STEP_OPTIONS if name in typed], request.resume)
 
 

@@ -146,7 +146,8 @@ class DocumentFit:
 
 def split_off(counts: Counts, held_out: Counts | None, settings: DocumentSettings) -> tuple[Counts, Counts]:
     """Training and held-out documents: those that the user has held out, or a share."""
-    return hold_out(counts, settings.dev_share, settings.seed) if held_out is None else (counts, held_out)
+    seed = settings.seed if settings.dev_seed is None else settings.dev_seed
+    return hold_out(counts, settings.dev_share, seed) if held_out is None else (counts, held_out)
 
 
 def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:

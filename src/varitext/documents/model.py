@@ -31,8 +31,8 @@ from varitext.documents.mixture import directions_of
 from varitext.documents.posterior import (
     BLOCK,
     Posterior,
+    bounds_per_word,
     fit_length_line,
-    mean_bound_per_word,
     means_of,
     perplexity_of,
     posterior_blocks,
@@ -108,6 +108,8 @@ class DocumentModel(
         Seconds after which training ends; its schedule adapts. None: no limit.
     dev_share : float, default=0.05
         Share of the documents held out to choose when to stop.
+    dev_seed : int or None, default=None
+        Seed that chooses them. None: `seed`. Set it to fit several seeds with the same held-out documents.
     token_rules : TokenRules or None, default=None
         How texts become tokens. None: the default rules, with a segmenter if the language needs one.
     vocabulary_rules : VocabularyRules or None, default=None
@@ -411,9 +413,24 @@ class DocumentModel(
         float
             Nats per word.
         """
+        return float(self.bounds_per_word(X, samples).mean())
+
+    def bounds_per_word(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> np.ndarray:
+        """The bound per word of every document with a known word, for paired tests; `score` is its mean.
+
+        Parameters
+        ----------
+        X, samples
+            As in `perplexity_record`.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+            Nats per word; documents without a known word are left out.
+        """
         counts = without_empty(self.count(X))
         with running_on(self.threads):
-            return mean_bound_per_word(self.fitted_.network, counts, samples, self.seed)
+            return bounds_per_word(self.fitted_.network, counts, samples, self.seed)
 
     # Words and neighbours
 

@@ -119,13 +119,11 @@ def perplexity_of(network: DocumentNetwork, counts: Counts, samples: int, seed: 
     return merge_records([_perplexity_of_block(network, block, samples, own_seed) for own_seed, block in blocks])
 
 
-def mean_bound_per_word(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> float:
-    """Mean over documents, none of them empty, of log p(X) / N, or of its bound."""
-    mean = 0.0
-    for own_seed, block in enumerate(blocks_of(counts), seed):
-        bounds = network.evaluate(block, samples, own_seed)
-        mean += block.shape[0] / counts.shape[0] * float((bounds.elbo / bounds.lengths).mean())
-    return mean
+def bounds_per_word(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> np.ndarray:
+    """log p(X) / N, or its bound, of every document, none of them empty, [D]."""
+    blocks = enumerate(blocks_of(counts), seed)  # each block has its own noise
+    found = (network.evaluate(block, samples, own_seed) for own_seed, block in blocks)
+    return np.concatenate([bounds.elbo / bounds.lengths for bounds in found])
 
 
 def _perplexity_of_block(

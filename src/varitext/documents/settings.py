@@ -75,6 +75,7 @@ class DocumentSettings:
     softmax: str | None = None
     time_limit: float | None = setting(None, TIME_LIMIT)
     dev_share: float = 0.05
+    dev_seed: int | None = None
     token_rules: "TokenRules | None" = None
     vocabulary_rules: "VocabularyRules | None" = None
     tokeniser: "Tokeniser | None" = None

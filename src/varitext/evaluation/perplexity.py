@@ -14,10 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
-from varitext.evaluation.significance import bootstrap_interval
+from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test, values_by_question
 from varitext.records import DictRecord
+
+RESAMPLES = 10_000  # of a paired test: documents are many, and a hundred thousand would take half a minute
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,23 @@ def per_corpus_perplexity(log_probability: np.ndarray, lengths: np.ndarray) -> f
 def _exp(value: float) -> float:
     """exp that tops out instead of overflowing: a model that bad is only ever compared with a better one."""
     return math.exp(min(value, 700.0))
+
+
+class DocumentComparison(NamedTuple):
+    """Two models on the same documents, in nats per word; positive differences are in favour of the second."""
+
+    difference: float  # mean over documents of second - first
+    interval_95: tuple[float, float]  # bootstrap over documents
+    p_value: float  # paired randomisation test over documents
+    n_documents: int
+
+
+def compare_documents(first: ArrayLike, second: ArrayLike, seed: int = 0) -> DocumentComparison:
+    """From log p(X) / N of every document, [D], or [seeds, D], of which the mean over seeds is compared."""
+    test = paired_randomisation_test(second, first, RESAMPLES, seed)
+    difference = values_by_question(second) - values_by_question(first)
+    interval = bootstrap_interval(difference, seed=seed)
+    return DocumentComparison(test.difference, interval.bounds, test.p_value, len(difference))
 
 
 # Document completion

@@ -1,4 +1,4 @@
-"""Paired randomisation tests and bootstrap intervals over questions, on values such as average precision.
+"""Paired randomisation tests and bootstrap intervals over questions or documents; intervals over seeds.
 
 Values are [questions], or [seeds, questions]: then each question's value is its mean over the seeds, and the question
 stays the unit that is drawn: the questions are the sample, the seeds only make each value less noisy.
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
@@ -72,6 +73,16 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
     means = [values[generator.integers(0, size, (n, size))].mean(1) for n in _portions(resamples, size)]
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(values.mean()), float(low), float(high), level)
+
+
+def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Student's t interval of the mean over seeds, of which there are few: one value per seed."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        raise InputError(f"an interval over seeds needs at least 2 of them, not {len(values)}")
+    error = values.std(ddof=1) / len(values) ** 0.5
+    half = float(scipy.stats.t.ppf((1 + level) / 2, len(values) - 1) * error)
+    return Interval(float(values.mean()), float(values.mean()) - half, float(values.mean()) + half, level)
 
 
 def values_by_question(values: ArrayLike) -> np.ndarray:
