@@ -22,6 +22,7 @@ from varitext.paper import ANSWER_SCALE, ANSWERS
 from varitext.reproduce import complexity, kl_term, overfitting, table1b, table3
 from varitext.reproduce.answer_fits import OWN_MODELS, titles
 from varitext.reproduce.document_fits import NEWSGROUPS
+from varitext.reproduce.document_fits import RCV1_SAMPLE as SAMPLE
 from varitext.reproduce.map_by_samples import SAMPLES
 from varitext.reproduce.table4 import rows_of
 
@@ -29,7 +30,6 @@ EXCEEDED, REPRODUCED, IN_DIRECTION, NOT_REPRODUCED = "exceeded", "reproduced", "
 NOT_MEASURED = "not measured"
 VERDICTS = (EXCEEDED, REPRODUCED, IN_DIRECTION, NOT_REPRODUCED, NOT_MEASURED)  # from best to worst
 SIGNIFICANT = 0.05
-SAMPLE = "rcv1-sample"
 CORPORA = {"qasent": "QASent", "wikiqa": "WikiQA"}
 
 
