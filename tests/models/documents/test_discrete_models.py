@@ -24,7 +24,7 @@ from varitext.latent.discrete import AutoregressiveBernoullis
 from varitext.latent.estimators import every_value
 from varitext.models.documents.bernoulli import FDARN, MAX_LOGIT, SBN, STEP
 from varitext.models.documents.nvdm_categorical import NVDMCategorical
-from varitext.models.documents.nvdm_gsm import GSM
+from varitext.models.documents.nvdm_gsm import GSM, PRIOR_WORDS, cluster_topics
 
 COUNTS = topic_documents(200)
 NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_gsm")
@@ -168,6 +168,37 @@ def test_softmax_shares_explain_the_words():
         mean, std = model.document_vectors(batch)
     torch.testing.assert_close(mean, shares.mean(0), rtol=0.01, atol=1e-4)
     torch.testing.assert_close(std, shares.std(0), rtol=0.06, atol=1e-4)
+
+
+@pytest.mark.parametrize("inference", ["words", "statistics"])
+def test_topics_of_gsm_do_not_collapse(inference):
+    """Ten topics of equal size: each is found, and used by its documents alone."""
+    counts, network = topic_documents(600, 60, 10, 30), {"inference": inference}
+    model = DocumentModel("nvdm_gsm", latent_dim=10, network=network, epochs=15, threads=1).fit(counts)
+    shares = model.transform(counts)
+    truth = np.random.default_rng(0).integers(10, size=600)  # as drawn there
+    used = shares.argmax(1)
+    assert len(set(used)) == 10 and len(set(zip(truth, used, strict=True))) < 15
+    assert model.perplexity_record(topic_documents(200, 60, 10, 30, seed=1)).ratio_to_unigram < 0.6
+
+
+def test_initial_topics_are_clusters_of_documents():
+    topics = cluster_topics(topic_documents(200, 40, 4, 30), 4)
+    assert topics.sum(1) == pytest.approx(1)
+    own = topics.reshape(4, 4, 10).sum(2)  # each cluster's share of each stretch of the vocabulary
+    assert (own.max(1) > 0.8).all() and sorted(own.argmax(1)) == [0, 1, 2, 3]
+    assert cluster_topics(scipy.sparse.csr_matrix(np.eye(3, dtype=np.float32)), 50).shape == (3, 3)
+    assert cluster_topics(scipy.sparse.csr_matrix([[2.0, 1.0]]), 50) == pytest.approx(np.array([[2 / 3, 1 / 3]]))
+
+
+def test_the_estimate_of_proportions_is_one_step_of_em():
+    model, batch = tiny(GSM, inference="statistics"), small_batch()
+    prior = torch.softmax(model.to_topics.bias, 0)
+    joint = prior[:, None] * torch.softmax(model.topic_logits, -1)  # [K, V]
+    counts = torch.from_numpy(topic_documents(3)[:, ::7].toarray()).double()
+    expected = counts @ (joint / joint.sum(0)).T + PRIOR_WORDS * prior  # [B, K]
+    theta = torch.softmax(model.estimate(batch) + model.to_topics.bias, 1)
+    torch.testing.assert_close(theta, expected / expected.sum(1, keepdim=True))
 
 
 # As users hold them
