@@ -124,7 +124,7 @@ def test_all_figures_of_answers_with_hostile_text(tmp_path):
     assert any(question.text in shown for question in asked.questions) and any(
         hostile in shown for hostile in test_report_answers.HOSTILE
     )
-    assert len(texts(found["hinton"])) == 3  # who, where, when
+    assert len(texts(found["hinton"])) == 4  # who, where, when, and the key
     with pytest.raises(InputError, match=r"No figure is called 'map'\. This model has comparison, calibration"):
         save_answer_figures(ranker, asked, tmp_path, ["map"])
 

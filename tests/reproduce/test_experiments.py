@@ -91,11 +91,11 @@ def test_overfitting_is_measured_to_the_last_epoch(small, monkeypatch):
     assert [len(values) for values in found.values()] == [9] * 3  # before training, and after each epoch
 
 
-def test_tables_of_the_paper_start_as_they_did(small):
+def test_the_papers_networks_have_its_sizes(small):
     ranker = answer_fits.fit_ranker("wikiqa", "lstm", 0, Plan(quick=True, threads=1), vectors="random")
     assert ranker.fitted_.architecture == {
         "vocabulary_size": ANY, "embedding_dim": 50, "hidden_dim": 50, "layers": 3, "dropout": 0.4,
-        "fixed_words": 0, "initialization": "pytorch",
+        "fixed_words": 0, "initialization": "word_sums",
     }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from varitext.latent import DiagonalGaussian
+from varitext.layers.attention import LatentAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.models.answers.network import Encoding
 from varitext.models.answers.recurrent import WORD_SUMS, RecurrentNetwork
@@ -24,7 +25,8 @@ from varitext.models.answers.recurrent import WORD_SUMS, RecurrentNetwork
 class NASM(RecurrentNetwork):
     """Answers ranked by latent stochastic attention; h is the meaning of the question."""
 
-    has_latent = attends = True
+    has_latent = True
+    attention_kind = LatentAttention
 
     def __init__(
         self,
@@ -39,9 +41,9 @@ class NASM(RecurrentNetwork):
         fixed_words: int = 0,
         initialization: str = WORD_SUMS,
     ):
-        super().__init__(
-            vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization, latent_dim
-        )
+        super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
+        self.attention = self.attention_kind(latent_dim, hidden_dim)
+        self.start()
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")  # W_1, W_2
         self.prior_head = GaussianHead(prior_dim, latent_dim)  # W_3, W_4
         self.read_label = nn.Linear(1, hidden_dim)  # W_5: s_y

@@ -32,7 +32,7 @@ from varitext.layers.attention import BilinearMatch, ScalingAttention
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels, side_by_side
 from varitext.models.answers.network import Encoding
-from varitext.models.answers.recurrent import FORGET_BIAS, WORD_SUMS, RecurrentNetwork
+from varitext.models.answers.recurrent import FORGET_BIAS, RecurrentNetwork
 
 ALSO_LEVEL, ALSO_SLOPE, BY_NUMBER = -3.0, 0.3, 0.5  # initial r, t and c, as in `answers/joint.py`
 
@@ -65,9 +65,7 @@ class QuestionNASM(RecurrentNetwork):
         self.has_latent = latent_dim > 0
         self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim)
         self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim)
-        if initialization == WORD_SUMS:
-            self.attention.start_at_last_state()
-            self.match.start_as_inner_product()
+        self.start()
         self.none = nn.Linear(hidden_dim + latent_dim, 1)  # u, d
         self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
         self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r

@@ -24,8 +24,7 @@ PYTORCH, FORGET_BIAS, WORD_SUMS = INITIALIZATIONS = ("pytorch", "forget_bias", "
 class RecurrentNetwork(AnswerNetwork):
     parallel_training = True
     fewest_passes = patience = 16  # QASent's dev MAP still rises after ten
-    attends = False  # whether it has an attention over the answer
-    attention_kind = LatentAttention
+    attends = False  # whether s_q is the query of an attention over the answer
     centre: Tensor  # [E]   subtracted from word vectors
 
     def __init__(
@@ -37,9 +36,7 @@ class RecurrentNetwork(AnswerNetwork):
         dropout: float = 0.4,
         fixed_words: int = 0,
         initialization: str = WORD_SUMS,
-        query_dim: int | None = None,
     ):
-        """`query_dim` is the width of the attention's query; None: that of s_q."""
         super().__init__(vocabulary_size, embedding_dim, fixed_words)
         self.initialization = initialization
         self.register_buffer("centre", torch.zeros(embedding_dim), persistent=initialization == WORD_SUMS)
@@ -48,16 +45,20 @@ class RecurrentNetwork(AnswerNetwork):
         self.answer_lstm = SentenceLSTM(embedding_dim, hidden_dim, layers, dropout, forget_bias)
         self.match = BilinearMatch(hidden_dim, hidden_dim)
         if self.attends:
-            self.attention = self.attention_kind(query_dim or hidden_dim, hidden_dim)
-        if initialization == WORD_SUMS:
-            self._start_as_word_sums(nn.init.orthogonal_(torch.empty(hidden_dim, embedding_dim)))
+            self.attention = LatentAttention(hidden_dim, hidden_dim)
+        if not self.has_latent:
+            self.start()
 
-    def _start_as_word_sums(self, projection: Tensor) -> None:
-        """Both LSTMs project words in the same way."""
-        self.question_lstm.start_as_word_sum(projection)
-        self.answer_lstm.start_as_word_sum(projection)
+    def start(self) -> None:
+        """Move to the initial weights; a network with h does so once it has its attention."""
+        if self.initialization != WORD_SUMS:
+            return
+        lstm = self.question_lstm.lstm
+        projection = nn.init.orthogonal_(torch.empty(lstm.hidden_size, lstm.input_size))
+        for part in (self.question_lstm, self.answer_lstm):  # both project words in the same way
+            part.start_as_word_sum(projection)
         self.match.start_as_inner_product()
-        if self.attends:
+        if hasattr(self, "attention"):
             self.attention.start_at_last_state()
 
     @torch.no_grad()
