@@ -29,7 +29,16 @@ ABLATIONS = (
 )
 SPEED = (
     *("nvdm", "nasm", "default_ranker", "hot_paths", "counting", "coherence", "untrained", "rounding"),
-    *("large_corpus", "scaling_estimate", "calibrate_any", "index_search", "long_lists", "long_candidates", "copies"),
+    *(
+        "large_corpus",
+        "scaling_estimate",
+        "rcv1_recovery",
+        "calibrate_any",
+        "index_search",
+        "long_lists",
+        "long_candidates",
+        "copies",
+    ),
 )
 EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
     **reproduce.EXPERIMENTS,

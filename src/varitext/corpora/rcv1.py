@@ -102,6 +102,11 @@ def load(part: str, data_dir: Path | None = None) -> Documents:
     if not (files := locate(data_dir)):
         raise sources.not_found(NAME, f"{FETCH} {BY_HAND}", data_dir)
     every = read_vectors(files) if files[0].name.endswith(".gz") else read_tokens(files)
+    return part_of(every, part)
+
+
+def part_of(every: AllDocuments, part: str) -> Documents:
+    """The documents for training or for testing, and the most frequent words of those for training."""
     is_test = choose_test(len(every.kept))
     if not every.kept.all():
         _warn_of_documents_left_out(every.kept, is_test)
@@ -116,7 +121,7 @@ def _warn_of_documents_left_out(kept: np.ndarray, is_test: np.ndarray) -> None:
     warnings.warn(
         f"{NAME}: left out {number:,} of {len(kept):,} documents ({of_test:,} of them for testing), whose weights "
         "do not give whole counts",
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
@@ -166,15 +171,20 @@ def tokens_of(file: LocalFile, found: list[SourceFile]) -> Iterator[list[str]]:
 
 
 def read_vectors(files: list[LocalFile]) -> AllDocuments:
-    """The counts of all documents; 100,000 of them, spread over all files, show the idf of words."""
     published = {file.name: file for file in VECTOR_FILES.values()}
     found = tuple(published[file.name] for file in files)
-    weights = vstack([weights_of(file, known.sha256) for file, known in zip(files, found, strict=True)], "csr")
+    return recovered(
+        vstack([weights_of(file, known.sha256) for file, known in zip(files, found, strict=True)], "csr"), found
+    )
+
+
+def recovered(weights: csr_matrix, files: tuple[SourceFile, ...]) -> AllDocuments:
+    """The counts of all documents; 100,000 of them, spread over all files, show the idf of words."""
     offsets = word_offsets(weights[:: max(1, weights.shape[0] // OFFSET_DOCUMENTS)])
     starts = range(0, weights.shape[0], BLOCK)
     blocks = [recover_counts(weights[start : start + BLOCK], offsets) for start in starts]
     counts, kept = vstack([block.counts for block in blocks], "csr"), np.concatenate([block.passed for block in blocks])
-    return AllDocuments(counts, tuple(map(str, range(1, TERMS + 1))), kept, found)
+    return AllDocuments(counts, tuple(map(str, range(1, TERMS + 1))), kept, files)
 
 
 def weights_of(file: LocalFile, sha256: str) -> csr_matrix:

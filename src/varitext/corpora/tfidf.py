@@ -97,7 +97,7 @@ def _settled(logs: np.ndarray, owners: np.ndarray, centres: np.ndarray) -> np.nd
     """The offset of each owner: its lowest cluster may be of 1, 2 or 3, whichever makes most of its counts whole."""
     above = logs - centres[owners]
     whole = [np.bincount(owners, _is_whole(above + lowest), len(centres)) for lowest in LOWEST_COUNTS]
-    return np.subtract(centres, LOWEST_COUNTS[np.argmax(whole, axis=0)])
+    return np.asarray(centres - LOWEST_COUNTS[np.argmax(whole, axis=0)])
 
 
 def _counts(logs: np.ndarray) -> np.ndarray:
