@@ -1,14 +1,18 @@
 """Tables of the document models."""
 
 from lab.experiments.document_choices import CHOICES, model_table
-from lab.pages.reading import Result, bullets, measured, records_of, table_of
-from varitext.reproduce.document_fits import NEWSGROUPS
+from lab.pages.reading import Result, bullets, mean, measured, records_of, results_of, table_of
+from varitext.corpora.rcv1 import DOCUMENTS, TEST_DOCUMENTS
+from varitext.models.documents import model_class
+from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, RCV1_SAMPLE, Setting
 from varitext.reproduce.engine import markdown_table
+from varitext.reproduce.table1a import rows_of
 
 EXPERIMENTS = (
     *("table1a", "table1b", "table2", "tsne", "document-evaluation", "likelihoods", "generality", "topics"),
     *("updating", "plain-bound"),
 )
+RCV1_TRAIN, SAMPLE_TRAIN, WORDS_PER_DOCUMENT = DOCUMENTS - TEST_DOCUMENTS, 20_737, 117.6
 COHERENCE = {"npmi": "NPMI", "c_v": "C_V"}
 
 
@@ -24,7 +28,29 @@ def document_tables() -> dict[str, str]:
         "counting": counting(measured("counting")),
         "windows": windows(coherence),
         "gensim": gensim(coherence),
+        "rcv1-full": full_rcv1(measured("rcv1_recovery")),
     }
+
+
+def full_rcv1(reading: Result) -> str:
+    """Estimates for the whole corpus: the sample's seconds per document and pass, times its documents and passes."""
+    read = (
+        f"Reading its vectors takes about {reading['reading_seconds'] / 60:.0f} minutes, recovering the counts another "
+        f"{reading['recovering_seconds'] / 60:.0f}, at a peak of {reading['peak_megabytes'] / 1000:.1f} GB of memory."
+    )
+    found = [(row.setting, results_of("table1a", corpus=RCV1_SAMPLE, **row.setting._asdict())) for row in rows_of(RCV1)]
+    rows = [[setting.name, *_full_cost(setting, results)] for setting, results in found if results]
+    if not rows:
+        return f"{read} Fits are not estimated yet: `varitext reproduce table1a --only rcv1-sample`."
+    return f"{read}\n\n{markdown_table(['', 'passes', 'hours to fit', 'minutes to evaluate'], rows)}"
+
+
+def _full_cost(setting: Setting, results: list[Result]) -> list[str]:
+    recipe = model_class(setting.model).recipe(setting.preset, RCV1_TRAIN, WORDS_PER_DOCUMENT)
+    passes = min(recipe.training.epochs, round(mean(results, "epochs")))
+    per_pass = mean(results, "fit_seconds") / mean(results, "epochs") / SAMPLE_TRAIN
+    evaluation = mean(results, "evaluation_seconds") / results[0]["n_documents"] * TEST_DOCUMENTS
+    return [str(passes), f"{per_pass * passes * RCV1_TRAIN / 3600:.1f}", f"{evaluation / 60:.0f}"]
 
 
 def presets() -> str:

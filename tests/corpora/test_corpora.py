@@ -363,7 +363,7 @@ def test_rcv1_from_tf_idf_vectors(data_dir, tmp_path, server, monkeypatch):
     refused(lambda: corpora.load_documents("rcv1"), "data fetch rcv1", "656 MB")
     refused(lambda: corpora.fetch("rcv1"), "did not answer", "a13-vector-files")
     server.pages.update({f"/{number}": each for number, each in zip(rcv1.VECTOR_FILES, contents, strict=True)})
-    assert len(corpora.fetch("rcv1").files) == 5
+    assert corpora.fetch("rcv1").files == tuple(rcv1.VECTOR_FILES.values())
     with pytest.warns(UserWarning, match=r"left out 1 of 1,500 documents \(0 of them for testing\)"):
         train, test = (corpora.load_documents("rcv1", part) for part in ("train", "test"))
     columns = [sample.vocabulary.index[word] for word in train.vocabulary.words]

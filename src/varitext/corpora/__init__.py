@@ -25,7 +25,7 @@ from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Columns, Documents
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import QuestionAnswers, subset
-from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, content_sha256
+from varitext.corpora.sources import LocalFile, SourceFile, combined_sha256, stated_sha256
 from varitext.errors import InputError
 
 __all__ = [
@@ -281,7 +281,7 @@ def is_fitted_on(corpus: Mapping[str, str] | None, documents: Documents) -> bool
 
 
 def _status(module: NamedSource, found: list[LocalFile]) -> CorpusStatus:
-    files = tuple(SourceFile(file.name, content_sha256(file.path)) for file in found)
+    files = tuple(SourceFile(file.name, stated_sha256(file)) for file in found)
     where = ", ".join(sorted({str(file.path.parent) for file in found})) or "not here"
     sha256 = combined_sha256(files) if files else None
     return CorpusStatus(module.NAME, module.DESCRIPTION, module.PARTS, where, files, sha256)

@@ -23,7 +23,6 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.sources import LocalFile, SourceFile, Unavailable, find, open_content
 from varitext.corpora.tfidf import recover_counts, word_offsets
 from varitext.errors import InputError, first_line
-from varitext.files import sha256_of
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 
 NAME = "rcv1"
@@ -191,7 +190,7 @@ def weights_of(file: LocalFile, sha256: str) -> csr_matrix:
     """Lines `document term:weight term:weight ...`; terms go from 1 to 47,236."""
     from sklearn.datasets import load_svmlight_file
 
-    sources.check_content(file, sha256_of(file.path), sha256)
+    sources.check_content(file, sources.stated_sha256(file), sha256)
     weights: csr_matrix
     with open_content(file.path) as lines:
         try:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from varitext.errors import InputError
-from varitext.files import atomic_file
+from varitext.files import atomic_file, sha256_of
 
 
 class Unavailable(InputError):
@@ -100,6 +100,11 @@ def read_bytes(path: Path) -> bytes:
 def content_sha256(path: Path) -> str:
     with open_content(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def stated_sha256(file: LocalFile) -> str:
+    """The SHA-256 of the content; of the file itself if it goes by the name of a compressed file."""
+    return sha256_of(file.path) if file.name.endswith(".gz") else content_sha256(file.path)
 
 
 def read_checked(file: LocalFile, sha256: str) -> bytes:
