@@ -35,8 +35,8 @@ def document_tables() -> dict[str, str]:
 def full_rcv1(reading: Result) -> str:
     """Estimates for the whole corpus: the sample's seconds per document and pass, times its documents and passes."""
     read = (
-        f"Reading its vectors takes about {reading['reading_seconds'] / 60:.0f} minutes, recovering the counts another "
-        f"{reading['recovering_seconds'] / 60:.0f}, at a peak of {reading['peak_megabytes'] / 1000:.1f} GB of memory."
+        f"Reading its vectors takes about {reading['reading_seconds']:.0f} s, recovering the counts another "
+        f"{reading['recovering_seconds']:.0f} s, at a peak of {reading['peak_megabytes'] / 1000:.1f} GB of memory."
     )
     found = [(row.setting, results_of("table1a", corpus=RCV1_SAMPLE, **row.setting._asdict())) for row in rows_of(RCV1)]
     rows = [[setting.name, *_full_cost(setting, results)] for setting, results in found if results]

@@ -61,6 +61,6 @@ def test_what_all_of_rcv1_takes_by_hand(monkeypatch):
     measured = {"fit_seconds": 100.0, "epochs": 10, "evaluation_seconds": 60.0, "n_documents": 5000}
     monkeypatch.setattr(documents, "results_of", lambda name, **settings: [measured] * (settings["model"] == "sbn"))
     table = documents.full_rcv1({"reading_seconds": 600, "recovering_seconds": 120, "peak_megabytes": 1500})
-    assert "about 10 minutes" in table and "another 2," in table and "1.5 GB" in table
+    assert "about 600 s" in table and "another 120 s" in table and "1.5 GB" in table
     hours = 100 / 10 / 20_737 * 8 * 794_414 / 3600
     assert table.splitlines()[-1] == f"| SBN, K = 50 | 8 | {hours:.1f} | 2 |"
