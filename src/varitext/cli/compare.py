@@ -70,11 +70,10 @@ def compare(
       varitext compare models/answers minilm
       varitext compare models/nvdm models/dcm models/gsm 20newsgroups-nvdm
     """
-    models, corpus = _models_and_corpus(folders)
-    first = load_any(seed_folders(models[0])[0], threads, device, trust)
     from varitext.documents.model import PREDICTION_SAMPLES, DocumentModel
 
-    if isinstance(first, DocumentModel):
+    models, corpus = _models_and_corpus(folders)
+    if isinstance(load_any(models[0], threads, device, trust), DocumentModel):
         refuse_options({"protocol": protocol}, f"{models[0]} holds a model of documents")
         fits = [[load_document_model(one, threads, device, trust) for one in seed_folders(each)] for each in models]
         documents = _documents(fits, models, corpus, part, data_dir, text_column)
