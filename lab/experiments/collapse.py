@@ -21,7 +21,7 @@ from varitext.reproduce.answer_fits import fit_ranker
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, mean, results, rounded
 
 CORPUS, SEEDS = "wikiqa", 2
-EPOCHS = 20
+EPOCHS = 12
 FREE_NATS = 2.0
 SIZE = (9.0, 5.0)  # inches
 LOWEST_KL = 1e-6  # drawn

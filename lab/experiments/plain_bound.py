@@ -17,7 +17,7 @@ from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_ta
 from varitext.runtime.devices import running_on
 
 LATENT_DIM, SEED = 50, 0
-PASSES, SHOWN = 200, (50, 100, 150, 200)
+PASSES, SHOWN = 120, (30, 60, 90, 120)
 
 
 @dataclass(frozen=True)

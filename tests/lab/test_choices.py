@@ -74,4 +74,4 @@ def test_tables_of_choices_and_trials_by_hand():
     assert f"| **{default}** | 700.0 / 710.0 |  |" in rows and f"| {weighted} | 705.0 | -5.0 |" in rows
     result = {"dev_perplexity": [*range(1300, 1200, -1)], "dev_kl": 8.04}
     trial = {"settings": {"trial": "learning rate 1e-3"}, "result": result}
-    assert "| learning rate 1e-3 | 1250 |  |  |  | 8.0 |" in plain_bound.table([trial])
+    assert "| learning rate 1e-3 | 1270 | 1240 | 1210 |  | 8.0 |" in plain_bound.table([trial])
