@@ -1,4 +1,4 @@
-"""Effect of the design choices of `nvdm_dcm` and `nvdm`: one change at a time, bound on later training documents.
+"""Design choices of `nvdm_dcm`, `nvdm` and `nvdm_gsm`: one change at a time, bound on later training documents.
 
 Models are fitted to the earlier training documents of 20newsgroups-nvdm, K = 50, one thread, and evaluated on those
 held out by date; test documents are not used. Changes of prediction alone share the weights of the default model.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
+import torch
 from scipy.sparse import csr_matrix
 
 from lab.experiments.held_out_by_date import split_by_date
@@ -21,6 +22,7 @@ from varitext.evaluation.perplexity import per_document_perplexity
 from varitext.latent import FullGaussian
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.documents.nvdm_dcm import NVDMDCM, Encoding
+from varitext.models.documents.nvdm_gsm import GSM
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 from varitext.runtime.devices import running_on
 
@@ -65,6 +67,11 @@ def with_diagonal_covariance(network: NVDMDCM) -> None:
     network.posterior = posterior
 
 
+def with_random_topics(network: GSM) -> None:
+    torch.nn.init.normal_(network.topic_logits, std=0.3)
+    network.initialize_from_frequencies()
+
+
 @dataclasses.dataclass(frozen=True)
 class Choice:
     """One change of the default model: of its recipe, of the network before training, or of what is measured."""
@@ -72,12 +79,12 @@ class Choice:
     model: str = "nvdm_dcm"
     training: dict[str, Any] = dataclasses.field(default_factory=dict)
     length_exponent: float | None = None
-    groups: int | None = None
+    architecture: dict[str, Any] = dataclasses.field(default_factory=dict)
     change: Callable[[Any], None] = unchanged
     measure: Callable[[DocumentNetwork, csr_matrix, int], float] = bound
 
     def fitted(self, seed: int, epochs: int | None = None) -> DocumentNetwork:
-        changes = json.dumps(self.training), self.length_exponent, self.groups
+        changes = json.dumps(self.training), self.length_exponent, json.dumps(self.architecture)
         return fitted(self.model, *changes, self.change, seed, epochs)
 
 
@@ -86,7 +93,7 @@ def fitted(
     model: str,
     training: str,
     length_exponent: float | None,
-    groups: int | None,
+    architecture: str,
     change: Callable[[Any], None],
     seed: int,
     epochs: int | None,
@@ -98,8 +105,7 @@ def fitted(
         recipe = dataclasses.replace(
             recipe, objective=dataclasses.replace(recipe.objective, length_exponent=length_exponent)
         )
-    if groups is not None:
-        recipe = dataclasses.replace(recipe, architecture=recipe.architecture | {"groups": groups})
+    recipe = dataclasses.replace(recipe, architecture=recipe.architecture | json.loads(architecture))
     network = build_network(model, recipe, train, seed, "cpu")
     change(network)
     choose_trainer(network, recipe, train, dev, "cpu").train()
@@ -109,9 +115,9 @@ def fitted(
 CHOICES = {
     "nvdm_dcm": {
         "default": Choice(),
-        "one group of words": Choice(groups=1),
-        "100 groups of words": Choice(groups=100),
-        "500 groups of words": Choice(groups=500),
+        "one group of words": Choice(architecture={"groups": 1}),
+        "100 groups of words": Choice(architecture={"groups": 100}),
+        "500 groups of words": Choice(architecture={"groups": 500}),
         "concentration independent of document length": Choice(change=without_lengths),
         "diagonal covariance of q": Choice(change=with_diagonal_covariance),
         "no refinement in prediction": Choice(measure=unrefined),
@@ -129,6 +135,12 @@ CHOICES = {
         "refined, diagonal covariance": Choice("nvdm", measure=diagonal),
         "not refined": Choice("nvdm", measure=unrefined),
         "default, importance-weighted": Choice("nvdm", measure=importance_weighted),
+    },
+    "nvdm_gsm": {
+        "default: topics from clusters of documents": Choice("nvdm_gsm"),
+        "random topics": Choice("nvdm_gsm", change=with_random_topics),
+        "inference network on the counts of all words": Choice("nvdm_gsm", architecture={"inference": "words"}),
+        "default, importance-weighted": Choice("nvdm_gsm", measure=importance_weighted),
     },
 }
 
@@ -167,4 +179,4 @@ def model_table(records: list[Record], model: str) -> str:
     return markdown_table([f"`{model}`", "perplexity", "change"], rows)
 
 
-EXPERIMENT = Experiment("document-choices", "effect of the design choices of nvdm_dcm and nvdm", runs, table)
+EXPERIMENT = Experiment("document-choices", "effect of the design choices of nvdm_dcm, nvdm and nvdm_gsm", runs, table)

@@ -24,7 +24,7 @@ def document_tables() -> dict[str, str]:
         **{f"choices-{model}": model_table(choices, model) for model in CHOICES},
         "nvdm-presets": presets(),
         "nvdm-speed": speed(measured("nvdm")),
-        **{f"hot-paths-{model}": hot_paths(measured("hot_paths")[model]) for model in CHOICES},
+        **{f"hot-paths-{model}": hot_paths(measured("hot_paths")[model]) for model in ("nvdm_dcm", "nvdm")},
         "counting": counting(measured("counting")),
         "windows": windows(coherence),
         "gensim": gensim(coherence),
