@@ -9,6 +9,7 @@ from command_line import forked
 from made_up_questions import made_up
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.answers.settings import AnswerRecipe
 from varitext.documents.model import DocumentModel
 
 SUBJECTS = ("orbit moon shuttle launch rocket", "goal match team league striker", "bread flour oven yeast dough")
@@ -25,7 +26,8 @@ def fitted_news() -> DocumentModel:
 
 
 def fitted_ranker() -> AnswerRanker:
-    ranker = AnswerRanker("nasm", latent_dim=4, embedding_dim=16, vectors="random", epochs=2, batch_size=40, threads=1)
+    sizes = {"latent_dim": 4, "embedding_dim": 16, "vectors": "random", "epochs": 2, "batch_size": 40, "threads": 1}
+    ranker = AnswerRanker("nasm", recipe=AnswerRecipe(initialization="pytorch"), **sizes)  # with even attention
     return ranker.fit(made_up(60, 0), made_up(20, 1))
 
 

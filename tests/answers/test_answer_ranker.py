@@ -221,8 +221,8 @@ def test_free_bits_are_free():
 def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
     words = Vocabulary(tuple(FILLERS) + tuple(word for kind in KINDS.values() for word in kind.split()))
     task = AnswerTask(TRAIN, DEV, words, TrainingSettings(), AnswerObjective())
-    torch.manual_seed(1)
     model = NASM(len(words), embedding_dim=8, hidden_dim=8, layers=1).eval()
+    torch.manual_seed(8)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(1.5 * torch.randn_like(parameter))
@@ -330,7 +330,8 @@ def memorable(questions: int, seed: int) -> QuestionAnswers:
 
 def test_stage_two_does_not_see_what_the_network_remembers():
     chance = memorable(40, 5)
-    recipe = replace(RECIPE, dropout=0.0, kl_warm_up=0.0, averaging=0.0, smoothing=1)
+    random = {"initialization": "pytorch"}  # remembers more than one that starts as a sum of words
+    recipe = replace(RECIPE, dropout=0.0, kl_warm_up=0.0, averaging=0.0, smoothing=1, **random)
     settings = SMALL | {"epochs": 15, "recipe": recipe}
     # chosen by the training questions themselves: the worst case, a network that knows them by heart
     ranker = AnswerRanker(counts=True, **settings | {"model": "lstm"}).fit(chance, chance)
