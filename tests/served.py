@@ -27,7 +27,7 @@ def fitted_news() -> DocumentModel:
 
 def fitted_ranker() -> AnswerRanker:
     sizes = {"latent_dim": 4, "embedding_dim": 16, "vectors": "random", "epochs": 2, "batch_size": 40, "threads": 1}
-    ranker = AnswerRanker("nasm", recipe=AnswerRecipe(initialization="pytorch"), **sizes)  # with even attention
+    ranker = AnswerRanker("nasm", recipe=AnswerRecipe(initialization="forget_bias"), **sizes)  # with even attention
     return ranker.fit(made_up(60, 0), made_up(20, 1))
 
 
