@@ -136,6 +136,7 @@ def figure(records: list[Record]) -> str:
                 style = "-" if number < 7 else "--"
                 axes.semilogy(range(len(kl)), kl, style, color=f"C{number % 7}", label=attempt)
         axes.set(title="KL of h, nats per pair", xlabel="epoch")
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.legend(fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return svg_text(drawing)
 
