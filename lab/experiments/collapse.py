@@ -27,24 +27,22 @@ SIZE = (9.0, 5.0)  # inches
 LOWEST_KL = 1e-6  # drawn
 
 
-class WithoutLastState:
+class ContextAttention(LatentAttention):
     """z_a = tanh(W_a c): the answer is read through the attention alone."""
-
-    from_context: torch.nn.Linear
 
     def start_at_last_state(self) -> None:
         torch.nn.init.eye_(self.from_context.weight)
 
     def forward(self, query: Tensor, answers: Sentences) -> Tensor:
-        weights = self.weights(query, answers)  # type: ignore[attr-defined]
+        weights = self.weights(query, answers)
         context = torch.bmm(weights.transpose(0, 1), answers.states).transpose(0, 1)  # [S, P, H]
         return torch.tanh(self.from_context(context))
 
 
-class ContextAttention(WithoutLastState, LatentAttention): ...
+class ScalingContextAttention(ContextAttention):
+    """Both."""
 
-
-class ScalingContextAttention(WithoutLastState, ScalingAttention): ...
+    _together = ScalingAttention._together
 
 
 class ScalingNASM(NASM):

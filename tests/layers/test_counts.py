@@ -143,6 +143,14 @@ def test_the_encoder_by_its_formula():
     torch.testing.assert_close(encoder(batch), torch.tanh(encoder.mlp.layers[0](hidden)))
 
 
+def test_raw_counts_enter_as_they_are():
+    dense = torch.tensor([[1.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
+    encoder = CountEncoder(3, 2, hidden_layers=1, activation="tanh", raw=True)
+    torch.nn.init.normal_(encoder.bias)
+    expected = torch.tanh(dense @ encoder.word_weights + encoder.bias)
+    torch.testing.assert_close(encoder(batch_of(dense.numpy(), torch.float32)), expected)
+
+
 # The sampled softmax
 
 

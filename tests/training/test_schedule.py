@@ -117,6 +117,12 @@ def test_without_warm_ups_all_starts_at_full():
     assert state.history[0]["learning_rate"] == 0.5 and {record["kl_weight"] for record in state.history} == {1.0}
 
 
+def test_a_constant_rate_stays_where_it_has_risen_to():
+    state = run(Slope(), learning_rate_schedule="constant").train()
+    rates = [record["learning_rate"] for record in state.history]
+    assert rates[0] < 0.5 and rates[2:] == [0.5] * (len(rates) - 2)
+
+
 def test_rounds_fall_where_they_are_asked_for():
     state = run(Slope(steps_per_epoch=5), epochs=2, rounds_per_epoch=2).train()
     assert [record["step"] for record in state.history] == [0, 3, 6, 9, 10]
@@ -251,6 +257,7 @@ REFUSED += [{name: math.inf} for name in ("learning_rate", "gradient_clip")] + [
 REFUSED += [
     {"updates": "both"},
     {"kl_schedule": "cosine"},
+    {"learning_rate_schedule": "linear"},
     {"alternate_every": 0},
     {"learning_rate": math.nan},
     {"averaging": 1.0},

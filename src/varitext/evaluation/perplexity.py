@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
-from varitext.evaluation.significance import bootstrap_interval, paired_randomisation_test, values_by_question
+from varitext.evaluation.significance import bootstrap_interval, mean_over_seeds, paired_randomisation_test
 from varitext.records import DictRecord
 
 RESAMPLES = 10_000  # of a paired test: documents are many, and a hundred thousand would take half a minute
@@ -209,7 +209,7 @@ class DocumentComparison(NamedTuple):
 def compare_documents(first: ArrayLike, second: ArrayLike, seed: int = 0) -> DocumentComparison:
     """From log p(X) / N of every document, [D], or [seeds, D], of which the mean over seeds is compared."""
     test = paired_randomisation_test(second, first, RESAMPLES, seed)
-    difference = values_by_question(second) - values_by_question(first)
+    difference = mean_over_seeds(second) - mean_over_seeds(first)
     interval = bootstrap_interval(difference, seed=seed)
     return DocumentComparison(test.difference, interval.bounds, test.p_value, len(difference))
 

@@ -47,7 +47,7 @@ def paired_randomisation_test(
     p = (1 + #{...}) / (1 + resamples)                       drawn; the 1 is the assignment seen: p is never 0
     Questions on which the models agree change no sum, so only the others are enumerated.
     """
-    first, second = values_by_question(first), values_by_question(second)
+    first, second = mean_over_seeds(first), mean_over_seeds(second)
     if first.shape != second.shape:
         raise InputError(
             f"a paired test needs the same questions: {first.size} in the first, {second.size} in the second"
@@ -66,7 +66,7 @@ def paired_randomisation_test(
 
 def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> Interval:
     """Percentile interval of the mean over questions drawn again with replacement."""
-    values = values_by_question(values)
+    values = mean_over_seeds(values)
     if not 0 < level < 1 or resamples < 1:
         raise InputError(f"an interval needs a level between 0 and 1 and a resample, not {level} and {resamples}")
     generator, size = np.random.default_rng(seed), len(values)
@@ -85,7 +85,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(float(values.mean()), float(values.mean()) - half, float(values.mean()) + half, level)
 
 
-def values_by_question(values: ArrayLike) -> np.ndarray:
+def mean_over_seeds(values: ArrayLike) -> np.ndarray:
     """[questions] as it is; [seeds, questions] averaged over seeds."""
     values = np.asarray(values, dtype=float)
     if values.ndim not in (1, 2) or values.size == 0:

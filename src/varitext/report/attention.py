@@ -171,16 +171,7 @@ def hinton_figure(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     first = HEADING if any(models) else 10
     shown = {name: _from_mean(values) for name, values in models.items()}
     tallest = max((sum(len(array) * CELL + GAP for array in values.values()) for values in shown.values()), default=0)
-    widths = [
-        max(
-            [
-                text_width(name, 13),
-                text_width(_key(values), 11) + 4 * CELL,
-                *(one.shape[1] * CELL for one in values.values()),
-            ]
-        )
-        for name, values in shown.items()
-    ]
+    widths = [_width_of(name, values) for name, values in shown.items()]
     with drawing_style():
         width = LEFT + sum(one + BETWEEN for one in widths)
         figure, axes = canvas(width, first + tallest + KEY, "Log standard deviations of p(h | q)")

@@ -6,7 +6,7 @@ from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation
 from varitext.answers.settings import AnswerSettings, settings_from_flat
 from varitext.corpora import load_questions
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.models.answers import ANSWER_MODELS
 from varitext.models.answers.network import AnswerModel
 from varitext.paper import ANSWER_SYSTEMS
@@ -37,6 +37,11 @@ def titles() -> dict[str, str]:
 
 def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
     return load_questions(corpus, DATA[corpus].train if part == "train" else part, data_dir=plan.data_dir)
+
+
+def questions_for_testing(corpus: str, plan: Plan) -> QuestionAnswers:
+    """Those of the test part that count."""
+    return subset(load_part(corpus, "test", plan), DATA[corpus].protocol)
 
 
 def fit_ranker(corpus: str, model: str | type[AnswerModel], seed: int, plan: Plan, **settings: Any) -> AnswerRanker:

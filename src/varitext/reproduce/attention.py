@@ -3,19 +3,18 @@
 NASM with a question-level latent is shown beside the paper's NASM.
 """
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from varitext.answers.ranking import RankedCandidate
-from varitext.corpora.question_answers import subset
 from varitext.evaluation.attention import times_equal
 from varitext.report.attention import draw_words, width_of_words, word_heats
 from varitext.report.charts import MIDDLE_INK, printable
 from varitext.report.drawing import canvas, drawing_style, svg_text
-from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, results, rounded
+from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"lstm_attention": 5, "nasm": 5, "nasm_question": 3}
@@ -25,14 +24,9 @@ LEFT = 180.0  # pixels: where words begin
 LINE, QUESTION = 38, 34  # pixels: of an answer, and of the question above it
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for model, seeds in SEEDS.items():
-        yield from grid(measure, seeds, plan, model=[model])
-
-
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker = fitted_ranker(CORPUS, model, seed, plan)
-    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    test = questions_for_testing(CORPUS, plan)
     peaks: list[tuple[float, ...]] = []
     shown: list[dict[str, Any]] = []
     for question in test.questions:
@@ -100,4 +94,5 @@ def figure(records: list[Record]) -> str:
     return svg_text(drawing)
 
 
-EXPERIMENT = Experiment("attention", "attention of LSTM + Att and NASM (Figure 4)", runs, table, figure)
+RUNS = partial(grid_of_models, measure, SEEDS)
+EXPERIMENT = Experiment("attention", "attention of LSTM + Att and NASM (Figure 4)", RUNS, table, figure)

@@ -145,6 +145,12 @@ def grid(measure: Callable[..., dict[str, Any]], seeds: int, plan: Plan, **value
             yield Run(settings, partial(measure, *chosen, seed, plan))
 
 
+def grid_of_models(measure: Callable[..., dict[str, Any]], seeds: Mapping[str, int], plan: Plan) -> Iterator[Run]:
+    """The same for models that each have their own number of seeds."""
+    for model, number in seeds.items():
+        yield from grid(measure, number, plan, model=[model])
+
+
 def results(records: list[Record], **settings: object) -> list[dict[str, Any]]:
     """The results of all records with these settings, in the order of their seeds."""
     found = [one for one in records if settings.items() <= one["settings"].items()]

@@ -1,28 +1,22 @@
 """Figure 5: Hinton diagrams of the log standard deviations of p(h | q), by the word a question starts with (WikiQA)."""
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from varitext.corpora.question_answers import subset
 from varitext.report.attention import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
 from varitext.report.drawing import svg_text
-from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, mean, results, rounded
+from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
+from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, mean, results, rounded
 
 CORPUS = "wikiqa"
 SEEDS = {"nasm": 5, "nasm_question": 3}
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for model, seeds in SEEDS.items():
-        yield from grid(measure, seeds, plan, model=[model])
-
-
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker = fitted_ranker(CORPUS, model, seed, plan)
-    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    test = questions_for_testing(CORPUS, plan)
     log_std = prior_log_std(ranker, test)
     rows_of = rows_by_group(question.text for question in test.questions)
     found = {group: _summary(log_std[rows]) for group, rows in rows_of.items()}
@@ -62,4 +56,5 @@ def figure(records: list[Record]) -> str:
     return svg_text(hinton_figure(shown))
 
 
-EXPERIMENT = Experiment("hinton", "log std of p(h | q) by question word (Figure 5)", runs, table, figure)
+RUNS = partial(grid_of_models, measure, SEEDS)
+EXPERIMENT = Experiment("hinton", "log std of p(h | q) by question word (Figure 5)", RUNS, table, figure)

@@ -1,15 +1,14 @@
-"""Figure 3: variation of NASM's MAP with the number of samples, on WikiQA, ten models."""
+"""Figure 3: variation of NASM's MAP with the number of samples, on WikiQA."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from varitext.corpora.question_answers import subset
 from varitext.evaluation.ranking import ranking_record
 from varitext.report.charts import ACCENT, WARM
 from varitext.report.drawing import Line, line_figure, svg_text
-from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part
+from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, questions_for_testing
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
 CORPUS = "wikiqa"
@@ -18,8 +17,7 @@ DRAWS = 10  # independent predictions of one model with each number of samples
 
 
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
-    ranker, test = fitted_ranker(CORPUS, model, seed, plan), load_part(CORPUS, "test", plan)
-    test = subset(test, DATA[CORPUS].protocol)
+    ranker, test = fitted_ranker(CORPUS, model, seed, plan), questions_for_testing(CORPUS, plan)
     sampled = ranker.sample_proba(test, DRAWS * max(SAMPLES))  # [samples, pairs]
     by_number = {}
     for samples in SAMPLES:

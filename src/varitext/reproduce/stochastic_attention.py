@@ -4,7 +4,7 @@ On the right answers of WikiQA's test part: how many different words get the mos
 and how far the weights move from sample to sample, beside how far they move with the mean of another question's p(h).
 """
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from torch import Tensor
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
-from varitext.corpora.question_answers import subset
 from varitext.models.answers.network import AnswerNetwork
-from varitext.reproduce.answer_fits import DATA, fitted_ranker, load_part, titles
+from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
 from varitext.reproduce.document_fits import short
-from varitext.reproduce.engine import Experiment, Plan, Record, Run, grid, markdown_table, mean, results
+from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, mean, results
 from varitext.runtime.randomness import seeded, stream
 
 CORPUS = "wikiqa"
@@ -31,14 +30,9 @@ COLUMNS = {
 }
 
 
-def runs(plan: Plan) -> Iterator[Run]:
-    for model, seeds in SEEDS.items():
-        yield from grid(measure, seeds, plan, model=[model])
-
-
 def measure(model: str, seed: int, plan: Plan) -> dict[str, Any]:
     ranker = fitted_ranker(CORPUS, model, seed, plan)
-    test = subset(load_part(CORPUS, "test", plan), DATA[CORPUS].protocol)
+    test = questions_for_testing(CORPUS, plan)
     batches = PairBatches(test, ranker.fitted_.vocabulary, 512).in_order()
     with torch.no_grad(), seeded(stream(seed, "evaluation noise"), torch.device("cpu")):
         parts = [attention_changes(_network(ranker), batch) for batch in batches]
@@ -88,4 +82,5 @@ def table(records: list[Record]) -> str:
     return markdown_table(["", *COLUMNS.values(), "seeds"], rows)
 
 
-EXPERIMENT = Experiment("stochastic-attention", "NASM's attention under samples of h (sections 4 and 6)", runs, table)
+RUNS = partial(grid_of_models, measure, SEEDS)
+EXPERIMENT = Experiment("stochastic-attention", "NASM's attention under samples of h (sections 4 and 6)", RUNS, table)

@@ -43,7 +43,7 @@ class NASM(RecurrentNetwork):
     ):
         super().__init__(vocabulary_size, embedding_dim, hidden_dim, layers, dropout, fixed_words, initialization)
         self.attention = self.attention_kind(latent_dim, hidden_dim)
-        self.start()
+        self.initialize()
         self.prior_mlp = MLP(hidden_dim, prior_dim, 2, "tanh")  # W_1, W_2
         self.prior_head = GaussianHead(prior_dim, latent_dim)  # W_3, W_4
         self.read_label = nn.Linear(1, hidden_dim)  # W_5: s_y

@@ -65,7 +65,7 @@ class QuestionNASM(RecurrentNetwork):
         self.has_latent = latent_dim > 0
         self.attention = ScalingAttention(hidden_dim + latent_dim, hidden_dim)
         self.match = BilinearMatch(hidden_dim + latent_dim, hidden_dim)
-        self.start()
+        self.initialize()
         self.none = nn.Linear(hidden_dim + latent_dim, 1)  # u, d
         self.by_number = nn.Parameter(torch.tensor(BY_NUMBER))  # c
         self.also_level = nn.Parameter(torch.tensor(ALSO_LEVEL))  # r

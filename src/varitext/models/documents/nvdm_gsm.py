@@ -11,7 +11,7 @@ A topic that explains no document better than the others gets neither proportion
 but a few therefore die in the first epochs (component collapse). So topics are initialized as clusters of the training
 documents, W at the identity, and the inference network `statistics` corrects an estimate that follows the topics from
 the first step: the proportions by one step of EM from softmax(c), and the log of the document's length. `words` is the
-MLP on the counts of all words, as in the paper preset of NVDM.
+MLP on the log counts of all words, as in NVDM.
 """
 
 from collections.abc import Iterator
