@@ -262,8 +262,9 @@ def line_figure(title: str, x_title: str, panels: Mapping[str, Sequence[Line]], 
                 axes.set_xticks(sorted({float(x) for line in lines for x in line.x}))
             else:
                 axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-            if len(lines) > 1:
-                axes.legend(fontsize=LEGEND_SIZE)
+        series = axes.get_legend_handles_labels()  # the same in every panel
+        if len(series[0]) > 1:
+            figure.legend(*series, loc="outside lower center", ncols=len(series[0]), fontsize=LEGEND_SIZE)
     return figure
 
 
