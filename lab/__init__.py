@@ -24,6 +24,7 @@ ABLATIONS = (
         "recipes",
         "word-vectors",
         "initialization",
+        "lstm-changes",
         "collapse",
     ),
 )

@@ -60,7 +60,11 @@ class WidePriorNASM(NASM):
 
 
 class ImportanceWeightedNASM(NASM):
-    importance_weighted, training_samples = True, 8
+    estimator, training_samples = "importance_weighted", 8
+
+
+class DReGNASM(NASM):
+    estimator, training_samples = "dreg", 8
 
 
 class ListNASM(NASM):
@@ -83,7 +87,7 @@ class StrongNASM(ListNASM):
 
 
 class StrongImportanceWeightedNASM(StrongNASM):
-    importance_weighted, training_samples = True, 8
+    estimator, training_samples = "importance_weighted", 8
 
 
 ATTEMPTS: dict[str, tuple[type[NASM], dict[str, Any]]] = {
@@ -94,6 +98,7 @@ ATTEMPTS: dict[str, tuple[type[NASM], dict[str, Any]]] = {
     "h multiplied into the attention": (ScalingNASM, {}),
     "answer read through attention alone": (ContextNASM, {}),
     "importance-weighted, 8 samples": (ImportanceWeightedNASM, {}),
+    "the same, doubly reparameterised gradients": (DReGNASM, {}),
     "posterior sees the labelled list": (ListNASM, {}),
     "multiplied, attention alone, list": (StrongNASM, {}),
     "the same, 2 free nats": (StrongNASM, {"free_bits": FREE_NATS}),

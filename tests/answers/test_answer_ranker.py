@@ -218,6 +218,24 @@ def test_free_bits_are_free():
     assert losses[1].loss.item() == pytest.approx(losses[0].loss.item() - losses[0].kl.item() + 1000, rel=1e-5)
 
 
+def test_importance_weighted_losses_differ_only_in_the_gradient_of_the_posterior():
+    words = Vocabulary(tuple(FILLERS))
+    model = NASM(len(words), embedding_dim=4, hidden_dim=4, layers=1, dropout=0.0)
+    task = AnswerTask(TRAIN, DEV, words, TrainingSettings(samples=8), AnswerObjective())
+    losses, of_decoder, of_posterior = [], [], []
+    for estimator in ("importance_weighted", "dreg"):
+        model.estimator = estimator
+        model.zero_grad()
+        torch.manual_seed(0)
+        losses.append(task.loss(model, next(task.batches(0)), 1.0).loss)
+        losses[-1].backward()
+        of_decoder.append(model.match.weight.grad.clone())
+        of_posterior.append(model.posterior_head.mean.weight.grad.clone())
+    torch.testing.assert_close(losses[0], losses[1])
+    torch.testing.assert_close(of_decoder[0], of_decoder[1])
+    assert not torch.allclose(of_posterior[0], of_posterior[1])
+
+
 def test_the_exchange_test_and_the_leak_show_a_latent_that_matters():
     words = Vocabulary(tuple(FILLERS) + tuple(word for kind in KINDS.values() for word in kind.split()))
     task = AnswerTask(TRAIN, DEV, words, TrainingSettings(), AnswerObjective())

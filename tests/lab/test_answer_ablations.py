@@ -1,11 +1,15 @@
 """Answer experiments beyond the paper on a small corpus."""
 
 import pytest
+import torch
+from made_up_questions import WORDS, made_up
 from small_corpora import use_small_questions
 
 from lab import experiment_named
-from lab.experiments import initialization, minilm, recipes
+from lab.experiments import initialization, lstm_changes, minilm, recipes
+from varitext.batches.pairs import PairBatches
 from varitext.models.answers.pretrained import NEEDED
+from varitext.models.answers.recurrent import LSTM
 from varitext.reproduce.engine import Plan, reproduce
 
 
@@ -36,6 +40,30 @@ def test_initialization_by_hand():
         "| LSTM | PyTorch's | 0.5000 | 0.6000 | 0.7000 | 0.5500 | 1 |",
         "| NASM | forget bias | 0.6500 | 0.7500 | 0.8500 | 0.7000 | 2 |",
     ]
+
+
+def test_changes_to_the_lstm_by_hand():
+    batch = next(PairBatches(made_up(6, seed=0), WORDS, 64).in_order())
+    torch.manual_seed(0)
+    hinge, backward, residual = (
+        kind(len(WORDS), embedding_dim=8, hidden_dim=8, layers=1, dropout=0.0)
+        for kind in (lstm_changes.HingeLSTM, lstm_changes.ReversedLSTM, lstm_changes.ResidualLSTM)
+    )
+    encoding = hinge.encode(batch)
+    h = torch.zeros(1, len(batch.labels), 0)
+    logits, values = (
+        one.detach()[0] for one in (hinge.logits(h, encoding), hinge.log_likelihood_of_pairs(h, encoding))
+    )
+    for place, value in enumerate(values):
+        right = logits[(batch.question_of == batch.question_of[place]) & (batch.labels == 1)]
+        expected = 0.0 if batch.labels[place] else -max(0.0, 1 + float(logits[place] - right.mean()))
+        assert len(right) and float(value) == pytest.approx(expected, abs=1e-5)
+    assert torch.equal(lstm_changes._reversed(lstm_changes._reversed(batch.answers)).tokens, batch.answers.tokens)
+    assert not torch.allclose(backward.encode(batch).question, LSTM.encode(backward, batch).question)
+    with torch.no_grad():
+        for parameter in (*residual.of_questions.parameters(), *residual.of_answers.parameters()):
+            parameter.zero_()  # layers that add nothing
+        torch.testing.assert_close(residual.encode(batch).question, LSTM.encode(residual, batch).question)
 
 
 def test_minilm_by_hand(monkeypatch):

@@ -20,7 +20,7 @@ from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.calibration import log_loss
 from varitext.evaluation.ranking import ranking_record
-from varitext.latent import elbo
+from varitext.latent import choose_estimator, elbo
 from varitext.models.answers.network import AnswerNetwork
 from varitext.runtime.randomness import stream
 from varitext.text import Vocabulary
@@ -34,8 +34,8 @@ ACTIVE = 0.01  # nats: a latent dimension with a larger KL is active
 class AnswerObjective:
     """What is minimised: the mean over pairs of beta max(KL, free bits) - log likelihood.
 
-    A pair is weighted by the number of candidates it stands for. A network that is `importance_weighted` is trained on
-    that bound instead, without beta and free bits.
+    A pair is weighted by the number of candidates it stands for. A network with an importance-weighted
+    `estimator` is trained on that bound instead, without beta and free bits.
     """
 
     free_bits: float = 0.0
@@ -85,18 +85,21 @@ class AnswerTask:
 
     def loss(self, model: nn.Module, batch: PairBatch, kl_weight: float) -> StepLoss:
         network = cast("AnswerNetwork", model)
+        if network.estimator != "reparameterised":
+            return self._importance_weighted_loss(network, batch)
         bound = elbo(network, batch, self.settings.samples)
-        if network.importance_weighted:
-            cost = -bound.draws.importance_weighted()
-        else:
-            paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
-            cost = kl_weight * paid - bound.log_likelihood
-        loss = mean_over_pairs(cost, batch, network.latent_of_question)
+        paid = bound.kl.clamp(min=self.objective.free_bits) if self.objective.free_bits else bound.kl
+        loss = mean_over_pairs(kl_weight * paid - bound.log_likelihood, batch, network.latent_of_question)
         if network.listwise:
             listwise = listwise_loss(network.logits(bound.draws.h, bound.draws.encoding).mean(0), batch)
             loss = network.listwise * listwise + network.cross_entropy * loss
         with torch.no_grad():
             return StepLoss(loss, bound.elbo.mean(), bound.kl.mean())
+
+    def _importance_weighted_loss(self, network: AnswerNetwork, batch: PairBatch) -> StepLoss:
+        estimate = choose_estimator(network.estimator)(network, batch, self.settings.samples)
+        loss = mean_over_pairs(-estimate.surrogate, batch, network.latent_of_question)
+        return StepLoss(loss, estimate.bound.elbo.mean(), estimate.bound.kl.mean())
 
     @torch.no_grad()
     def score(self, model: nn.Module) -> Score:

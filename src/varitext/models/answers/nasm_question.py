@@ -42,7 +42,7 @@ class QuestionNASM(RecurrentNetwork):
 
     has_latent = True
     latent_of_question = True
-    importance_weighted = True
+    estimator = "importance_weighted"
     training_samples = 8
     learns_from = "all"  # the likelihood includes questions without a right answer
     fewest_latent_dims = 0

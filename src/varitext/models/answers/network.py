@@ -61,7 +61,7 @@ class AnswerNetwork(AnswerModel):
     bound has one value per pair or, with `latent_of_question`, per question.
     """
 
-    importance_weighted = False  # whether training maximises the importance-weighted bound
+    estimator = "reparameterised"  # or "importance_weighted" or "dreg": the bound that training maximises
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
     cross_entropy = 1.0  # that of the bound
     pair_columns: tuple[str, ...] = ()  # columns of `features/overlap.py` that it reads
