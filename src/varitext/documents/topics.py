@@ -15,6 +15,7 @@ seed words      read as a document, they have a posterior mean; its direction is
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,15 +94,20 @@ class Regions:
 
     def info(self) -> list[TopicInfo]:
         """What is known about each topic, in the order of `groups`."""
+        return list(self._info)
+
+    @cached_property
+    def _info(self) -> tuple[TopicInfo, ...]:
+        """Ranking the whole vocabulary for every topic takes longer than placing a text."""
         probabilities, centres = self.group_probabilities(), self.group_centres()
         of_groups = np.stack([self._average(self.shares.of_regions, group) for group in self.groups])
         order = self.shares._replace(of_regions=of_groups).most_relevant(KEPT_WORDS)
         names = name_columns(order, centres, self.words)
         every = max(1, int(self.documents.sum()))
-        return [
+        return tuple(
             self._topic(group, probabilities[row], order[row], names[row], every)
             for row, group in enumerate(self.groups)
-        ]
+        )
 
     def _topic(
         self, group: Group, probabilities: np.ndarray, order: np.ndarray, name: list[int], every: int

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.mixture import directions_of
 from varitext.documents.model import DocumentModel, Posterior
-from varitext.documents.topic_model import regions_of
+from varitext.documents.topic_model import document_info, regions_of
 from varitext.documents.topic_records import Records, TopicInfo
 from varitext.errors import InputError
 from varitext.evaluation.keywords import keyword_columns
@@ -39,7 +39,7 @@ def topic_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]]
     @routes.post("/assign", response_model=schemas.DocumentsAssigned)
     async def assign(model: str, asked: schemas.AssignRequest) -> Any:
         """The topic of each text with its probability, and how surprising the text is."""
-        return await models.of_documents(model).run(document_table, asked.texts)
+        return await models.of_documents(model).queue.ask(BatchJob(asked.texts, _assigned))
 
     @routes.get("/topic-shares", response_model=schemas.TopicShares)
     async def topic_shares(model: str, by: Literal["label", "date"] = "label") -> Any:
@@ -152,6 +152,11 @@ def _vectors(_: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Poste
     return {"vectors": [{"mean": mean, "std": std, "known_words": int(words)} for mean, std, words in rows]}
 
 
+def _assigned(model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
+    """The draws for `surprise` are those of a call with these texts alone."""
+    return {"documents": document_info(model.fitted_, counts, posterior, model.seed).as_dicts()}
+
+
 def _similar_documents(
     _: DocumentModel,
     __: scipy.sparse.csr_matrix,
@@ -229,10 +234,6 @@ def _dimensions_of_text(model: DocumentModel, posterior: Posterior, n: int) -> l
 
 def topic_table(model: DocumentModel, words: int) -> dict[str, Any]:
     return {"topics": model.topics(words).as_dicts(), "choice": regions_of(model.fitted_).choice.as_dict()}
-
-
-def document_table(model: DocumentModel, texts: Sequence[str]) -> dict[str, Any]:
-    return {"documents": model.document_info(texts).as_dicts()}
 
 
 def all_dimensions(model: DocumentModel, words: int) -> dict[str, Any]:
