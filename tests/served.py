@@ -33,7 +33,7 @@ def fitted_ranker() -> AnswerRanker:
 
 def started(*folders: Path) -> tuple[subprocess.Popen, str]:
     """The server and its address, once it listens."""
-    server = forked("serve", *folders, "--port", 0, "--threads", 1, stdout=None)
+    server = forked("serve", *folders, "--port", 0, "--threads", 1, "--log-level", "error", stdout=None)
     said = server.stderr.readline()
     assert "model" in said, said
     return server, re.search(r"http://\S+", said)[0]

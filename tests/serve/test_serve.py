@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,12 @@ from varitext.serve.guards import (  # noqa: E402
     QUESTIONS,
     TEXT_CHARACTERS,
     TEXTS,
+    JSONLines,
     Limits,
+    Metrics,
     Refusal,
 )
-from varitext.serve.queue import SERVED_BLOCK, BatchQueue, SingleJob, run_batch  # noqa: E402
+from varitext.serve.queue import SERVED_BLOCK, BatchQueue, SingleJob, Worker, run_batch  # noqa: E402
 
 TOKEN = "a-token-of-the-tests"
 ADDRESS = "http://127.0.0.1"
@@ -328,11 +330,29 @@ def test_other_hosts_and_origins_are_refused(client):
 
 def test_the_token_is_needed_for_all_but_the_page(news):
     with TestClient(create_application({"news": news}, TOKEN), base_url="http://served.example") as client:
-        assert client.get("/").status_code == client.get("/health").status_code == 200
+        assert {client.get(address).status_code for address in ("/", "/health", "/ready")} == {200}
         for address in ("/api/models", "/metrics", "/api/openapi.json", "/nothing"):
             assert problem(client.get(address), 401)
             problem(client.get(address, headers={"Authorization": f"Bearer {TOKEN}x"}), 401)
         assert client.get("/api/models", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+    with TestClient(create_application({}, TOKEN, public_metrics=True), base_url="http://served.example") as client:
+        assert client.get("/metrics").status_code == 200
+        problem(client.get("/api/models"), 401)
+
+
+def test_it_is_alive_before_it_is_ready(news):
+    application = create_application(None)
+    with TestClient(application, base_url=ADDRESS) as client:
+        assert client.get("/health").json()["models"] == 0
+        for address in ("/ready", "/api/models", "/api/models/news/topics"):
+            answer = client.get(address)
+            assert "still being loaded" in problem(answer, 503) and answer.headers["retry-after"] == "1"
+        client.portal.call(application.state.models.load, lambda: {"news": news})
+        assert client.get("/ready").json()["models"] == 1
+        assert client.post("/api/models/news/transform", json={"texts": ["moon"]}).status_code == 200
+        application.state.models.begin_stop()
+        assert "stopping" in problem(client.get("/ready"), 503)
+        assert client.get("/health").status_code == client.get("/api/models").status_code == 200
 
 
 class Slow:
@@ -358,6 +378,32 @@ def test_a_full_queue_and_a_slow_model_are_told(news):
         assert all(answer.headers["retry-after"] == "1" for answer in answers if answer.status_code == 503)
 
 
+def test_a_request_that_would_wait_long_is_refused_at_once():
+    """The queues of two models share a thread; what a call takes is known from the calls before."""
+
+    async def ask() -> tuple[list[Any], list[float]]:
+        worker, slow = Worker(), SingleJob(lambda: time.sleep(0.1))
+        queue, other = (BatchQueue(name, None, worker, Limits(wait_seconds=0.25), Metrics()) for name in "ab")
+        serving = [asyncio.create_task(one.serve()) for one in (queue, other)]
+        await asyncio.gather(queue.ask(slow), other.ask(slow))
+        asked = [asyncio.create_task(queue.ask(slow)) for _ in range(10)]
+        await asyncio.sleep(0)
+        waits = [worker.expected_wait(queue), worker.expected_wait(other)]
+        asked.append(asyncio.create_task(other.ask(slow)))
+        await asyncio.sleep(0)
+        waits.append(worker.expected_wait(queue))
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for task in serving:
+            task.cancel()
+        return answers, waits
+
+    (*answers, others), (wait, nothing, shared) = asyncio.run(ask())
+    refused = [one for one in answers if one is not None]
+    assert others is None and 1 <= answers.count(None) <= 3 and answers[0] is None
+    assert {(one.status, one.retry_after) for one in refused} == {(503, 1)}
+    assert nothing == 0 and wait >= 0.1 * answers.count(None) and shared >= 2 * 0.1 * answers.count(None)
+
+
 def test_an_unforeseen_error_is_one_line(news, caplog):
     class Broken(Slow):
         def posterior(self, X, block):
@@ -367,6 +413,49 @@ def test_an_unforeseen_error_is_one_line(news, caplog):
         said = problem(client.post("/api/models/news/transform", json={"texts": ["moon"]}), 500)
         assert "secret" not in said and "secret detail" in caplog.text
         assert client.get("/health").status_code == 200
+
+
+# The log
+
+
+@pytest.fixture
+def lines(caplog) -> Callable[[], list[dict[str, Any]]]:
+    """What has been logged, as the command writes it: an object per line."""
+    caplog.set_level("INFO", "varitext.serve")
+    return lambda: [json.loads(JSONLines().format(record)) for record in caplog.records if "fields" in vars(record)]
+
+
+def test_every_request_is_a_line_that_holds_nothing_of_it(client, lines):
+    client.post("/api/models/news/transform", json={"texts": ["moon"]}, headers={"X-Request-ID": "from-a.proxy:1"})
+    client.request("SECRET", "/secret%0A%1B[31m?secret=secret", headers={"Authorization": "Bearer secret"})
+    first, second = lines()
+    assert {name: first[name] for name in ("level", "event", "method", "path", "status", "client")} == {
+        **{"level": "info", "event": "request", "method": "POST", "path": "/api/models/{model}/transform"},
+        **{"status": 200, "client": "testclient"},
+    }
+    assert first["request_id"] == "from-a.proxy:1" and first["bytes"] > 20 and 0 < first["seconds"] < 60
+    assert (second["method"], second["path"], second["status"]) == ("other", "other", 404)
+    assert "secret" not in json.dumps(second).lower()
+
+
+@pytest.mark.parametrize("sent", ["a b", "x" * 65, "", 'a"b', "a\x1b[31mb", "é"])
+def test_an_odd_request_id_is_replaced(client, lines, sent):
+    answer = client.get("/health", headers={"X-Request-ID": sent.encode("latin-1")})
+    assert re.fullmatch("[0-9a-f]{16}", answer.headers["x-request-id"])
+    assert lines()[0]["request_id"] == answer.headers["x-request-id"]
+
+
+def test_a_failure_is_one_line_with_the_id_of_its_request(news, lines):
+    class Broken(Slow):
+        def posterior(self, X, block):
+            raise RuntimeError("two\nlines \x1b[31m")
+
+    with TestClient(create_application({"news": Broken(news, 0)}), base_url=ADDRESS) as client:
+        answer = client.post("/api/models/news/transform", json={"texts": ["moon"]})
+    failure, request = lines()
+    assert failure["level"] == "error" and "RuntimeError: two\nlines" in failure["traceback"]
+    assert request["level"] == "warning" and request["status"] == 500
+    assert failure["request_id"] == request["request_id"] == answer.headers["x-request-id"]
 
 
 # Batching
@@ -480,7 +569,7 @@ def test_answers_do_not_wait_for_acknowledgements():
 
 def test_whoever_still_waits_at_the_end_is_told():
     async def ask() -> list[Refusal]:
-        queue = BatchQueue("news", None, None, Limits(), None)  # nobody serves it
+        queue = BatchQueue("news", None, Worker(), Limits(), None)  # nobody serves it
         waiting = [asyncio.create_task(queue.ask(SingleJob(lambda: None))) for _ in range(3)]
         await asyncio.sleep(0)
         queue.refuse_all()

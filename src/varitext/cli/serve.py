@@ -1,11 +1,18 @@
 """`varitext serve`: models as a web page and a JSON API."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from varitext.cli.options import DataDir, Threads, Trust, option
+
+
+class LogLevel(StrEnum):
+    info = "info"
+    warning = "warning"
+    error = "error"
 
 
 def serve(
@@ -28,6 +35,10 @@ def serve(
     index: Annotated[
         Path | None, option("An index (`varitext index`) that rankers search if a request has no candidates.", "DIR")
     ] = None,
+    public_metrics: Annotated[bool, option("Answer GET /metrics without the token.", None, "--public-metrics")] = False,
+    log_level: Annotated[
+        LogLevel, option("info logs every request, warning those with a 5xx status, error only failures.")
+    ] = LogLevel.info,
     threads: Threads = None,
     trust: Trust = None,
     data_dir: DataDir = None,
@@ -47,4 +58,4 @@ def serve(
     """
     from varitext.serve import run_service
 
-    run_service(folders, host, port, token, threads, data_dir, trust, index)
+    run_service(folders, host, port, token, threads, data_dir, trust, index, public_metrics, log_level)

@@ -21,7 +21,6 @@ from varitext.serve import answers, schemas
 from varitext.serve.documents import document_routes, topic_routes, topics_of
 from varitext.serve.guards import LOOPBACK, Guard, Limits, Metrics
 from varitext.serve.models import ServedIndex, ServedModel, ServedModels
-from varitext.serve.queue import serving
 
 ABOUT = """Text models behind an API: topics and document vectors with their uncertainty, and answer rankings with
 probabilities. Requests and responses are JSON. Every error is an object with one line, `error`."""
@@ -37,11 +36,11 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         421: "The host name does not belong to this server.",
         422: "The request is invalid, too large, or has no word that the model knows.",
         500: "Internal error. See the server's log.",
-        503: "The server is busy or stopping. Retry-After has the seconds to wait.",
+        503: "The server is busy, starting or stopping. Retry-After has the seconds to wait.",
         504: "The answer took too long.",
     }.items()
 }
-GUARD_STATUSES = (400, 401, 403, 408, 413, 421, 500)  # statuses that any address may answer with
+GUARD_STATUSES = (400, 401, 403, 408, 413, 421, 500, 503)  # statuses that any address may answer with
 PAGE = {"/": "page.html", "/api": "interface.html"}
 SCRIPTS = ("asking", "page", "documents", "topics", "map", "answers", "interface")
 PAGE |= {f"/static/{name}": name for name in ("page.css", "icon.svg", *(f"{script}.js" for script in SCRIPTS))}
@@ -68,25 +67,27 @@ INVALID = {  # what pydantic found wrong with a field
 
 
 def create_application(
-    loaded: Mapping[str, DocumentModel | AnswerRanker],
+    loaded: Mapping[str, DocumentModel | AnswerRanker] | None,
     token: str | None = None,
     limits: Limits | None = None,
     host: str = "127.0.0.1",
     data_dir: Path | None = None,
     index: Path | None = None,
+    public_metrics: bool = False,
 ) -> FastAPI:
-    """The service for these models. Without a token, it answers only to names of this machine's loopback."""
+    """The service for these models, or for those that `state.models.load` adds later.
+
+    Without a token, it answers only to names of this machine's loopback.
+    """
     limits, metrics = limits or Limits(), Metrics()
-    models = ServedModels(dict(loaded), limits, metrics, None if index is None else ServedIndex(index))
+    models = ServedModels(limits, metrics, None if index is None else ServedIndex(index), data_dir)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with serving([served.queue for served in models]):
-            for served in models:
-                served.index.start(data_dir)
-            yield
-            for served in models:
-                served.index.stop()
+        if loaded is not None:
+            models.serve(loaded)
+        yield
+        models.stop()
 
     application = FastAPI(
         title="varitext",
@@ -98,7 +99,7 @@ def create_application(
         redoc_url=None,
         redirect_slashes=False,
     )
-    application.state.models = models
+    application.state.models, application.state.metrics = models, metrics
     application.include_router(service_routes(models, metrics))
     for side in (topic_routes, document_routes, answers.answer_routes):
         application.include_router(side(models, PROBLEMS))
@@ -109,7 +110,7 @@ def create_application(
     application.add_middleware(
         Guard,
         token=token,
-        open_paths=frozenset({*PAGE, "/health"}),
+        open_paths=frozenset({*PAGE, "/health", "/ready", *(["/metrics"] if public_metrics else [])}),
         hosts=LOOPBACK | {host},
         limits=limits,
         metrics=metrics,
@@ -123,6 +124,7 @@ def service_routes(models: ServedModels, metrics: Metrics) -> APIRouter:
     @routes.get("/api/models")
     async def list_models() -> schemas.Models:
         """The served models."""
+        models.check_loaded()
         return schemas.Models(models=[served.info(models.index) for served in models], version=varitext.__version__)
 
     @routes.get("/api/models/{model}/example", responses={status: PROBLEMS[status] for status in (404, 422)})
@@ -132,7 +134,13 @@ def service_routes(models: ServedModels, metrics: Metrics) -> APIRouter:
 
     @routes.get("/health")
     async def health() -> schemas.Health:
-        """Whether the service is running."""
+        """Whether the service is alive. It needs no token."""
+        return schemas.Health(status="ok", models=len(models), version=varitext.__version__)
+
+    @routes.get("/ready")
+    async def ready() -> schemas.Health:
+        """Whether requests will be answered: 503 until the models are loaded, and while the server stops."""
+        models.check_ready()
         return schemas.Health(status="ok", models=len(models), version=varitext.__version__)
 
     @routes.get("/metrics", response_class=PlainTextResponse)

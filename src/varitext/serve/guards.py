@@ -1,12 +1,13 @@
-"""What every request passes before it is handled: host, token, size. Also limits, refusals and metrics."""
+"""What every request passes before it is handled: host, token, size. Also limits, refusals, metrics and the log."""
 
-import asyncio
 import json
 import logging
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,6 +36,16 @@ class Limits:
     body_bytes: int = 2_000_000
     seconds: float = 30.0  # for one answer, including the wait
     queue: int = 256  # requests waiting for one model
+    wait_seconds: float = 3.0  # expected before a model begins with a request: what waits at a stop is still answered
+    arrival_seconds: float = 30.0  # for a request to arrive, from its first byte, or from the connection on
+    sending_seconds: float = 60.0  # for a client to read what was written
+    idle_seconds: int = 75  # between requests: longer than clients keep a connection, so that they close it first
+    connections: int = 512
+    connections_per_address: int = 256
+
+    def within_files(self, files: int) -> "Limits":
+        """No more connections than files that may be open."""
+        return replace(self, connections=max(1, min(self.connections, files)))
 
 
 class Refusal(Exception):
@@ -68,6 +79,9 @@ class Metrics:
             "varitext_batch_size", "Requests per call of a model.", ["model"], buckets=BATCH_SIZES, registry=own
         )
         self.in_flight = Gauge("varitext_requests_in_flight", "Requests that are not answered yet.", registry=own)
+        self._closed = Counter(
+            "varitext_connections_closed_total", "Connections that the server gave up.", ["reason"], registry=own
+        )
         self._queues = Gauge("varitext_queue_length", "Requests waiting for a model.", ["model"], registry=own)
         memory = Gauge("varitext_peak_memory_bytes", "Peak memory so far.", registry=own)
         memory.set_function(lambda: peak_so_far() * 2**20)
@@ -79,6 +93,10 @@ class Metrics:
     def batch(self, model: str, size: int) -> None:
         self._batches.labels(model).observe(size)
 
+    def closed(self, reason: str) -> None:
+        """A connection: late (no request in time), unread (its answer), crowded, or open when the server stopped."""
+        self._closed.labels(reason).inc()
+
     def queue(self, model: str, length: Callable[[], int]) -> None:
         """Read the length of the queue whenever the metrics are requested."""
         self._queues.labels(model).set_function(length)
@@ -88,8 +106,47 @@ class Metrics:
         return "".join(line for line in lines if "_created" not in line.split("{")[0])  # times of creation
 
 
+# Log: JSON objects, one per line. Controls and all that is not ASCII are escaped, so nothing that a client sends can
+# begin a line or control a terminal.
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+REQUEST_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,64}")
+
+logger = logging.getLogger("varitext.serve")
+
+
+class JSONLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def log_request(
+    method: str, path: str, status: int, seconds: float, size: int, client: str, request_id: str | None
+) -> None:
+    """`path` is the pattern of a route: what clients typed, their token and their texts are never logged."""
+    fields = {
+        "method": method if method in METHODS else "other",
+        "path": path,
+        "status": status,
+        "seconds": round(seconds, 4),
+        "bytes": size,
+        "client": client,
+        "request_id": request_id,
+    }
+    logger.log(logging.WARNING if status >= 500 else logging.INFO, "request", extra={"fields": fields})
+
+
 # Guard
 
+REFUSAL = "varitext.refusal"  # in the scope: why the rest of a body is not waited for
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -108,11 +165,9 @@ HEADERS = [
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 READ_ON = 8  # a body that is too large is read up to this many times the limit, so that the client gets the answer
 
-logger = logging.getLogger("varitext.serve")
-
 
 class Guard:
-    """The outermost layer. `open_paths` need no token: the page, which holds no data and asks for it, and /health."""
+    """The outermost layer. `open_paths` need no token: the page, which holds no data and asks for it, and health."""
 
     def __init__(
         self,
@@ -137,30 +192,34 @@ class Guard:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
-        started, status = time.perf_counter(), None
+        started, status, size = time.perf_counter(), None, 0
+        request_id = _request_id(scope)
         self._metrics.in_flight.inc()
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                message["headers"] = [*message.get("headers", []), *HEADERS, (b"x-request-id", request_id.encode())]
+            size += len(message.get("body", b""))
             await send(message)
 
         try:
             self._check(scope)
-            body = await self._read(receive)
+            body = await self._read(scope, receive)
             await self._app(scope, _replay(body, receive), send_with_headers)
         except Refusal as refusal:
-            await _refuse(refusal, send_with_headers)
+            await _refuse(refusal, send_with_headers, close=REFUSAL in scope)
         except Exception:
-            logger.exception("a request failed")
+            logger.exception("a request failed", extra={"fields": {"request_id": request_id}})
             if status is None:
                 await _refuse(Refusal(500, "internal error: see the server's log"), send_with_headers)
         finally:
             self._metrics.in_flight.dec()
-            route = getattr(scope.get("route"), "path", "other")
-            self._metrics.request(route, status or 499, time.perf_counter() - started)
+            route, seconds = getattr(scope.get("route"), "path", "other"), time.perf_counter() - started
+            self._metrics.request(route, status or 499, seconds)
+            client = (scope.get("client") or ("",))[0]
+            log_request(scope["method"], route, status or 499, seconds, size, client, request_id)
 
     def _check(self, scope: Message) -> None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
@@ -174,25 +233,29 @@ class Guard:
         if origin is not None and urlsplit(origin).netloc != host:
             raise Refusal(403, "pages of other sites may not use this server")
 
-    async def _read(self, receive: Receive) -> bytes:
-        """The whole body, unless it is too large."""
+    async def _read(self, scope: Message, receive: Receive) -> bytes:
+        """The whole body, unless it is too large or late."""
         parts, size, limit = [], 0, self._limits.body_bytes
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                more = True
-                while more and size <= READ_ON * limit:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise Refusal(499, "the client has gone")  # not sent to anyone, but counted
-                    part, more = message.get("body", b""), message.get("more_body", False)
-                    size += len(part)
-                    if size <= limit:
-                        parts.append(part)
-        except TimeoutError:
-            raise Refusal(408, f"the request did not arrive within {self._limits.seconds:g} s") from None
+        more = True
+        while more and size <= READ_ON * limit:
+            message = await receive()
+            if REFUSAL in scope:
+                raise scope[REFUSAL]
+            if message["type"] == "http.disconnect":
+                raise Refusal(499, "the client has gone")  # not sent to anyone, but counted
+            part, more = message.get("body", b""), message.get("more_body", False)
+            size += len(part)
+            if size <= limit:
+                parts.append(part)
         if size > limit:
             raise Refusal(413, f"the request is larger than {limit:,} bytes: send fewer or shorter texts")
         return b"".join(parts)
+
+
+def _request_id(scope: Message) -> str:
+    """The client's, if it is short and plain; otherwise a new one."""
+    sent = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+    return sent if REQUEST_ID.fullmatch(sent) else secrets.token_hex(8)
 
 
 def _check_token(authorization: str, token: str) -> None:
@@ -223,12 +286,20 @@ def _name_of(host: str) -> str:
         return ""
 
 
-async def _refuse(refusal: Refusal, send: Send) -> None:
+def response_to(refusal: Refusal) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Headers and body."""
     body = json.dumps({"error": refusal.message}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.retry_after is not None:
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
     if refusal.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    return headers, body
+
+
+async def _refuse(refusal: Refusal, send: Send, close: bool = False) -> None:
+    headers, body = response_to(refusal)
+    if close:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,10 +1,10 @@
 """The served models, by name, and the index that rankers search."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from varitext.answers.index import CandidateIndex
 from varitext.answers.ranker import AnswerRanker
@@ -14,7 +14,7 @@ from varitext.loading import load_any
 from varitext.models.answers import model_name
 from varitext.serve.corpus import CorpusIndex, CorpusMap
 from varitext.serve.guards import Limits, Metrics, Refusal
-from varitext.serve.queue import BatchQueue, SingleJob
+from varitext.serve.queue import RETRY_AFTER, BatchQueue, SingleJob, Worker
 from varitext.serve.schemas import ModelInfo
 
 
@@ -22,12 +22,12 @@ class ServedModel:
     """A model, its queue, and its training documents if they are on this machine."""
 
     def __init__(
-        self, name: str, model: DocumentModel | AnswerRanker, executor: Executor, limits: Limits, metrics: Metrics
+        self, name: str, model: DocumentModel | AnswerRanker, worker: Worker, limits: Limits, metrics: Metrics
     ):
         self.name = name
         self.model = model
         self.is_ranker = isinstance(model, AnswerRanker)
-        self.queue = BatchQueue(name, model, executor, limits, metrics)
+        self.queue = BatchQueue(name, model, worker, limits, metrics)
         self.index = CorpusIndex(None if self.is_ranker else model)
         self.map = CorpusMap(self.index, model.seed)
         metrics.queue(name, self.queue.__len__)
@@ -73,19 +73,50 @@ class ServedIndex:
 
 
 class ServedModels:
-    """Models by the names that clients use; a name is never part of a path."""
+    """Models by the names that clients use; a name is never part of a path.
+
+    A server starts without models, so that it can be asked whether it is ready; `load` adds them.
+    """
 
     def __init__(
-        self,
-        models: dict[str, DocumentModel | AnswerRanker],
-        limits: Limits,
-        metrics: Metrics,
-        index: ServedIndex | None = None,
+        self, limits: Limits, metrics: Metrics, index: ServedIndex | None = None, data_dir: Path | None = None
     ):
         self.index = index
-        # one thread: models share torch's random generator, and two at once would change each other's draws
-        thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
-        self._models = {name: ServedModel(name, model, thread, limits, metrics) for name, model in models.items()}
+        self.state: Literal["loading", "ready", "stopping"] = "loading"
+        self._limits, self._metrics, self._data_dir = limits, metrics, data_dir
+        self._worker = Worker()
+        self._models: dict[str, ServedModel] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def load(self, load: Callable[[], Mapping[str, DocumentModel | AnswerRanker]]) -> None:
+        """Load in the thread of the models, so that the server answers meanwhile, then serve them."""
+        self.serve(await asyncio.get_running_loop().run_in_executor(self._worker.thread, load))
+
+    def serve(self, models: Mapping[str, DocumentModel | AnswerRanker]) -> None:
+        for name, model in models.items():
+            served = ServedModel(name, model, self._worker, self._limits, self._metrics)
+            self._models[name] = served
+            self._tasks.append(asyncio.create_task(served.queue.serve()))
+            served.index.start(self._data_dir)
+        self.state = "ready"
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for served in self:
+            served.index.stop()
+
+    def check_loaded(self) -> None:
+        if self.state == "loading":
+            raise Refusal(503, "the models are still being loaded", RETRY_AFTER)
+
+    def check_ready(self) -> None:
+        self.check_loaded()
+        if self.state == "stopping":
+            raise Refusal(503, "the server is stopping", RETRY_AFTER)
+
+    def begin_stop(self) -> None:
+        self.state = "stopping"
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter(self._models.values())
@@ -99,6 +130,7 @@ class ServedModels:
             served.queue.refuse_all()
 
     def named(self, name: str) -> ServedModel:
+        self.check_loaded()
         if name not in self._models:
             raise Refusal(404, "no model of that name: /api/models lists the models")
         return self._models[name]

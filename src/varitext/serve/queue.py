@@ -1,10 +1,11 @@
 """Requests wait here for their model; requests that need the same computation share one call."""
 
 import asyncio
-import contextlib
+import math
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ MAX_TOGETHER = 64  # requests in one batch
 MAX_CHARACTERS = 200_000  # of text in one batch: bounds memory
 SERVED_BLOCK = 16  # documents per matrix product, always: small enough for a single text
 RETRY_AFTER = 1  # seconds
+RECENT_CALLS = 16  # whose mean time and size predict the next
 
 
 class BatchJob(NamedTuple):
@@ -43,27 +45,59 @@ class _Waiting(NamedTuple):
     answer: asyncio.Future[Any]
 
 
+class _Call(NamedTuple):
+    """A call of a model."""
+
+    seconds: float
+    requests: int
+
+
+class Worker:
+    """The one thread in which models run, in turn: they share torch's random generator, and two at once would change
+    each other's draws."""
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
+        self.queues: list[BatchQueue] = []
+
+    def expected_wait(self, queue: "BatchQueue") -> float:
+        """Seconds until what waits in this queue is done, if other queues that are not empty get every other turn."""
+        turn = sum(one.mean_call.seconds for one in self.queues if len(one))
+        return turn * len(queue) / queue.mean_call.requests
+
+
 class BatchQueue:
     """The queue of one model. `ask` and `serve` run in the event loop; `serve` as long as the application does."""
 
-    def __init__(self, name: str, model: Any, executor: Executor, limits: Limits, metrics: Metrics):
+    def __init__(self, name: str, model: Any, worker: Worker, limits: Limits, metrics: Metrics):
         self.name = name
         self._model = model
-        self._executor = executor
+        self._worker = worker
         self._limits = limits
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
         self._open: set[asyncio.Future[Any]] = set()  # answers that a client waits for, including those in progress
+        self._recent: deque[_Call] = deque(maxlen=RECENT_CALLS)
+        worker.queues.append(self)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def mean_call(self) -> _Call:
+        """The mean of recent calls; before the first, nothing is expected to take time."""
+        number = len(self._recent) or 1
+        seconds, requests = (sum(values) / number for values in zip(*(self._recent or [_Call(0, 1)]), strict=True))
+        return _Call(seconds, requests)
+
     async def ask(self, job: BatchJob | SingleJob) -> Any:
-        """The job's result, or a `Refusal` if too many wait or it takes too long."""
-        if len(self) >= self._limits.queue:
+        """The job's result, or a `Refusal` if it would wait too long or takes too long."""
+        wait = self._worker.expected_wait(self)
+        if len(self) >= self._limits.queue or wait > self._limits.wait_seconds:
+            later = max(RETRY_AFTER, math.ceil(wait))
             raise Refusal(
-                503, f"{len(self)} requests are already waiting for this model: try again shortly", RETRY_AFTER
+                503, f"{len(self)} requests are already waiting for this model: try again in {later} s", later
             )
         waiting = _Waiting(job, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
@@ -97,7 +131,10 @@ class BatchQueue:
     async def _outcomes(self, jobs: list[BatchJob | SingleJob]) -> list[Any]:
         """An error goes to the clients of the batch, and the queue continues."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, run_batch, self._model, jobs)
+            call = asyncio.get_running_loop().run_in_executor(self._worker.thread, _timed, self._model, jobs)
+            outcomes, seconds = await call
+            self._recent.append(_Call(seconds, len(jobs)))
+            return outcomes
         except Exception as error:
             return [error] * len(jobs)
 
@@ -124,6 +161,11 @@ class BatchQueue:
                 others.append(waiting)
         self._waiting = others
         return batch
+
+
+def _timed(model: Any, jobs: list[BatchJob | SingleJob]) -> tuple[list[Any], float]:
+    started = time.perf_counter()
+    return run_batch(model, jobs), time.perf_counter() - started
 
 
 def run_batch(model: Any, jobs: list[BatchJob | SingleJob]) -> list[Any]:
@@ -161,14 +203,3 @@ def _answer(future: asyncio.Future[Any], outcome: Any) -> None:
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
-
-
-@contextlib.asynccontextmanager
-async def serving(queues: list[BatchQueue]) -> AsyncIterator[None]:
-    """Run all queues inside the block."""
-    tasks = [asyncio.create_task(queue.serve()) for queue in queues]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
