@@ -25,7 +25,7 @@ FAULTS = {
     "disk": "full, limited and read-only disks",
     "races": "two fits into one folder; a clock that goes backwards",
 }
-STATUS = {"200": "answered", "503": "asked to retry"}
+STATUS = {"200": "answered", "503": "refused with a 503"}
 
 
 def system_tables() -> dict[str, str]:
@@ -151,23 +151,32 @@ def large(found: Result) -> str:
 
 
 def load(found: Result) -> str:
-    memory, stop = found["memory_mb"], found["stop"]
-    single = ", ".join(f"{name} {values['median']:.0f} ms" for name, values in found["single_request_ms"].items())
-    outcomes, stopped = (
-        " and ".join(f"{number:,} {STATUS.get(status, status)}" for status, number in one["outcomes"].items())
-        for one in (found, stop)
+    clients, mixed, overload, stop = (found[name] for name in ("clients", "mixed", "overload", "stop"))
+    memory = mixed["memory_mb"]
+    single = ", ".join(
+        f"{name} {values['median']:.0f} ms ({values['processor']:.0f})"
+        for name, values in found["single_request_ms"].items()
     )
+    kinds = [*mixed["answer_ms_by_call"]]
     lines = [
-        f"Single requests (a page of text, or 15 candidates), median: {single}.",
-        f"{found['clients']} clients for {found['seconds']:.0f} s: {outcomes}; {found['answered_per_second']:,.0f} "
-        f"responses per second, median {found['answer_ms']['median']:.0f} ms, 99 % within "
-        f"{found['answer_ms']['99 %']:.0f} ms.",
+        f"Single requests (a page of text, or 15 candidates), median, with processor time in brackets: {single}.",
+        f"{clients} clients, {', '.join(kinds[:-1])} and {kinds[-1]} in equal parts, for {mixed['seconds']:.0f} s: "
+        f"{_outcomes(mixed)}; {mixed['answered_per_second']:,.0f} per second, median "
+        f"{mixed['answer_ms']['median']:,.0f} ms, 99 % within {mixed['answer_ms']['99 %']:,.0f} ms.",
+        f"{clients} clients that assign {overload['texts']} pages each: {_outcomes(overload)}. Refusals take "
+        f"{overload['refusal_ms']['median']:.0f} ms (median), answers at most "
+        f"{overload['answer_ms']['99 %'] / 1000:.1f} s (99 %).",
         f"Memory of the server: {memory['before']:.0f} MB before, {memory['most']:.0f} MB at most, "
         f"{memory['after']:.0f} MB after.",
-        f"Stopped with {stop['in_flight']} requests in flight: {stopped}; exited after "
+        f"Stopped with {stop['in_flight']} requests in flight: {_outcomes(stop)}; exited after "
         f"{stop['seconds_to_exit']:.1f} s.",
     ]
-    return f"On {found['processors']} processors, shared by server and clients:\n\n{bullets(lines)}"
+    heading = f"On {found['processors']} processors, one for the server and one for the clients"
+    return f"{heading} (`python -m lab serve_load`):\n\n{bullets(lines)}"
+
+
+def _outcomes(found: Result) -> str:
+    return " and ".join(f"{number:,} {STATUS.get(status, status)}" for status, number in found["outcomes"].items())
 
 
 def index(found: Result) -> str:

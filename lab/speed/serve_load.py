@@ -1,6 +1,7 @@
-"""The service under load: latency of single requests, many clients at once, memory, and a stop under load.
+"""The service under load: single requests, many clients with mixed requests, too many, memory, and a stop under load.
 
-Starts and stops the server itself, for the model folders given.
+Starts and stops the server itself, for the model folders given. Clients run in this process, so that on two processors
+the server has one to itself.
 """
 
 import argparse
@@ -12,9 +13,10 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,9 @@ PAGE = "the shuttle is in orbit around the moon and the team won the game in the
 QUESTION = "who discovered penicillin ?"
 CANDIDATES = ["penicillin was discovered in 1928 by the scottish scientist alexander fleming ."] * 15
 SINGLE = 50  # requests, one after the other
-SLOW = {"texts": [PAGE] * 4}  # so that answers are in flight when the server is stopped
+MIXED = ("transform", "explain", "assign", "rank")
+IN_FLIGHT_TEXTS = 4  # so that answers are in flight when the server is stopped
+TOO_MANY_TEXTS = 16  # so that 200 clients ask for more than can be answered
 IN_FLIGHT = re.compile(r"^varitext_requests_in_flight (\d+)\.0$", re.MULTILINE)
 
 
@@ -40,18 +44,29 @@ class Call(NamedTuple):
 class Seen(NamedTuple):
     outcome: str  # the status, or the name of the error
     seconds: float
+    call: Call
+    retry_after: float = 0.0  # seconds
 
 
 @contextlib.contextmanager
 def running_server(folders: list[Path]) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The server and its address; it is killed at the end if it still runs."""
+    """The server and its address; it is killed at the end if it still runs. It logs every request to a file."""
     command = [sys.executable, "-c", "from varitext.cli import main; main()", "serve", *map(str, folders)]
     command += ["--port", "0", "--threads", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+    with tempfile.NamedTemporaryFile() as log, subprocess.Popen(command, stderr=log) as server:
         try:
-            yield server, re.search(r"http://\S+", server.stderr.readline())[0]
+            while not (found := re.search(r"http://\S+", Path(log.name).read_text())):
+                assert server.poll() is None, Path(log.name).read_text()
+                time.sleep(0.1)
+            yield server, found[0]
         finally:
             server.kill()
+
+
+def processor_seconds(pid: int) -> float:
+    """Time that the process has used, on all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_megabytes(pid: int) -> float:
@@ -68,47 +83,53 @@ async def ask(client: httpx.AsyncClient, call: Call) -> Seen:
     started = time.perf_counter()
     try:
         response = await client.post(call.path, json=call.body)
-        return Seen(str(response.status_code), time.perf_counter() - started)
     except httpx.HTTPError as error:
-        return Seen(type(error).__name__, time.perf_counter() - started)
+        return Seen(type(error).__name__, time.perf_counter() - started, call, 1.0)
+    seconds = time.perf_counter() - started
+    return Seen(str(response.status_code), seconds, call, float(response.headers.get("retry-after", 0)))
 
 
-async def single_requests(address: str, calls: dict[str, Call]) -> dict[str, dict[str, float]]:
-    """Milliseconds of single requests without other clients."""
+async def single_requests(address: str, calls: dict[str, Call], pid: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of single requests without other clients, and what they cost the server's processor."""
     found = {}
     async with client_for(address) as client:
         for name, call in calls.items():
             await ask(client, call)  # warm-up
+            before = processor_seconds(pid)
             seen = [await ask(client, call) for _ in range(SINGLE)]
+            used = 1000 * (processor_seconds(pid) - before) / SINGLE
             assert {one.outcome for one in seen} == {"200"}, (name, seen)
-            found[name] = quantiles([1000 * one.seconds for one in seen])
+            found[name] = quantiles([one.seconds for one in seen]) | {"processor": round(used, 1)}
     return found
 
 
-def quantiles(values: list[float]) -> dict[str, float]:
-    median, most, nearly_all = np.quantile(values, [0.5, 0.9, 0.99]).round(2).tolist()
+def quantiles(seconds: Sequence[float]) -> dict[str, float]:
+    """In milliseconds."""
+    median, most, nearly_all = (1000 * np.quantile(seconds, [0.5, 0.9, 0.99])).round(2).tolist()
     return {"median": median, "90 %": most, "99 %": nearly_all}
 
 
-async def load(address: str, call: Call, clients: int, seconds: float, pid: int) -> tuple[list[Seen], list[float]]:
-    """All responses, and the server's memory once per second."""
+async def load(
+    address: str, calls: Sequence[Call], clients: int, seconds: float, pid: int
+) -> tuple[list[Seen], list[float]]:
+    """All responses, and the server's memory once per second. Clients make the calls in turn, each from another on."""
     seen: list[Seen] = []
     memory: list[float] = []
     until = time.monotonic() + seconds
 
-    async def keep_asking() -> None:
+    async def keep_asking(number: int) -> None:
         async with client_for(address) as client:
             while time.monotonic() < until:
-                seen.append(await ask(client, call))
-                if seen[-1].outcome != "200":
-                    await asyncio.sleep(1)  # as Retry-After says
+                seen.append(one := await ask(client, calls[number % len(calls)]))
+                await asyncio.sleep(one.retry_after)
+                number += 1
 
     async def watch() -> None:
         while time.monotonic() < until:
             memory.append(resident_megabytes(pid))
             await asyncio.sleep(1)
 
-    await asyncio.gather(watch(), *(keep_asking() for _ in range(clients)))
+    await asyncio.gather(watch(), *(keep_asking(number) for number in range(clients)))
     return seen, memory
 
 
@@ -143,44 +164,70 @@ def log(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def measure(folders: list[Path], clients: int, seconds: float) -> dict[str, Any]:
-    documents, answers = f"/api/models/{folders[0].name}", f"/api/models/{folders[-1].name}"
-    calls = {
+def calls_to(folders: list[Path]) -> dict[str, Call]:
+    documents, answers = f"/api/models/{folders[0].name}", f"/api/models/{folders[1].name}"
+    return {
         "transform": Call(f"{documents}/transform", {"texts": [PAGE]}),
         "explain": Call(f"{documents}/explain", {"text": PAGE}),
+        "assign": Call(f"{documents}/assign", {"texts": [PAGE]}),
         "perplexity": Call(f"{documents}/perplexity", {"texts": [PAGE]}),
+        "rank": Call(f"{answers}/rank", {"question": QUESTION, "candidates": CANDIDATES}),
     }
-    if len(folders) > 1:
-        calls["rank"] = Call(f"{answers}/rank", {"question": QUESTION, "candidates": CANDIDATES})
+
+
+def measure(folders: list[Path], clients: int, seconds: float) -> dict[str, Any]:
+    calls = calls_to(folders)
     busy = os.getloadavg()[0]
     with running_server(folders) as (server, address):
         log("one request at a time")
-        single = asyncio.run(single_requests(address, calls))
+        single = asyncio.run(single_requests(address, calls, server.pid))
         log(f"{clients} clients for {seconds:g} s")
-        asyncio.run(load(address, calls["transform"], clients, 3, server.pid))  # warm-up of connections and buffers
-        before = resident_megabytes(server.pid)
-        seen, memory = asyncio.run(load(address, calls["transform"], clients, seconds, server.pid))
-        after = resident_megabytes(server.pid)
+        mixed = under_load(server, address, [calls[name] for name in MIXED], clients, seconds)
+        log("too many texts")
+        assign = calls["assign"].path
+        crowded = under_load(server, address, [Call(assign, {"texts": [PAGE] * TOO_MANY_TEXTS})], clients, seconds / 2)
         log("a stop under load")
-        stopped = asyncio.run(stop_under_load(server, address, Call(calls["transform"].path, SLOW), clients))
-    answered = [1000 * one.seconds for one in seen if one.outcome == "200"]
+        slow = Call(calls["transform"].path, {"texts": [PAGE] * IN_FLIGHT_TEXTS})
+        stopped = asyncio.run(stop_under_load(server, address, slow, clients))
     return {
         "processors": os.cpu_count(),
         "load_average_before": round(busy, 1),
         "single_request_ms": single,
         "clients": clients,
+        "mixed": mixed,
+        "overload": crowded | {"texts": TOO_MANY_TEXTS},
+        "stop": stopped,
+    }
+
+
+def under_load(
+    server: subprocess.Popen, address: str, calls: Sequence[Call], clients: int, seconds: float
+) -> dict[str, Any]:
+    asyncio.run(load(address, calls, clients, 3, server.pid))  # warm-up of connections and buffers
+    before, used = resident_megabytes(server.pid), processor_seconds(server.pid)
+    seen, memory = asyncio.run(load(address, calls, clients, seconds, server.pid))
+    used, answered = processor_seconds(server.pid) - used, [one for one in seen if one.outcome == "200"]
+    refused = [one.seconds for one in seen if one.outcome == "503"]
+    by_path = {call.path.rpartition("/")[2]: [one.seconds for one in answered if one.call == call] for call in calls}
+    return {
         "seconds": seconds,
         "outcomes": dict(Counter(one.outcome for one in seen)),
         "answered_per_second": round(len(answered) / seconds, 1),
-        "answer_ms": quantiles(answered),
-        "memory_mb": {"before": round(before, 1), "most": round(max(memory), 1), "after": round(after, 1)},
-        "stop": stopped,
+        "answer_ms": quantiles([one.seconds for one in answered]),
+        "answer_ms_by_call": {name: quantiles(values) for name, values in by_path.items() if values},
+        "refusal_ms": quantiles(refused) if refused else None,
+        "processor_ms_per_answer": round(1000 * used / len(answered), 1),
+        "memory_mb": {
+            "before": round(before, 1),
+            "most": round(max(memory), 1),
+            "after": round(resident_megabytes(server.pid), 1),
+        },
     }
 
 
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser("python -m lab serve_load", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a document model, then an answer model")
+    parser.add_argument("folders", nargs=2, type=Path, metavar="DIR", help="a document model, then an answer model")
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results")

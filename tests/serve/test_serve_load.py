@@ -45,9 +45,9 @@ def server(news) -> Iterator[tuple[subprocess.Popen, str]]:
 def test_many_clients_and_a_stop_in_the_middle(server):
     process, address = server
     call = load.Call("/api/models/news/transform", {"texts": texts(20)})
-    asyncio.run(load.load(address, call, 40, 1, process.pid))  # what is made once is made before memory is looked at
+    asyncio.run(load.load(address, [call], 40, 1, process.pid))  # what is made once is made before memory is looked at
     before = load.resident_megabytes(process.pid)
-    seen, memory = asyncio.run(load.load(address, call, 40, 3, process.pid))
+    seen, memory = asyncio.run(load.load(address, [call], 40, 3, process.pid))
     outcomes = Counter(one.outcome for one in seen)
     assert outcomes["200"] > 40 and outcomes.keys() <= {"200", "503"}, outcomes
     assert max(memory) - before < 20  # megabytes

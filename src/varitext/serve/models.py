@@ -86,7 +86,7 @@ class ServedModels:
         self._limits, self._metrics, self._data_dir = limits, metrics, data_dir
         self._worker = Worker()
         self._models: dict[str, ServedModel] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._serving: asyncio.Task[None] | None = None
 
     async def load(self, load: Callable[[], Mapping[str, DocumentModel | AnswerRanker]]) -> None:
         """Load in the thread of the models, so that the server answers meanwhile, then serve them."""
@@ -96,13 +96,13 @@ class ServedModels:
         for name, model in models.items():
             served = ServedModel(name, model, self._worker, self._limits, self._metrics)
             self._models[name] = served
-            self._tasks.append(asyncio.create_task(served.queue.serve()))
             served.index.start(self._data_dir)
+        self._serving = asyncio.create_task(self._worker.serve())
         self.state = "ready"
 
     def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        if self._serving is not None:
+            self._serving.cancel()
         for served in self:
             served.index.stop()
 

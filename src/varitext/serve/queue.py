@@ -43,6 +43,7 @@ class SingleJob(NamedTuple):
 class _Waiting(NamedTuple):
     job: BatchJob | SingleJob
     answer: asyncio.Future[Any]
+    since: float  # seconds, by the clock of `time.perf_counter`
 
 
 class _Call(NamedTuple):
@@ -53,21 +54,31 @@ class _Call(NamedTuple):
 
 
 class Worker:
-    """The one thread in which models run, in turn: they share torch's random generator, and two at once would change
-    each other's draws."""
+    """The one thread in which models run: they share torch's random generator, and two at once would change each
+    other's draws. Next is the model whose first request has waited longest."""
 
     def __init__(self) -> None:
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="varitext-models")
         self.queues: list[BatchQueue] = []
+        self.arrived = asyncio.Event()
 
-    def expected_wait(self, queue: "BatchQueue") -> float:
-        """Seconds until what waits in this queue is done, if other queues that are not empty get every other turn."""
-        turn = sum(one.mean_call.seconds for one in self.queues if len(one))
-        return turn * len(queue) / queue.mean_call.requests
+    def expected_wait(self) -> float:
+        """Seconds that the waiting requests of all models will take."""
+        return sum(len(queue) * queue.seconds_per_request() for queue in self.queues)
+
+    async def serve(self) -> None:
+        while True:
+            if not self.arrived.is_set():
+                await self.arrived.wait()
+                await asyncio.sleep(COLLECT_SECONDS)
+            if waiting := [queue for queue in self.queues if len(queue)]:
+                await min(waiting, key=lambda queue: queue.oldest()).serve_batch()
+            else:
+                self.arrived.clear()
 
 
 class BatchQueue:
-    """The queue of one model. `ask` and `serve` run in the event loop; `serve` as long as the application does."""
+    """The queue of one model. All but the jobs themselves runs in the event loop."""
 
     def __init__(self, name: str, model: Any, worker: Worker, limits: Limits, metrics: Metrics):
         self.name = name
@@ -76,7 +87,6 @@ class BatchQueue:
         self._limits = limits
         self._metrics = metrics
         self._waiting: deque[_Waiting] = deque()
-        self._arrived = asyncio.Event()
         self._open: set[asyncio.Future[Any]] = set()  # answers that a client waits for, including those in progress
         self._recent: deque[_Call] = deque(maxlen=RECENT_CALLS)
         worker.queues.append(self)
@@ -84,25 +94,23 @@ class BatchQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    @property
-    def mean_call(self) -> _Call:
-        """The mean of recent calls; before the first, nothing is expected to take time."""
-        number = len(self._recent) or 1
-        seconds, requests = (sum(values) / number for values in zip(*(self._recent or [_Call(0, 1)]), strict=True))
-        return _Call(seconds, requests)
+    def oldest(self) -> float:
+        return self._waiting[0].since
+
+    def seconds_per_request(self) -> float:
+        """In recent calls; before the first, nothing is expected to take time."""
+        return sum(call.seconds for call in self._recent) / max(1, sum(call.requests for call in self._recent))
 
     async def ask(self, job: BatchJob | SingleJob) -> Any:
         """The job's result, or a `Refusal` if it would wait too long or takes too long."""
-        wait = self._worker.expected_wait(self)
+        wait = self._worker.expected_wait()
         if len(self) >= self._limits.queue or wait > self._limits.wait_seconds:
             later = max(RETRY_AFTER, math.ceil(wait))
-            raise Refusal(
-                503, f"{len(self)} requests are already waiting for this model: try again in {later} s", later
-            )
-        waiting = _Waiting(job, asyncio.get_running_loop().create_future())
+            raise Refusal(503, f"too many requests are waiting: try again in {later} s", later)
+        waiting = _Waiting(job, asyncio.get_running_loop().create_future(), time.perf_counter())
         self._waiting.append(waiting)
         self._open.add(waiting.answer)
-        self._arrived.set()
+        self._worker.arrived.set()
         try:
             async with asyncio.timeout(self._limits.seconds):
                 return await waiting.answer
@@ -116,17 +124,12 @@ class BatchQueue:
         for answer in self._open:
             _answer(answer, Refusal(503, "the server is stopping", RETRY_AFTER))
 
-    async def serve(self) -> None:
-        while True:
-            await self._arrived.wait()
-            await asyncio.sleep(COLLECT_SECONDS)
-            if batch := self._next_batch():
-                self._metrics.batch(self.name, len(batch))
-                outcomes = await self._outcomes([one.job for one in batch])
-                for waiting, outcome in zip(batch, outcomes, strict=True):
-                    _answer(waiting.answer, outcome)
-            if not self._waiting:
-                self._arrived.clear()
+    async def serve_batch(self) -> None:
+        if batch := self._next_batch():
+            self._metrics.batch(self.name, len(batch))
+            outcomes = await self._outcomes([one.job for one in batch])
+            for waiting, outcome in zip(batch, outcomes, strict=True):
+                _answer(waiting.answer, outcome)
 
     async def _outcomes(self, jobs: list[BatchJob | SingleJob]) -> list[Any]:
         """An error goes to the clients of the batch, and the queue continues."""
