@@ -22,13 +22,14 @@ pytest.importorskip("uvicorn")
 
 from varitext import serve  # noqa: E402
 from varitext.cli import main  # noqa: E402
-from varitext.serve.guards import Limits  # noqa: E402
+from varitext.serve.guards import TEXTS, Limits  # noqa: E402
 
 PATIENCE = 30  # seconds: the machine may be busy with other tests
 SHORT = Limits(arrival_seconds=1, sending_seconds=1, idle_seconds=1)
 LONG = Limits(arrival_seconds=300, sending_seconds=300, idle_seconds=300)  # nothing ends by itself
 HALF_A_HEADER = b"GET /health HTTP/1.1\r\nHost: 127.0"
 HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+METRICS = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 HALF_A_BODY = (
     b"POST /api/models/news/transform HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     b'Content-Length: 1000000\r\n\r\n{"texts": '
@@ -144,7 +145,9 @@ def test_bytes_that_trickle_in_do_not_move_the_deadline(start, begun):
 
 def test_a_body_that_trickles_in_after_its_refusal_is_not_waited_for(start):
     """The token is missing: that is told before the body is here, and uvicorn would read on for ever."""
-    connected, began = start(SHORT, "--token", TOKEN).connect(HALF_A_BODY), time.monotonic()
+    server = start(SHORT, "--token", TOKEN, "--public-metrics")
+    assert until_closed(server.connect(METRICS)).startswith(b"HTTP/1.1 200 ")
+    connected, began = server.connect(HALF_A_BODY), time.monotonic()
     assert received(connected).startswith(b"HTTP/1.1 401 ")
     with pytest.raises(ConnectionError):
         while time.monotonic() - began < PATIENCE:
@@ -216,6 +219,20 @@ def test_a_busy_address_makes_room_itself(start):
         one.sendall(HEALTH)
         with one:
             assert received(one).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_request_in_progress_is_never_closed_to_make_room(start):
+    server = start(Limits(connections_per_address=1))
+    body = json.dumps({"texts": [" ".join(texts(80))] * TEXTS, "samples": 100}).encode()
+    head = HALF_A_BODY.partition(b"Content-Length")[0].replace(b"transform", b"perplexity")
+    busy = server.connect(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    begun = b""
+    while b'varitext_batch_size_count{model="news"} 1.0' not in begun:
+        begun = until_closed(server.connect(METRICS, source="127.0.0.2"))
+    refused = until_closed(server.connect())
+    assert refused.startswith(b"HTTP/1.1 503 ") and "too many connections" in error_of(refused)
+    assert b"retry-after: 1" in refused and received(busy).startswith(b"HTTP/1.1 200 ")
+    busy.close()
 
 
 def test_a_stop_does_not_wait_for_half_a_request(start):

@@ -216,10 +216,15 @@ class Guard:
                 await _refuse(Refusal(500, "internal error: see the server's log"), send_with_headers)
         finally:
             self._metrics.in_flight.dec()
-            route, seconds = getattr(scope.get("route"), "path", "other"), time.perf_counter() - started
+            route, seconds = self._route(scope), time.perf_counter() - started
             self._metrics.request(route, status or 499, seconds)
             client = (scope.get("client") or ("",))[0]
             log_request(scope["method"], route, status or 499, seconds, size, client, request_id)
+
+    def _route(self, scope: Message) -> str:
+        """The pattern of the route, or a fixed address: nothing that a client made up."""
+        fixed: str = scope["path"] if scope["path"] in self._open_paths else "other"
+        return getattr(scope.get("route"), "path", fixed)
 
     def _check(self, scope: Message) -> None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
