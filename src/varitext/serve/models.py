@@ -98,7 +98,8 @@ class ServedModels:
             self._models[name] = served
             served.index.start(self._data_dir)
         self._serving = asyncio.create_task(self._worker.serve())
-        self.state = "ready"
+        if self.state == "loading":
+            self.state = "ready"
 
     def stop(self) -> None:
         if self._serving is not None:
