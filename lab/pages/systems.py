@@ -164,14 +164,17 @@ def load(found: Result) -> str:
         f"{_outcomes(mixed)}; {mixed['answered_per_second']:,.0f} per second, median "
         f"{mixed['answer_ms']['median']:,.0f} ms, 99 % within {mixed['answer_ms']['99 %']:,.0f} ms.",
         f"{clients} clients that assign {overload['texts']} pages each: {_outcomes(overload)}. Refusals take "
-        f"{overload['refusal_ms']['median']:.0f} ms (median), answers at most "
-        f"{overload['answer_ms']['99 %'] / 1000:.1f} s (99 %).",
+        f"{overload['refusal_ms']['median']:.0f} ms (median); 99 % of the answers came within "
+        f"{overload['answer_ms']['99 %'] / 1000:.1f} s.",
         f"Memory of the server: {memory['before']:.0f} MB before, {memory['most']:.0f} MB at most, "
         f"{memory['after']:.0f} MB after.",
         f"Stopped with {stop['in_flight']} requests in flight: {_outcomes(stop)}; exited after "
         f"{stop['seconds_to_exit']:.1f} s.",
     ]
-    heading = f"On {found['processors']} processors, one for the server and one for the clients"
+    first = " with priority over other work" if found["niceness"] < 0 else ""
+    heading = (
+        f"On {found['processors']} processors of a shared machine{first}, one for the server and one for the clients"
+    )
     return f"{heading} (`python -m lab serve_load`):\n\n{bullets(lines)}"
 
 
