@@ -30,6 +30,7 @@ ROOMS = (
     *("batches", "latent", "layers", "training"),  # what models are made of, and how they learn
     "models",
     "evaluation",  # numbers in, records out
+    "charts",  # charts as records, and drawn with plotly
     *("documents", "answers", "loading"),  # the two estimators, and a model folder of either kind
     "integrations",  # rankers in other frameworks
     *("paper", "report"),

@@ -132,10 +132,10 @@ def remove_unfinished(path: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
-def refuse_to_overwrite(folder: Path) -> None:
+def refuse_to_overwrite(folder: Path, hint: str = "Name another folder, or remove it first.") -> None:
     """Refuse a folder that exists and is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} exists already. Name another folder, or remove it first.")
+        raise InputError(f"{folder} exists already. {hint}")
 
 
 @contextmanager

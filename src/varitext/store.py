@@ -54,7 +54,7 @@ Builder = Callable[[StoredModel, Path], Model]  # a model of one kind, from what
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
     """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept."""
     if not overwrite:
-        refuse_to_overwrite(folder)
+        refuse_to_overwrite(folder, "Name another folder, or replace it: save(folder, overwrite=True).")
     with atomic_folder(folder) as temporary:
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in stored.weights.items()}
         save_file(weights, temporary / "weights.safetensors")

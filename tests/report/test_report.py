@@ -20,14 +20,9 @@ from report_page import (
 pytest.importorskip("plotly")
 pytest.importorskip("openTSNE")
 
+from varitext.charts.records import DOCUMENT_CURVES, Axis, for_plotly, one_line, training_curves
 from varitext.corpora.documents import Documents, SourceFile
-from varitext.documents.model import DocumentModel
-from varitext.errors import InputError
-from varitext.evaluation.map_layout import lay_out
-from varitext.models.documents import DOCUMENT_MODELS
-from varitext.report import ColumnValues, write_document_report
-from varitext.report.charts import DOCUMENT_CURVES, Axis, for_plotly, one_line, training_curves
-from varitext.report.document_charts import (
+from varitext.documents.charts import (
     MAX_GROUPS,
     OTHERS,
     choose_documents,
@@ -36,6 +31,11 @@ from varitext.report.document_charts import (
     posterior_spread,
     topic_groups,
 )
+from varitext.documents.model import DocumentModel
+from varitext.errors import InputError
+from varitext.evaluation.map_layout import lay_out
+from varitext.models.documents import DOCUMENT_MODELS
+from varitext.report import ColumnValues, write_document_report
 from varitext.report.documents import document_tiles, in_the_paper
 from varitext.report.page import for_script
 from varitext.text.vocabulary import Vocabulary
@@ -263,7 +263,11 @@ def test_dimensions_whose_interval_covers_zero_are_left_out(model):
 
 def test_topics_have_the_colours_of_the_map_the_most_frequent_first(model):
     sample = choose_documents(model, counts_of(50))
-    groups = topic_groups(sample, model.topics())
+    places = np.random.default_rng(0).normal(size=(50, 2))
+    groups = topic_groups(sample, model.topics(), places)
+    assert len({group.colour for group in groups}) == len(groups)
+    for group in groups:
+        assert {one_line(model.topics()[place].name, 60) for place in sample.topic[group.rows]} == {group.name}
     sizes = [len(group.rows) for group in groups]
     assert sizes == sorted(sizes, reverse=True) and sum(sizes) == 50
     names = {topic.name for topic in model.topics()}

@@ -19,13 +19,13 @@ import test_report
 import test_report_answers
 from PIL import Image
 
+from varitext.charts.records import Axis, Bars, Curve, Group, Intervals, Map
+from varitext.documents.charts import breakdown
 from varitext.documents.fitting import ACTIVE
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.report import ColumnValues, save_answer_figures, save_document_figures
 from varitext.report.answers import ANSWER_FIGURES
-from varitext.report.charts import Axis, Bars, Curve, Group, Intervals, Map
-from varitext.report.document_charts import breakdown
 from varitext.report.documents import DOCUMENT_FIGURES
 from varitext.report.drawing import canvas, chart_figure, drawing_style, shortened, svg_text, text_width, write_figure
 

@@ -21,6 +21,11 @@ MARKUP = "<img/src=x/onerror=document.title='gone'>"
 FOLDER = "news<b>bold"  # a folder can have any name but one with a slash
 PHONE = {"width": 375, "height": 720}
 DESK = {"width": 1280, "height": 900}
+PAINTED = """() => {
+    const canvas = document.getElementById("map");
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels.filter((value, at) => at % 4 === 3 && value).length;
+}"""
 
 
 class Page(NamedTuple):
@@ -103,7 +108,7 @@ def test_it_opens_on_named_topics_the_map_and_an_example(opened):
     topic = page.locator("#all-topics details").last
     if topic.get_attribute("open") is None:
         topic.locator("summary").click()
-    page.wait_for_selector("#map circle.faint", state="attached")
+    page.wait_for_selector('#map[data-chosen]:not([data-chosen=""])')
     assert "documents" in topic.inner_text() and topic.locator(".typical").count() == 3
     page.select_option("#map-colour", "group")
     assert page.locator("#map-groups li").count() == 3  # labels
@@ -125,14 +130,26 @@ def test_a_text_is_entered_and_topics_appear(opened):
 
 def test_the_map_shows_documents_and_the_text_among_them(opened):
     page = opened.page
-    page.wait_for_selector("#map circle.hue-0")
-    assert page.locator("#map circle:not(.ring)").count() == 90
+    page.wait_for_selector('#map[data-state="ready"][data-dots="90"]')
     assert "arrow keys" in page.inner_text("#map-title")
     looked_at(page, texts()[1])
-    page.wait_for_selector('#map .ring[visibility="visible"]', state="attached")
+    page.wait_for_selector('#map[data-ring="yes"]')
     page.focus("#map")
     page.keyboard.press("ArrowRight")
-    assert page.locator("#map .chosen").count() == 1 and MARKUP in page.inner_text("#map-title")
+    assert page.get_attribute("#map", "data-picked") and MARKUP in page.inner_text("#map-title")
+    assert page.evaluate(PAINTED) > 90  # pixels: dots, names and the ring
+
+
+def test_search_finds_topics_and_documents(opened):
+    page = opened.page
+    page.wait_for_selector('#map[data-state="ready"]')
+    page.fill("#map-search", f"{MARKUP}1")  # a label
+    assert page.inner_text("#map-found") == "30 documents found"
+    word = page.locator("#all-topics .words button").first.text_content()
+    page.fill("#map-search", word)
+    assert page.locator("#all-topics > li:visible").count() >= 1
+    page.fill("#map-search", "nowhere at all")
+    assert page.locator("#all-topics > li:visible").count() == 0 and "0 documents" in page.inner_text("#map-found")
 
 
 def test_a_question_is_ranked_and_explained(opened):
@@ -197,7 +214,7 @@ def test_phone_width_and_dark_mode(browser, address, scheme):
     for opened in watched(browser, address, PHONE, scheme):
         page = opened.page
         looked_at(page, texts()[0])
-        page.wait_for_selector("#map circle.hue-0")
+        page.wait_for_selector("#map[data-dots]")
         assert "Tap a dot" in page.inner_text("#map-title") and "arrow keys" not in page.inner_text("body")
         assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
         ground = page.evaluate("() => getComputedStyle(document.body).backgroundColor")

@@ -14,6 +14,8 @@ from varitext.errors import InputError
 from varitext.loading import load_any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from varitext.corpora import Documents
     from varitext.report import ColumnValues
 
@@ -25,6 +27,9 @@ Bins = Annotated[
     str | None,
     option("day, week, month, quarter or year. Chosen automatically if omitted.", "NAME", group=options.GROUPED),
 ]
+
+
+MANY_DOCUMENTS = 5000
 
 
 class FileFormat(StrEnum):
@@ -74,7 +79,8 @@ def report(
     if isinstance(model, DocumentModel):
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
-        write_document_report(model, documents, out, folder=folder, columns=_columns(documents, by, over_time, bins))
+        columns = _columns(documents, by, over_time, bins)
+        write_document_report(model, documents, out, folder=folder, columns=columns, log=_log_for(documents))
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")
@@ -130,7 +136,8 @@ def figures(
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         columns = _columns(documents, by, over_time, bins)
-        paths = save_document_figures(model, documents, out, names, file_format.value, columns=columns)
+        to = _log_for(documents)
+        paths = save_document_figures(model, documents, out, names, file_format.value, columns=columns, log=to)
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")
@@ -140,15 +147,21 @@ def figures(
         log(f"figure in {path}")
 
 
+def _log_for(documents: "Documents") -> "Callable[[str], None] | None":
+    """Steps are logged if they take long."""
+    return (lambda message: log(f"{message} ...")) if len(documents) >= MANY_DOCUMENTS else None
+
+
 def _columns(documents: "Documents", by: str | None, over_time: str | None, bins: str | None) -> "list[ColumnValues]":
     """The columns to break topics down by: those named, or else labels and dates if there are any."""
+    from varitext.corpora.documents import Columns
     from varitext.report import ColumnValues
 
-    found = []
+    found, read_as = [], documents.read_as or Columns()
     if by is not None or documents.labels is not None:
-        found.append(ColumnValues(by or "label", column_values(documents, by or "label")))
+        found.append(ColumnValues(by or read_as.label_column or "label", column_values(documents, by or "label")))
     if over_time is not None:
         found.append(ColumnValues(over_time, binned_values(documents, over_time, bins), over_time=True))
     elif documents.dates is not None:
-        found.append(ColumnValues("date", binned_values(documents, None, bins), over_time=True))
+        found.append(ColumnValues(read_as.date_column or "date", binned_values(documents, None, bins), over_time=True))
     return found

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -90,3 +90,26 @@ def bins_of(days: Sequence[datetime | None], bins: str | None) -> list[str | Non
         check_choice("bins", bins, tuple(BINS))
     bins = bins or suitable_bins([day for day in days if day is not None])
     return [None if day is None else BINS[bins].format(day, (day.month + 2) // 3) for day in days]
+
+
+MAX_BINS = 2000
+
+
+def all_bins(names: Sequence[str]) -> list[str]:
+    """The bins from the first to the last of these, with those that no date fell into; other names stay as they are."""
+    for bins in BINS:
+        ends = [_first_day(name, bins) for name in (min(names, default=""), max(names, default=""))]
+        if ends[0] is not None and ends[1] is not None:
+            days = [ends[0] + timedelta(day) for day in range((ends[1] - ends[0]).days + 1)]
+            found = [str(name) for name in dict.fromkeys(bins_of(days, bins))]
+            return found if len(found) <= MAX_BINS and set(names) <= set(found) else list(names)
+    return list(names)
+
+
+def _first_day(name: str, bins: str) -> datetime | None:
+    """None if these bins have no such name."""
+    year, _, quarter = name.partition("-Q")
+    patterns = {"day": "%Y-%m-%d", "week": "%G-W%V-%u", "month": "%Y-%m", "quarter": "%Y-%m", "year": "%Y"}
+    texts = {"week": f"{name}-1", "quarter": f"{year}-{3 * int(quarter) - 2}" if quarter in tuple("1234") else ""}
+    day = _read(texts.get(bins, name), _by_pattern(patterns[bins]))
+    return day if day is not None and bins_of([day], bins) == [name] else None

@@ -28,6 +28,7 @@ from varitext.documents.input import (
     without_empty,
 )
 from varitext.documents.mixture import directions_of
+from varitext.documents.plot import DocumentPlots
 from varitext.documents.posterior import (
     BLOCK,
     Posterior,
@@ -47,6 +48,7 @@ from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
 from varitext.evaluation.perplexity import PerplexityRecord
+from varitext.evaluation.shares import Bins
 from varitext.records import check_at_least, check_choice
 from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
@@ -554,22 +556,30 @@ class DocumentModel(
         with running_on(self.threads):
             return topic_model.document_info(self.fitted_, counts, posterior, self.seed)
 
-    def topic_shares(self, X: DocumentInput, values: Sequence[object]) -> Records[TopicShare]:
+    def topic_shares(
+        self, X: DocumentInput | Posterior, values: Sequence[object], bins: Bins = None
+    ) -> Records[TopicShare]:
         """Share of each topic by class, month or any other value.
 
         Parameters
         ----------
-        X : documents
+        X : documents or Posterior
+            Documents, or their posterior if it is known already.
         values : sequence
             One value per document.
+        bins : int, str, sequence of float or None, default=None
+            Groups numbers or dates: into this number of equally wide bins, by "day", "week", "month", "quarter" or
+            "year", or between these edges, such as `range(0, 101, 10)`. None: each value is its own group.
 
         Returns
         -------
         list of TopicShare
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
+        if isinstance(X, Posterior):
+            return topic_model.topic_shares(self._regions(), X.mean.any(1), X, values, bins)
         counts = in_memory(self.count(X))
-        return topic_model.topic_shares(self._regions(), counts, self._posterior_of(counts), values)
+        return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
 
     def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
         """The words that distinguish the documents of each class, month or other value from all others.
@@ -701,6 +711,12 @@ class DocumentModel(
         with running_on(self.threads):
             return self._with(topic_model.split(self._regions(), number, self.fitted_.network, given, self.seed))
 
+    @property
+    def plot(self) -> DocumentPlots:
+        """Plotly figures of the fitted model for notebooks, such as `model.plot.map(texts)`: see `DocumentPlots`."""
+        check_is_fitted(self)
+        return DocumentPlots(self)
+
     # Saving and loading
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
@@ -770,7 +786,7 @@ class DocumentModel(
         """In notebooks: the settings, as scikit-learn shows them, and the topics of a fitted model."""
         shown: str = estimator_html_repr(self)
         has_topics = hasattr(self, "fitted_") and self.fitted_.regions is not None
-        return f"{shown}{topic_model.topics_html(self.topics())}" if has_topics else shown
+        return f"{shown}{self.topics()._repr_html_()}" if has_topics else shown
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")

@@ -4,9 +4,8 @@ Topics are alike by agglomerative clustering of their directions: average linkag
 stay as they are when others are merged, split or dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +16,12 @@ from scipy.spatial.distance import pdist
 from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
 from varitext.documents.posterior import Posterior, posterior_of, surprises
-from varitext.documents.topic_records import DocumentInfo, Records, TopicInfo, TopicShare
+from varitext.documents.topic_records import DocumentInfo, Records, TopicShare
 from varitext.documents.topics import Group, RegionDocuments, Regions, described_components, document_directions
 from varitext.errors import InputError
-from varitext.evaluation.shares import shares_by_value
+from varitext.evaluation.shares import Bins, binned, shares_by_value
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.base import DocumentNetwork
-
-MAX_SHOWN = 30  # topics in a notebook, the largest
 
 
 class TopicMatrices(NamedTuple):
@@ -88,13 +85,15 @@ def document_info(
 
 
 def topic_shares(
-    regions: Regions, counts: scipy.sparse.csr_matrix, posterior: Posterior, values: Sequence[object]
+    regions: Regions, known: np.ndarray, posterior: Posterior, values: Sequence[object], bins: Bins
 ) -> Records[TopicShare]:
+    """`known` tells which documents have a known word."""
     places = regions.memberships(directions_of(posterior)).argmax(1)
     most_probable = [regions.groups[place].number for place in places]
-    assigned = [topic if words else None for topic, words in zip(most_probable, counts.getnnz(1), strict=True)]
+    assigned = [topic if words else None for topic, words in zip(most_probable, known, strict=True)]
     names = {topic.number: topic.name for topic in regions.info()}
-    found = shares_by_value(assigned, [str(value) for value in values], list(names))
+    inside = binned(values, bins)
+    found = shares_by_value(assigned, inside.names, list(names), inside.order)
     return Records(TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found)
 
 
@@ -122,18 +121,6 @@ def topic_tree(regions: Regions) -> list[TreeMerge]:
         merges.append(TreeMerge(first, second, float(distance)))
         leaves.append(tuple(sorted(first + second)))
     return merges
-
-
-def topics_html(topics: Iterable[TopicInfo]) -> str:
-    """A table for notebooks. Names and words come from users and documents: they are escaped."""
-    by_size = sorted(topics, key=lambda topic: -topic.documents)
-    rows = ""
-    for topic in by_size[:MAX_SHOWN]:
-        cells = (str(topic.number), f"{topic.documents:,} ({topic.share:.1%})", topic.name, " ".join(topic.words))
-        rows += "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in cells) + "</tr>"
-    more = f"<p>and {len(by_size) - MAX_SHOWN} smaller topics</p>" if len(by_size) > MAX_SHOWN else ""
-    head = "".join(f'<th style="text-align:left">{name}</th>' for name in ("topic", "documents", "name", "words"))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
 
 # Changing topics

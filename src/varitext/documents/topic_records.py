@@ -4,7 +4,8 @@ Nothing heavy is imported here: `varitext topics` reads `topics.json` at once.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 TABLE_FILE, TENSOR_FILE = "topics.json", "topics.safetensors"
 TYPICAL = 3  # documents that are shown for a topic
 WORDS = 10
+MAX_SHOWN = 50  # rows of a table in a notebook
+TEXT = 80  # characters of a document in it
+LEFT = 'style="text-align:left"'
 IN_BERTOPIC = {
     "number": "Topic",
     "topic": "Topic",
@@ -132,6 +136,15 @@ class Records(list[Made]):
     def as_dicts(self) -> list[dict[str, Any]]:
         return [record.as_dict() for record in self]
 
+    def _repr_html_(self) -> str:
+        """A table for notebooks. Names and words come from users and documents: they are escaped."""
+        names = [field.name for field in fields(self[0])] if self else []
+        rows = [[_cell(getattr(record, name)) for name in names] for record in self[:MAX_SHOWN]]
+        body = "".join(f"<tr>{''.join(f'<td {LEFT}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        head = "".join(f"<th {LEFT}>{name}</th>" for name in names)
+        more = f"<p>and {len(self) - MAX_SHOWN:,} more</p>" if len(self) > MAX_SHOWN else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
     def to_frame(self, names: str = "varitext") -> "pandas.DataFrame":
         """One row per record.
 
@@ -151,6 +164,16 @@ class Records(list[Made]):
             raise InputError("a DataFrame needs pandas: pip install pandas") from None
         rows = self.as_dicts()
         return pandas.DataFrame([_as_in_bertopic(row) for row in rows] if names == "bertopic" else rows)
+
+
+def _cell(value: object) -> str:
+    """Several values side by side, numbers rounded, of typical documents the beginning of the first."""
+    if isinstance(value, tuple):
+        shown = [_cell(one) for one in value]
+        return (shown[0] if shown else "") if value and isinstance(value[0], TypicalDocument) else " ".join(shown)
+    if isinstance(value, TypicalDocument):
+        return f"{value.row}" if value.text is None else f"{value.text[:TEXT]}…"
+    return "" if value is None else f"{value:.3g}" if isinstance(value, float) else f"{value}"
 
 
 def _as_in_bertopic(row: dict[str, Any]) -> dict[str, Any]:

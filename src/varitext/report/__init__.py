@@ -4,18 +4,18 @@
 (`charts.py`) that `page.py` draws with plotly and `drawing.py` with matplotlib. These libraries are the extra `report`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
+from varitext.charts.records import ColumnValues
 from varitext.corpora import QuestionAnswers, default_protocol
 from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.files import write_text
-from varitext.report.charts import ColumnValues
 
 __all__ = [
     "ColumnValues",
@@ -54,6 +54,7 @@ def write_document_report(
     titles: Sequence[str] | None = None,
     folder: Path | None = None,
     columns: Sequence[ColumnValues] = (),
+    log: Callable[[str], None] | None = None,
 ) -> None:
     """Write the report of a fitted document model as one HTML file.
 
@@ -79,6 +80,8 @@ def write_document_report(
         The model folder. If given, the report lists the SHA-256 of its files.
     columns : sequence of ColumnValues, optional
         Columns by which the report breaks down the topics.
+    log : callable, optional
+        Called with a short text before each step that can take long.
 
     Examples
     --------
@@ -86,10 +89,14 @@ def write_document_report(
     >>> write_document_report(model, documents, "report.html")  # doctest: +SKIP
     """
     path = _checked(path)
-    from varitext.report.documents import document_page, shown_documents
+    from varitext.report.documents import document_page, shown_documents, silent
 
-    shown = shown_documents(model, documents, labels, titles, columns)
-    write_text(path, document_page(shown, record or model.perplexity_record(documents), corpus_name, folder))
+    log = log or silent
+    shown = shown_documents(model, documents, labels, titles, columns, log)
+    if record is None:
+        log("perplexity")
+        record = model.perplexity_record(shown.counts)
+    write_text(path, document_page(shown, record, corpus_name, folder))
 
 
 def save_document_figures(
@@ -102,6 +109,7 @@ def save_document_figures(
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     columns: Sequence[ColumnValues] = (),
+    log: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Save figures of the report of a document model as files.
 
@@ -117,7 +125,7 @@ def save_document_figures(
         Which figures: map, labels, topics, by-class, over-time, posteriors, training, dimensions (default: all).
     file_format : {"svg", "png"}, default="svg"
         The format of the files.
-    labels, titles, columns
+    labels, titles, columns, log
         As for `write_document_report`.
 
     Returns
@@ -131,10 +139,10 @@ def save_document_figures(
     >>> save_document_figures(model, documents, "figures", ["map", "topics"])  # doctest: +SKIP
     """
     check_figure_names(model, names, file_format)
-    from varitext.report.documents import DOCUMENT_FIGURES, shown_documents
+    from varitext.report.documents import DOCUMENT_FIGURES, shown_documents, silent
     from varitext.report.drawing import save_figures
 
-    shown = shown_documents(model, documents, labels, titles, columns)
+    shown = shown_documents(model, documents, labels, titles, columns, log or silent)
     return save_figures(DOCUMENT_FIGURES, shown, Path(folder), names, file_format)
 
 

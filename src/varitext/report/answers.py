@@ -12,6 +12,8 @@ from markupsafe import Markup
 from varitext import paper
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import AnswerEvaluation, question_ids
+from varitext.charts.colours import ACCENT, FAINT, WARM
+from varitext.charts.records import ANSWER_CURVES, Axis, Curve, Intervals, training_curves
 from varitext.corpora.question_answers import Question, QuestionAnswers, canonical_order, protocol_named, subset
 from varitext.errors import InputError
 from varitext.evaluation.calibration import ReliabilityCurve, TopAnswers, reliability_curve, risk_coverage, top_answers
@@ -27,7 +29,6 @@ from varitext.evaluation.significance import Interval, bootstrap_interval
 from varitext.models.answers import model_name
 from varitext.paper import MapMrr
 from varitext.report.attention import PER_GROUP, AnswerHeat, QuestionHeat, first_log_std, heat_figure, hinton_figure
-from varitext.report.charts import ACCENT, ANSWER_CURVES, FAINT, WARM, Axis, Curve, Intervals, training_curves
 from varitext.report.drawing import Figure, chart_figure, svg_text
 from varitext.report.page import Tile, fitted_in, provenance, render, why_stopped
 

@@ -8,11 +8,12 @@ import numpy as np
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.ranking import RankedCandidate
 from varitext.batches.pairs import PairBatches
+from varitext.charts.colours import INK, MIDDLE_INK
+from varitext.charts.records import printable
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.evaluation.attention import strength
 from varitext.evaluation.ranking import question_words
 from varitext.models.answers.network import AnswerNetwork
-from varitext.report.charts import INK, MIDDLE_INK, printable
 from varitext.report.drawing import Axes, Figure, canvas, drawing_style, rectangles, shortened, text_width
 
 # Attention

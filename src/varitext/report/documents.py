@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from varitext import paper
+from varitext.charts.records import DOCUMENT_CURVES, Chart, ColumnValues, Map, training_curves
 from varitext.corpora import Documents, is_fitted_on
-from varitext.documents.model import DocumentModel
-from varitext.documents.settings import DEFAULT_MODEL, FALLBACK_MODEL
-from varitext.documents.topic_records import Records, TopicInfo
-from varitext.evaluation.latent_dimensions import LatentDimension
-from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS, lay_out
-from varitext.evaluation.perplexity import PerplexityRecord
-from varitext.report.charts import DOCUMENT_CURVES, Chart, ColumnValues, Map, training_curves
-from varitext.report.document_charts import (
+from varitext.corpora.documents import LABEL_COLUMN
+from varitext.corpora.sharded_counts import Counts
+from varitext.documents.charts import (
+    MAX_DOCUMENTS,
     Breakdown,
     DocumentSample,
     active_dimensions,
@@ -33,8 +30,22 @@ from varitext.report.document_charts import (
     topic_charts,
     topic_groups,
 )
+from varitext.documents.model import DocumentModel
+from varitext.documents.settings import DEFAULT_MODEL, FALLBACK_MODEL
+from varitext.documents.topic_model import regions_of
+from varitext.documents.topic_records import Records, TopicInfo
+from varitext.evaluation.latent_dimensions import LatentDimension
+from varitext.evaluation.map_layout import MIN_FOR_NEIGHBOURS, lay_out, towards_topics
+from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.drawing import PANEL_WIDTH, Figure, chart_figure
 from varitext.report.page import Tile, fitted_in, provenance, render, why_stopped
+
+Log = Callable[[str], None]  # is told what is done next
+
+
+def silent(_message: str) -> None:
+    """The default: nothing is logged."""
+
 
 MAX_TILES = 9  # the large one, and eight that fit beside it
 MAX_WORDS, NEIGHBOURS = 16, 5  # in the table of nearest words
@@ -46,9 +57,11 @@ class ShownDocuments:
     """A model, and the documents that its page and figures show; `source` is their corpus, if they come from one."""
 
     model: DocumentModel
+    counts: Counts
     sample: DocumentSample
     breakdowns: Sequence[Breakdown]
     source: Documents | None
+    log: Log = silent
 
     @cached_property
     def topics(self) -> Records[TopicInfo]:
@@ -60,16 +73,24 @@ class ShownDocuments:
 
     @cached_property
     def places(self) -> np.ndarray:
-        return lay_out(self.sample.mean, self.model.seed)
+        self.log(f"map of {len(self.sample):,} documents")
+        centres = regions_of(self.model.fitted_).group_centres()
+        return lay_out(towards_topics(self.sample.mean, self.sample.memberships, centres), self.model.seed)
 
-    @property
+    @cached_property
     def topic_map(self) -> Map:
-        return document_map(self.sample, self.topics, self.places, topic_groups(self.sample, self.topics))
+        return document_map(self.sample, self.topics, self.places, topic_groups(self.sample, self.topics, self.places))
 
     @property
     def label_map(self) -> Map | None:
         labels = self.sample.labels
         return None if labels is None else document_map(self.sample, self.topics, self.places, label_groups(labels))
+
+    @property
+    def label_name(self) -> str:
+        """The name of the column that the labels come from."""
+        read_as = self.source.read_as if self.source is not None else None
+        return (read_as.label_column if read_as is not None else None) or LABEL_COLUMN
 
     @property
     def is_training_data(self) -> bool:
@@ -82,15 +103,20 @@ def shown_documents(
     labels: Sequence[str] | None,
     titles: Sequence[str] | None,
     columns: Sequence[ColumnValues],
+    log: Log = silent,
 ) -> ShownDocuments:
-    """Labels and texts are taken from the corpus if none are given."""
+    """Labels and texts are taken from the corpus if none are given. Counts and vectors are computed once."""
     source = documents if isinstance(documents, Documents) else None
     if source is not None:
         labels = source.labels if labels is None else labels
         titles = source.texts if titles is None else titles
-    sample = choose_documents(model, documents, labels, titles)
-    found = [breakdown(model, documents, column) for column in columns]
-    return ShownDocuments(model, sample, [one for one in found if one is not None], source)
+    log("counting words")
+    counts = model.count(documents)
+    log(f"vectors of {counts.shape[0] if columns else min(counts.shape[0], MAX_DOCUMENTS):,} documents")
+    posterior = model.posterior(counts) if columns else None
+    sample = choose_documents(model, counts, labels, titles, posterior=posterior)
+    found = [breakdown(model, counts, column, posterior) for column in columns]
+    return ShownDocuments(model, counts, sample, [one for one in found if one is not None], source, log)
 
 
 # Headline
@@ -176,6 +202,7 @@ def document_page(shown: ShownDocuments, record: PerplexityRecord, corpus_name: 
         is_tsne=len(sample) >= MIN_FOR_NEIGHBOURS,
         map=shown.topic_map,
         labels=shown.label_map,
+        label_name=shown.label_name,
         cards=topic_cards(topics),
         breakdowns=shown.breakdowns,
         is_training_data=shown.is_training_data,
@@ -203,7 +230,7 @@ def _posteriors(shown: ShownDocuments, titled: bool = False) -> list[tuple[Any, 
     axis = common_axis(examples, shown.sample)
     titles = [f"a document of {example.words:,} words" if titled else "" for example in examples]
     return [
-        (example, posterior_spread(example, shown.sample, shown.dimensions, axis._replace(title=title)))
+        (example, posterior_spread(example, shown.sample, shown.dimensions, axis, title))
         for example, title in zip(examples, titles, strict=True)
     ]
 
@@ -232,7 +259,7 @@ def _dimensions(shown: ShownDocuments) -> Figure | None:
 
 DOCUMENT_FIGURES: dict[str, Callable[[ShownDocuments], Figure | None]] = {
     "map": lambda shown: _panels("Documents, coloured by topic", [shown.topic_map], WIDE),
-    "labels": lambda shown: _panels("Documents, coloured by label", [shown.label_map], WIDE),
+    "labels": lambda shown: _panels(f"Documents, coloured by {shown.label_name}", [shown.label_map], WIDE),
     "topics": lambda shown: chart_figure("Topics", topic_charts(shown.topics), TOPIC_WIDTH, columns=4),
     "by-class": _by_class,
     "over-time": _over_time,

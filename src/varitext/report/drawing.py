@@ -23,20 +23,11 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
+from varitext.charts.colours import INK, MIDDLE_INK
+from varitext.charts.labels import MAP_SHAPE, frame_of
+from varitext.charts.records import Axis, Bars, Chart, Curve, Group, Intervals, Map, printable
 from varitext.errors import InputError
 from varitext.files import atomic_file
-from varitext.report.charts import (
-    INK,
-    MIDDLE_INK,
-    Axis,
-    Bars,
-    Chart,
-    Curve,
-    Group,
-    Intervals,
-    Map,
-    printable,
-)
 
 __all__ = ["Axes", "Figure"]  # of matplotlib, for modules that draw
 
@@ -174,7 +165,7 @@ def _draw_intervals(chart: Intervals, axes: Axes) -> None:
     for row, value, colour in zip(rows, chart.values, chart.colours, strict=True):
         axes.plot(value, row, "o", color=colour, markersize=9)
     axes.set_yticks(rows, [printable(name) for name in chart.names])
-    axes.set_ylim(len(rows) - 0.4, -0.6)  # from the top down
+    axes.set(ylim=(len(rows) - 0.4, -0.6), title=printable(chart.title))  # from the top down
     axes.grid(visible=False, axis="y")
     if chart.zero_line:
         axes.axvline(0, color=MIDDLE_INK, linewidth=1)
@@ -194,6 +185,7 @@ def _draw_curve(chart: Curve, axes: Axes) -> None:
         look: dict[str, Any] = {"fontsize": 12, "ha": "center", "arrowprops": {"arrowstyle": "-", "color": MIDDLE_INK}}
         away = (34 if note.right else -34, 34 if note.above else -34)
         axes.annotate(printable(note.text), (note.x, note.y), away, textcoords="offset points", **look)
+    axes.set_title(printable(chart.title))
     _label(axes, "x", chart.axes[0], chart.x)
     _label(axes, "y", chart.axes[1], np.concatenate([low, high]))
 
@@ -206,20 +198,23 @@ def _draw_bars(chart: Bars, axes: Axes) -> None:
 
 
 def _draw_map(chart: Map, axes: Axes) -> None:
-    (left, bottom), (right, top) = chart.places.min(0), chart.places.max(0)
-    room = ROOM * max(right - left, top - bottom, 1e-9)
-    axes.set(xlim=(left - room, right + room), ylim=(bottom - room, top + room), title=printable(chart.title))
+    frame = frame_of(chart.places, MAP_SHAPE if chart.spots else 1.0)
+    x, y = (frame.left, frame.left + frame.width), (frame.bottom, frame.bottom + frame.height)
+    axes.set(xlim=x, ylim=y, title=printable(chart.title))
     axes.set_aspect("equal", anchor="N")
     axes.set_axis_off()
     for group in chart.groups:
         dots(axes, chart.places[group.rows], chart.dot, group.colour, 0.75)
     look = {"facecolor": "white", "alpha": 0.72, "linewidth": 0, "boxstyle": "square,pad=0.1"}
     for spot in chart.spots:
+        axes.plot([spot.x, spot.at_x], [spot.y, spot.at_y], color=MIDDLE_INK, linewidth=0.7)
+    for spot in chart.spots:
         axes.text(spot.x, spot.y, printable(spot.name), fontsize=11, ha="center", va="center", bbox=look)
 
 
 def _label(axes: Axes, which: str, axis: Axis, values: np.ndarray) -> None:
     """The axis's title, its limits, and ticks at round numbers."""
+    values = values[np.isfinite(values)]
     low, high = float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
     if axis.from_zero:
         low, high = min(low, 0.0), max(high, 0.0)

@@ -6,34 +6,21 @@ mistake in escaping could neither run nor fetch anything.
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
-import numpy as np
-import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 import varitext
 from varitext.answers.ranker import AnswerRanker
+from varitext.charts.plotly_figures import plotly_figure
+from varitext.charts.records import one_line, printable
 from varitext.corpora import Documents, QuestionAnswers
 from varitext.documents.model import DocumentModel
 from varitext.files import sha256_of
-from varitext.report.charts import (
-    MIDDLE_INK,
-    Axis,
-    Bars,
-    Chart,
-    Curve,
-    Intervals,
-    Map,
-    for_plotly,
-    one_line,
-    printable,
-)
 
 
 def render(template: str, **context: object) -> str:
@@ -129,128 +116,3 @@ def why_stopped(stopped: str, measure: str) -> str:
         "diverged": "training diverged; the best model so far was kept",
     }
     return reasons.get(stopped, stopped)
-
-
-# Charts
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-GRID = "rgba(128, 136, 148, 0.22)"
-CLEAR = "rgba(0,0,0,0)"
-HOVER = "%{customdata}<extra></extra>"
-
-
-def plotly_figure(chart: Chart) -> go.Figure:
-    match chart:
-        case Intervals():
-            return _intervals(chart)
-        case Curve():
-            return _curve(chart)
-        case Bars():
-            return _bars(chart)
-        case Map():
-            return _map(chart)
-
-
-def _intervals(chart: Intervals) -> go.Figure:
-    rows = list(range(len(chart.names)))[::-1]
-    marker = {"color": list(chart.colours), "size": 10 if chart.row_height > 26 else 9}
-    points = go.Scatter(
-        x=chart.values, y=rows, mode="markers", marker=marker, customdata=chart.hover, hovertemplate=HOVER
-    )
-    lines = [
-        go.Scatter(x=[low, high], y=[row, row], mode="lines", line={"color": colour, "width": 2}, hoverinfo="skip")
-        for row, low, high, colour in zip(rows, chart.low, chart.high, chart.colours, strict=True)
-        if high > low
-    ]
-    names = {"tickvals": rows, "ticktext": [for_plotly(name) for name in chart.names], "showgrid": False}
-    figure = _quiet([*lines, points], chart.height)
-    figure.update_layout(xaxis=_axis(chart.axis) | {"nticks": 6}, yaxis=names | {"range": [-0.6, len(rows) - 0.4]})
-    if chart.zero_line:
-        figure.add_vline(x=0, line={"color": MIDDLE_INK, "width": 1})
-    return figure
-
-
-def _curve(chart: Curve) -> go.Figure:
-    line = go.Scatter(
-        x=chart.x,
-        y=chart.y,
-        mode="lines+markers" if chart.marker else "lines",
-        line={"color": chart.colour, "width": 2},
-        marker={"color": chart.colour, "size": chart.marker},
-        customdata=chart.hover,
-        hovertemplate=HOVER,
-    )
-    if chart.interval is not None:
-        low, high = chart.interval
-        errors = {"array": np.maximum(high - chart.y, 0), "arrayminus": np.maximum(chart.y - low, 0)}
-        line.update(error_y=errors | {"color": chart.colour, "thickness": 2, "width": 0})
-    figure = _quiet([line], chart.height)
-    figure.update_layout(xaxis=_axis(chart.axes[0]), yaxis=_axis(chart.axes[1]))
-    if chart.reference is not None:
-        (x0, y0), (x1, y1) = chart.reference
-        dashed = {"color": MIDDLE_INK, "width": 1, "dash": "dash"}
-        figure.add_shape(type="line", x0=x0, y0=y0, x1=x1, y1=y1, line=dashed, layer="below")
-    if chart.shaded_until > 0:
-        figure.add_vrect(x0=0, x1=chart.shaded_until, fillcolor=MIDDLE_INK, opacity=0.1, line_width=0)
-    if (note := chart.note) is not None:
-        away = {"ax": 34 if note.right else -34, "ay": -34 if note.above else 34}
-        arrow = {"showarrow": True, "arrowhead": 0, "arrowcolor": MIDDLE_INK} | away
-        figure.add_annotation(x=note.x, y=note.y, text=for_plotly(note.text), **arrow)
-    return figure
-
-
-def _bars(chart: Bars) -> go.Figure:
-    places, marker = list(range(1, len(chart.values) + 1)), {"color": list(chart.colours)}
-    bars = go.Bar(x=places, y=list(chart.values), marker=marker, customdata=chart.hover, hovertemplate=HOVER)
-    figure = _quiet([bars], chart.height)
-    x, y = chart.axes
-    return figure.update_layout(bargap=0.25, xaxis=_axis(x) | {"showgrid": False}, yaxis=_axis(y))
-
-
-def _map(chart: Map) -> go.Figure:
-    traces = [
-        go.Scatter(
-            x=chart.places[group.rows, 0],
-            y=chart.places[group.rows, 1],
-            mode="markers",
-            name=for_plotly(group.name),
-            marker={"color": group.colour, "size": chart.dot, "opacity": 0.75},
-            customdata=[chart.hover[row] for row in group.rows],
-            hovertemplate=HOVER,
-        )
-        for group in chart.groups
-    ]
-    look = {"showarrow": False, "font": {"size": 11, "family": FONT}}
-    names = [{"x": spot.x, "y": spot.y, "text": for_plotly(spot.name)} | look for spot in chart.spots]
-    bare = {"visible": False}
-    return _quiet(traces, chart.height).update_layout(
-        xaxis=bare, yaxis=bare | {"scaleanchor": "x"}, dragmode="pan", hovermode="closest", annotations=names
-    )
-
-
-def _quiet(traces: Sequence[go.Scatter | go.Bar], height: int) -> go.Figure:
-    """A figure without plotly's template: no frames, a faint grid, the page's font."""
-    axis = {"gridcolor": GRID, "zeroline": False, "automargin": True, "title": {"standoff": 10, "font": {"size": 13}}}
-    layout = {
-        "template": "none",
-        "height": height,
-        "margin": {"l": 12, "r": 14, "t": 14, "b": 12},
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
-        "font": {"family": FONT, "size": 13, "color": MIDDLE_INK},
-        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 13}},
-        "showlegend": False,
-        "xaxis": axis,
-        "yaxis": axis,
-    }
-    return go.Figure(data=list(traces), layout=layout)
-
-
-def _axis(axis: Axis) -> dict[str, Any]:
-    layout: dict[str, Any] = {"title": {"text": for_plotly(axis.title)}} if axis.title else {}
-    layout |= {"range": list(axis.limits)} if axis.limits else {}
-    layout |= {"rangemode": "tozero"} if axis.from_zero else {}
-    if axis.names:
-        places = axis.shown_names()
-        layout |= {"tickvals": places, "ticktext": [for_plotly(axis.names[place]) for place in places]}
-    return layout | ({"tickformat": ".0%"} if axis.percent else {})

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from varitext.answers.ranking import RankedCandidate
+from varitext.charts.colours import MIDDLE_INK
+from varitext.charts.records import printable
 from varitext.evaluation.attention import times_equal
 from varitext.report.attention import draw_words, width_of_words, word_heats
-from varitext.report.charts import MIDDLE_INK, printable
 from varitext.report.drawing import canvas, drawing_style, svg_text
 from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, results, rounded

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from varitext.answers.fitting import new_trainer, training_threads
 from varitext.answers.training_data import training_data
+from varitext.charts.colours import PALETTE
 from varitext.models.answers.nasm import NASM
-from varitext.report.charts import PALETTE
 from varitext.report.drawing import Line, line_figure, svg_text
 from varitext.reproduce.answer_fits import load_part, ranker_settings
 from varitext.reproduce.document_fits import short

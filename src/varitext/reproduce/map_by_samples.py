@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from varitext.charts.colours import ACCENT, WARM
 from varitext.evaluation.ranking import ranking_record
-from varitext.report.charts import ACCENT, WARM
 from varitext.report.drawing import Line, line_figure, svg_text
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, questions_for_testing
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from varitext.charts.colours import PALETTE
+from varitext.charts.records import Group, Map
 from varitext.report import check_drawing_packages
-from varitext.report.charts import PALETTE, Group, Map
 from varitext.report.drawing import chart_figure, svg_text
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, fitted_model, hashes, load_part, short, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded

@@ -10,16 +10,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from varitext.charts.colours import FAINT, PALETTE, neighbour_colours
+from varitext.charts.labels import densest_place, frame_of
 from varitext.corpora import CORPORA, Documents, load_again, place_of
-from varitext.corpora.dates import bins_of
+from varitext.corpora.dates import all_bins, bins_of
 from varitext.corpora.sharded_counts import in_memory
 from varitext.documents.model import DocumentModel
 from varitext.documents.posterior import BLOCK
+from varitext.documents.topic_model import regions_of
 from varitext.documents.topic_records import TopicShare
 from varitext.errors import InputError
 from varitext.evaluation.keywords import document_keywords
 from varitext.evaluation.latent_dimensions import nearest
-from varitext.evaluation.map_layout import lay_out
+from varitext.evaluation.map_layout import lay_out, place_among, towards_topics
 from varitext.evaluation.shares import shares_by_value
 from varitext.serve.guards import Refusal
 
@@ -52,8 +55,12 @@ class CorpusIndex:
         self._beginnings: list[str] = []
         self._labels: list[str | None] = []
         self._dates: list[str] = []  # names of bins
+        self.label_name = "label"  # of their column
         self.topics: list[tuple[int, str]] = []  # number and name
         self.topic = np.zeros(0, int)  # [D], places in `topics`
+        self.directions = np.zeros((0, 1), np.float32)  # [D, K], of which the map is made
+        self.sample = np.zeros(0, int)  # rows that are read first
+        self.sample_read, self.all_read = threading.Event(), threading.Event()  # also set if reading fails
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -102,6 +109,13 @@ class CorpusIndex:
         numbers, names = [number for number, _ in self.topics], dict(self.topics)
         found = shares_by_value([numbers[place] for place in self.topic], values, numbers)
         shares = [TopicShare(one.value, one.category, names[one.category], *one[2:]) for one in found]
+        if by == "date":
+            periods = sorted({one.value for one in found} - {NO_DATE})
+            empty = set(all_bins(periods)) - set(periods)
+            shares += [
+                TopicShare(value, number, names[number], 0, 0, 0.0, 0.0, 0.0) for value in empty for number in numbers
+            ]
+            shares.sort(key=lambda one: one.value)
         return {"shares": [one.as_dict() for one in shares]}
 
     def _read(self, model: DocumentModel, corpus: dict[str, str], data_dir: Path | None) -> None:
@@ -111,6 +125,9 @@ class CorpusIndex:
             if not isinstance(error, InputError | OSError | MemoryError):
                 logger.exception("the training documents could not be read")
             self.state = "none"
+        finally:
+            self.sample_read.set()
+            self.all_read.set()
 
     def _take(self, model: DocumentModel, documents: Documents) -> None:
         n = min(len(documents), MAX_DOCUMENTS)
@@ -125,18 +142,35 @@ class CorpusIndex:
             self._beginnings = [beginning(text) for text in content]
             first = sorted(content[:200], key=len)
             self.example = beginning(first[len(first) // 2], EXAMPLE)  # of medium length
-        vectors, topic = [], []
-        for start in range(0, n, BLOCK):
-            if self._stop.is_set():
-                return
-            posterior = model.posterior(content[start : start + BLOCK])
-            vectors.append(posterior.mean)
-            topic.append(model.topic_memberships(posterior).argmax(1))
-        self.vectors, self.topic = np.concatenate(vectors), np.concatenate(topic)
         self.topics = [(one.number, one.name) for one in model.topics()]
         self._labels = [None] * n if documents.labels is None else [str(label) for label in documents.labels[:n]]
+        self.label_name = (documents.read_as and documents.read_as.label_column) or self.label_name
         if documents.dates is not None:
             self._dates = [name or NO_DATE for name in bins_of(documents.dates[:n], None)]
+        self.sample = np.sort(np.random.default_rng(model.seed).permutation(n)[:MAX_SAMPLE])
+        self._read_vectors(model, content, np.concatenate([self.sample, np.setdiff1d(np.arange(n), self.sample)]))
+
+    def _read_vectors(
+        self, model: DocumentModel, content: Sequence[str] | scipy.sparse.csr_matrix, order: np.ndarray
+    ) -> None:
+        """In blocks, the sample first: the map is made of it while the others are read."""
+        centres = regions_of(model.fitted_).group_centres()
+        vectors = np.zeros((len(order), model.fitted_.network.vector_dim), np.float32)
+        directions, topic = np.zeros_like(vectors), np.zeros(len(order), int)
+        for start in range(0, len(order), BLOCK):
+            if self._stop.is_set():
+                return
+            rows = order[start : start + BLOCK]
+            posterior = model.posterior(
+                content[rows] if scipy.sparse.issparse(content) else [content[row] for row in rows]
+            )
+            memberships = model.topic_memberships(posterior)
+            vectors[rows], topic[rows] = posterior.mean, memberships.argmax(1)
+            directions[rows] = towards_topics(posterior.mean, memberships, centres)
+            if start + BLOCK >= len(self.sample) and not self.sample_read.is_set():
+                self.directions, self.topic = directions, topic
+                self.sample_read.set()
+        self.vectors = vectors
         self.state = "ready"
 
 
@@ -149,52 +183,62 @@ def is_here(corpus: dict[str, str], data_dir: Path | None) -> bool:
 
 # Map
 
-MAX_SHOWN = 1500  # a seeded sample: laid out in a few seconds, and moved smoothly by a phone
-MAX_GROUPS = 20  # colours that can be told apart
+MAX_SAMPLE = 3000  # laid out by t-SNE; the others are placed among them
+MAX_SHOWN = 50_000  # a browser draws them smoothly
+MAX_GROUPS = 20  # colours of labels
 OTHERS = "all others"
 NEIGHBOURS = 5  # that determine the position of a text
 
 
 class Drawn(NamedTuple):
+    version: int  # counts the layouts
     rows: np.ndarray  # [D], of the index
     places: np.ndarray  # [D, 2], in the unit square
     groups: list[str]
     group: list[int]  # [D]
-    topics: list[dict[str, Any]]  # those on the map, with their positions
+    topics: list[dict[str, Any]]  # those on the map, with their positions and colours
     topic: list[int]  # [D], places in these
 
 
-NOT_DRAWN = Drawn(np.zeros(0, int), np.zeros((0, 2)), [], [], [], [])
+NOT_DRAWN = Drawn(0, np.zeros(0, int), np.zeros((0, 2)), [], [], [], [])
 
 
 class CorpusMap:
-    """The map of the training documents, drawn in the background when it is first requested."""
+    """The map of the training documents, drawn in the background when it is first requested.
+
+    It is shown from the first steps of t-SNE on. Once a sample is laid out it stays there, and the others join it.
+    """
 
     def __init__(self, index: CorpusIndex, seed: int):
         self._index, self._seed = index, seed
         self._begun = threading.Lock()
         self._drawn: Drawn | None = None
-        self._failed = False
+        self._complete = self._failed = False
+        self._colours: dict[int, str] = {}  # by topic number
 
     @property
     def state(self) -> Literal["none", "drawing", "ready"]:
-        if self._drawn is not None:
+        if self._complete:
             return "ready"
         return "none" if self._failed or self._index.state == "none" else "drawing"
 
-    def shown(self) -> dict[str, Any]:
-        """The columns of the map, empty until it is drawn; the first request starts the drawing."""
-        if self.state == "drawing" and self._index.state == "ready" and self._begun.acquire(blocking=False):
+    def shown(self, known: int = 0) -> dict[str, Any]:
+        """The columns of the map, empty until there is a layout other than `known`; the first request starts it."""
+        if self.state == "drawing" and self._begun.acquire(blocking=False):
             threading.Thread(target=self._draw, name="varitext-map", daemon=True).start()
-        drawn = self._drawn or NOT_DRAWN
+        state, latest = self.state, self._drawn or NOT_DRAWN
+        drawn = NOT_DRAWN if latest.version == known else latest
         return {
-            "state": self.state,
-            "of": len(self._index),
+            "state": state,
+            "version": latest.version,
+            "of": len(self._index.topic),
             "x": drawn.places[:, 0].round(4).tolist(),
             "y": drawn.places[:, 1].round(4).tolist(),
             "group": drawn.group,
             "groups": drawn.groups,
+            "colours": [*PALETTE[: len(drawn.groups) - 1], FAINT] if drawn.groups else [],
             "labelled": self._index.labelled,
+            "label_name": self._index.label_name,
             "topic": drawn.topic,
             "topics": drawn.topics,
             "titles": [self._index.title(row) for row in drawn.rows],
@@ -204,13 +248,14 @@ class CorpusMap:
         """Refuse to place a text if there is no map, or none yet."""
         if self.state == "none":
             raise InputError(f"{NOT_HERE}: there is no map")
-        if self.state == "drawing":
+        if self._drawn is None:
             raise Refusal(503, "the map is not drawn yet: request /map, and try again shortly", RETRY_AFTER)
 
     def place(self, vector: np.ndarray) -> dict[str, Any]:
         """The position of the most central of its nearest documents: their mean could lie among unrelated ones."""
         drawn = self._drawn or NOT_DRAWN
-        rows = [one.index for one in nearest(self._index.vectors[drawn.rows], vector, NEIGHBOURS)]
+        vectors = self._index.vectors if len(self._index.vectors) else self._index.directions
+        rows = [one.index for one in nearest(vectors[drawn.rows], vector, NEIGHBOURS)]
         places = drawn.places[rows]  # [N, 2]
         apart = np.linalg.norm(places[:, None] - places, axis=2).sum(1)  # [N]
         x, y = places[apart.argmin()].tolist()
@@ -218,33 +263,55 @@ class CorpusMap:
 
     def _draw(self) -> None:
         try:
-            index, n = self._index, len(self._index)
-            generator = np.random.default_rng(self._seed)
-            rows = np.sort(generator.choice(n, MAX_SHOWN, replace=False)) if n > MAX_SHOWN else np.arange(n)
-            places = in_unit_square(lay_out(index.vectors[rows], self._seed))
-            names = [index.group(row) for row in rows]
-            groups = [name for name, _ in Counter(names).most_common(MAX_GROUPS)]
-            number = {name: place for place, name in enumerate(groups)}
-            group = [number.get(name, len(groups)) for name in names]
-            self._drawn = Drawn(
-                rows, places, [*groups, OTHERS], group, *topics_on_map(index.topics, index.topic[rows], places)
-            )
+            index = self._index
+            index.sample_read.wait()
+            sample, directions = index.sample, index.directions
+            if index.state == "none" or not len(directions):
+                return
+            places = lay_out(directions[sample], self._seed, lambda so_far: self._show(sample, so_far))
+            self._colours.clear()  # those of the first steps fit neighbours of the first steps
+            self._show(sample, places)
+            index.all_read.wait()
+            others = np.setdiff1d(np.arange(len(directions)), sample)[: MAX_SHOWN - len(sample)]
+            if len(others) and index.state == "ready":
+                added = place_among(directions[others], directions[sample], places, self._seed)
+                self._show(np.concatenate([sample, others]), np.concatenate([places, added]))
+            self._complete = True
         except Exception:
             logger.exception("the map could not be drawn")
             self._failed = True
 
+    def _show(self, rows: np.ndarray, places: np.ndarray) -> None:
+        index = self._index
+        places = in_unit_square(places)
+        names = [index.group(row) for row in rows]
+        groups = [name for name, _ in Counter(names).most_common(MAX_GROUPS)]
+        number = {name: place for place, name in enumerate(groups)}
+        group = [number.get(name, len(groups)) for name in names]
+        topics, topic = topics_on_map(index.topics, index.topic[rows], places, self._colours)
+        version = (self._drawn or NOT_DRAWN).version + 1
+        self._drawn = Drawn(version, rows, places, [*groups, OTHERS], group, topics, topic)
+
 
 def topics_on_map(
-    topics: list[tuple[int, str]], topic: np.ndarray, places: np.ndarray
+    topics: list[tuple[int, str]], topic: np.ndarray, places: np.ndarray, colours: dict[int, str]
 ) -> tuple[list[dict[str, Any]], list[int]]:
-    """The topics of these documents, most frequent first, with their positions; and which document has which."""
+    """The topics of these documents, most frequent first, with their densest places; and which document has which.
+
+    Topics keep the colours that they have, and all get one at their first layout.
+    """
     frequent = [place for place, _ in Counter(topic.tolist()).most_common()]
-    shown = []
-    for number, name, middle in ((*topics[one], np.median(places[topic == one], axis=0)) for one in frequent):
-        x, y = middle.round(4).tolist()
-        shown.append({"number": number, "name": name, "x": x, "y": y})
     order = {place: row for row, place in enumerate(frequent)}
-    return shown, [order[one] for one in topic.tolist()]
+    rows = np.array([order[one] for one in topic.tolist()], int)
+    if not all(topics[place][0] in colours for place in frequent):
+        new = neighbour_colours(places, rows, len(frequent))
+        colours.update({topics[place][0]: colour for place, colour in zip(frequent, new, strict=True)})
+    shown, frame = [], frame_of(places, 1.0)
+    for row, place in enumerate(frequent):
+        number, name = topics[place]
+        x, y = densest_place(places[rows == row], frame).round(4).tolist()
+        shown.append({"number": number, "name": name, "x": x, "y": y, "colour": colours[number]})
+    return shown, rows.tolist()
 
 
 def in_unit_square(places: np.ndarray) -> np.ndarray:

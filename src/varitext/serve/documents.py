@@ -96,9 +96,9 @@ def document_routes(models: ServedModels, problems: dict[int | str, dict[str, An
         return await served.queue.ask(BatchJob([asked.text, *(asked.among or ())], found, _with_known_word))
 
     @routes.get("/map", response_model=schemas.Map)
-    async def document_map(model: str) -> Any:
-        """A map of the training documents, or of a sample of them. It is drawn when first requested."""
-        return models.of_documents(model).map.shown()
+    async def document_map(model: str, known: int = 0) -> Any:
+        """A map of the training documents, drawn when first requested; `known` is the version that the client has."""
+        return models.of_documents(model).map.shown(known)
 
     @routes.post("/place", response_model=schemas.PlaceOnMap)
     async def place(model: str, asked: schemas.PlaceRequest) -> Any:

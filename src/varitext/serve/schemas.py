@@ -257,20 +257,24 @@ class SimilarDocuments(BaseModel):
 class TopicOnMap(BaseModel):
     number: int
     name: str
-    x: float = Field(description="The median of its documents.")
+    x: float = Field(description="The densest place of its documents.")
     y: float
+    colour: str = Field(description="Topics that touch on the map differ in colour.")
 
 
 class Map(BaseModel):
     """Columns with one value per document shown."""
 
-    state: Literal["none", "drawing", "ready"] = Field(description="Only a map that is ready contains documents.")
-    of: int = Field(description="Number of training documents; at most 1,500 are shown.")
+    state: Literal["none", "drawing", "ready"] = Field(description="While it is drawn, layouts get better.")
+    version: int = Field(description="Counts the layouts. The columns are empty if it is the one that `known` names.")
+    of: int = Field(description="Number of training documents; at most 50,000 are shown.")
     x: list[float] = Field(description="From 0 to 1. Documents with similar vectors are close together.")
     y: list[float]
     group: list[int] = Field(description="Index into `groups`.")
     groups: list[str] = Field(description="Labels, or topic names if there are none. The last group is all others.")
+    colours: list[str] = Field(description="One per group.")
     labelled: bool = Field(description="Whether the groups are labels.")
+    label_name: str = Field(description="Column that the labels come from.")
     topic: list[int] = Field(description="Index into `topics`.")
     topics: list[TopicOnMap] = Field(description="The topics on the map, most frequent first.")
     titles: list[str]

@@ -26,6 +26,7 @@ function fitted(place, layout) {
     for (const note of layout.annotations ?? []) {
       note.visible = !narrow.matches;
       note.bgcolor = card + "b8";
+      note.arrowcolor = colour("--quiet");
     }
   }
   if (byFinger.matches) layout.dragmode = false;
@@ -48,22 +49,36 @@ function redraw() {
   for (const place of places) Plotly.react(place, place.data, fitted(place, inked(place.layout)));
 }
 
-// Pressed names stay bright; if none is pressed, all are.
-function highlight(legend) {
-  const map = legend.parentElement.querySelector(".drawn");
-  const buttons = [...legend.querySelectorAll("button")];
-  const pressed = buttons.map((button) => button.getAttribute("aria-pressed") === "true");
-  const all = !pressed.includes(true);
-  Plotly.restyle(map, { "marker.opacity": pressed.map((on) => (all ? 0.75 : on ? 0.9 : 0.05)) });
+// Pressed names and documents that match the search stay bright; if there are neither, all are.
+function highlight(figure) {
+  const [place, legend, input] = [".drawn", ".legend", ".search input"].map((one) => figure.querySelector(one));
+  const words = input.value.trim().toLowerCase();
+  const pressed = place.data.map((_, trace) => legend.querySelector(`[data-trace="${trace}"]`).getAttribute("aria-pressed") === "true");
+  const anyPressed = pressed.includes(true);
+  let found = 0;
+  const opacity = place.data.map((trace, number) => {
+    if (anyPressed && !pressed[number]) return 0.05;
+    if (!words) return anyPressed ? 0.9 : 0.75;
+    return trace.customdata.map((text) => {
+      const here = text.toLowerCase().includes(words);
+      found += here;
+      return here ? 0.9 : 0.05;
+    });
+  });
+  figure.querySelector(".search [role=status]").textContent = words ? `${found.toLocaleString("en")} documents found` : "";
+  Plotly.restyle(place, { "marker.opacity": opacity });
 }
 
-for (const legend of document.querySelectorAll(".legend")) {
+for (const figure of document.querySelectorAll("figure.map")) {
+  const legend = figure.querySelector(".legend");
   legend.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
+    if (button.classList.contains("more")) return legend.classList.add("whole");
     button.setAttribute("aria-pressed", String(button.getAttribute("aria-pressed") !== "true"));
-    highlight(legend);
+    highlight(figure);
   });
+  figure.querySelector(".search input").addEventListener("input", () => highlight(figure));
 }
 
 // A chart drawn in a closed element has no width yet.

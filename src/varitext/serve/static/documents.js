@@ -37,6 +37,7 @@ export function prepare() {
     byId("near").scrollIntoView({ block: "nearest", behavior: "smooth" });
   });
   map.prepare();
+  topics.prepare();
 }
 
 // Show another model: its topics and its map, and an example unless the user has entered a text.

@@ -9,6 +9,13 @@ const LONG = 12; // topics: of more, the first is opened only where there is roo
 
 let shares = {}; // of topics, by label and by date, once the documents are read
 
+// Topics with the words in their names or among their own words stay.
+export function prepare() {
+  byId("all-topics").addEventListener("search", (event) => {
+    for (const item of byId("all-topics").children) item.hidden = !item.textContent.toLowerCase().includes(event.detail);
+  });
+}
+
 export async function open(address, current) {
   shares = {};
   byId("all-note").textContent = "";
@@ -28,7 +35,7 @@ function draw(topics, choice) {
     + `Number of topics: ${choice.how}.`;
   const largest = Math.max(...topics.map((topic) => topic.share), 1e-9);
   show("all-topics", topics.map((topic) => row(topic, largest)), "No topics.");
-  map.colours((number, colour) => byId("all-topics").querySelector(`[data-topic="${number}"] .dot`)?.classList.add(colour));
+  map.colours((number, colour) => byId("all-topics").querySelector(`[data-topic="${number}"] .dot`)?.style.setProperty("background", colour));
   if (topics.length > 1 && topics.length <= LONG) byId("all-topics").querySelector("details").open = true;
 }
 
@@ -74,18 +81,19 @@ function byTopic(found) {
 function drawShares(place, number) {
   const byLabel = [...(shares.label?.get(number) ?? [])].sort((one, other) => other.share - one.share).slice(0, SHOWN_LABELS);
   const byDate = shares.date?.get(number) ?? [];
-  place.replaceChildren(...shareList("By label", byLabel), ...shareList("Over time", byDate));
+  place.replaceChildren(...shareList(`By ${map.labelName()}`, byLabel), ...shareList("Over time", byDate));
 }
 
 function shareList(heading, found) {
   if (found.length < 2) return [];
   const most = Math.max(...found.map((one) => one.high), 1e-9);
-  return [element("h3", {}, heading), element("ol", {}, ...found.map((one) => element("li",
+  return [element("h3", {}, heading), element("ol", {}, ...found.map((one) => (one.of ? element("li",
     { title: `${one.documents} of ${plural(one.of, "document")}; 95 % interval ${percent(one.low)} to ${percent(one.high)}` },
     element("span", { class: "value", dir: "auto" }, one.value),
     element("span", { class: "gauge", style: { "--mean": one.share / most, "--low": one.low / most, "--high": one.high / most } },
       element("i"), element("u"), element("s")),
-    element("span", { class: "note" }, percent(one.share)))))];
+    element("span", { class: "note" }, percent(one.share)))
+    : element("li", { title: "no documents" }, element("span", { class: "value note" }, one.value)))))];
 }
 
 function facts(topic) {

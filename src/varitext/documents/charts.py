@@ -1,24 +1,15 @@
 """Charts of a document model: map, topics, topic shares by column, example posteriors and latent dimensions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from varitext.corpora.sharded_counts import blocks_of
-from varitext.documents.fitting import ACTIVE
-from varitext.documents.model import DocumentModel
-from varitext.documents.topic_records import TopicInfo, TopicShare
-from varitext.errors import InputError
-from varitext.evaluation.keywords import DistinctWords, document_keywords
-from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
-from varitext.evaluation.shares import NO_VALUE
-from varitext.report.charts import (
-    ACCENT,
-    FAINT,
-    PALETTE,
+from varitext.charts.colours import ACCENT, FAINT, PALETTE, neighbour_colours
+from varitext.charts.labels import densest_place, frame_of, place_names
+from varitext.charts.records import (
     Axis,
     Bars,
     Chart,
@@ -27,14 +18,39 @@ from varitext.report.charts import (
     Group,
     Intervals,
     Map,
-    NamedSpot,
     for_plotly,
     one_line,
     wrapped_for_plotly,
 )
+from varitext.corpora.dates import all_bins
+from varitext.corpora.sharded_counts import Counts, blocks_of
+from varitext.documents.fitting import ACTIVE, FittedDocuments
+from varitext.documents.posterior import Posterior
+from varitext.documents.topic_model import TreeMerge
+from varitext.documents.topic_records import Records, TopicInfo, TopicShare
+from varitext.errors import InputError
+from varitext.evaluation.keywords import DistinctWords, document_keywords
+from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
+from varitext.evaluation.shares import NO_VALUE, Bins
 
 OTHERS = "all others"
 NAME_LENGTH = 60  # characters of a topic's name or a label on a chart
+
+
+class TopicModel(Protocol):
+    """What charts need of a `DocumentModel`."""
+
+    seed: int
+    fitted_: FittedDocuments
+
+    def count(self, X: Any) -> Counts: ...
+    def posterior(self, X: Any) -> Posterior: ...
+    def topics(self) -> Records[TopicInfo]: ...
+    def topic_memberships(self, X: Any) -> np.ndarray: ...
+    def topic_shares(self, X: Any, values: Sequence[object], bins: Bins = None) -> Records[TopicShare]: ...
+    def distinct_words(self, X: Any, values: Sequence[object]) -> list[DistinctWords]: ...
+    def topic_tree(self) -> list[TreeMerge]: ...
+
 
 # Sample
 
@@ -65,13 +81,17 @@ class DocumentSample:
 
 
 def choose_documents(
-    model: DocumentModel,
+    model: TopicModel,
     documents: Any,
     labels: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     most: int = MAX_DOCUMENTS,
+    posterior: Posterior | None = None,
 ) -> DocumentSample:
-    """At most `most` documents that have a known word, drawn with the model's seed and kept in order."""
+    """At most `most` documents that have a known word, drawn with the model's seed and kept in order.
+
+    `posterior` is that of all documents, if it is known already.
+    """
     counts = model.count(documents)  # once: counting texts is slower than everything below
     for name, column in (("labels", labels), ("titles", titles)):
         if column is not None and len(column) != counts.shape[0]:
@@ -82,12 +102,12 @@ def choose_documents(
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(model.seed).choice(rows, most, replace=False))
     sample = counts[rows]
-    posterior = model.posterior(sample)
+    own = model.posterior(sample) if posterior is None else Posterior(posterior.mean[rows], posterior.std[rows])
     log_frequencies = model.fitted_.network.word_log_frequencies.cpu().numpy()
     return DocumentSample(
-        mean=posterior.mean,
-        std=posterior.std,
-        memberships=model.topic_memberships(posterior),
+        mean=own.mean,
+        std=own.std,
+        memberships=model.topic_memberships(own),
         lengths=np.asarray(sample.sum(1)).ravel(),
         keywords=document_keywords(sample, log_frequencies, model.fitted_.vocabulary.words),
         labels=None if labels is None else tuple(_value(labels[row], NO_LABEL) for row in rows.tolist()),
@@ -103,29 +123,26 @@ def _value(value: object, missing: str) -> str:
 # Map
 
 MAX_GROUPS = len(PALETTE)
-MAX_NAMES = 24  # more do not fit on the map
-FRAME_SHAPE = 1.65  # width of the picture over its height
-CHARACTER_WIDTH, LINE_HEIGHT = 0.011, 0.03  # of the names, as shares of the picture's height
 
 
 def document_map(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray, groups: list[Group]) -> Map:
-    """The documents coloured by group, with the names of the first groups written at the middle of their documents."""
-    named = [group for group in groups if group.name != OTHERS][:MAX_NAMES]
-    middles = [np.median(places[group.rows], axis=0).tolist() for group in named]  # robust against strays
-    spots = place_apart((NamedSpot(group.name, *middle) for group, middle in zip(named, middles, strict=True)), places)
+    """The documents coloured by group, with the name of each group at the densest place of its documents."""
+    frame, named = frame_of(places), [group for group in groups if group.name != OTHERS]
+    anchors = np.array([densest_place(places[group.rows], frame) for group in named]).reshape(-1, 2)
+    spots = place_names([group.name for group in named], anchors, places)
     hover = [_document_hover(row, sample, topics[sample.topic[row]].name) for row in range(len(sample))]
     return Map(places, groups, spots, hover, dot=5 if len(sample) > 500 else 8)
 
 
-def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo]) -> list[Group]:
-    """The documents by topic, the most frequent first; colours repeat if there are more topics."""
+def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo], places: np.ndarray) -> list[Group]:
+    """The documents by topic, the most frequent first; topics that touch on the map differ in colour."""
     frequent = [place for place, _ in Counter(sample.topic.tolist()).most_common()]
-    return [
-        Group(
-            one_line(topics[place].name, NAME_LENGTH), np.flatnonzero(sample.topic == place), PALETTE[row % MAX_GROUPS]
-        )
-        for row, place in enumerate(frequent)
-    ]
+    rows = [np.flatnonzero(sample.topic == place) for place in frequent]
+    names = [one_line(topics[place].name, NAME_LENGTH) for place in frequent]
+    order = np.argsort(frequent)[
+        np.searchsorted(np.sort(frequent), sample.topic)
+    ]  # each document's place in `frequent`
+    return [*map(Group, names, rows, neighbour_colours(places, order, len(frequent)))]
 
 
 def label_groups(names: tuple[str, ...]) -> list[Group]:
@@ -136,23 +153,6 @@ def label_groups(names: tuple[str, ...]) -> list[Group]:
     groups = [Group(name, np.flatnonzero(every == name), PALETTE[place]) for place, name in enumerate(kept)]
     others = np.flatnonzero(~np.isin(every, kept)) if len(every) else np.zeros(0, int)
     return [Group(OTHERS, others, FAINT), *groups] if len(others) else groups
-
-
-def place_apart(spots: Iterable[NamedSpot], places: np.ndarray) -> list[NamedSpot]:
-    """From the top down, each name moved down until it covers no other."""
-    width, height = np.ptp(places, axis=0) if len(places) else (1.0, 1.0)
-    frame = max(float(width) / FRAME_SHAPE, float(height), 1e-9)  # the height of the picture, in the map's units
-
-    def covers(one: NamedSpot, other: NamedSpot) -> bool:
-        wide = 0.5 * CHARACTER_WIDTH * (len(one.name) + len(other.name))
-        return abs(one.x - other.x) < wide * frame and abs(one.y - other.y) < LINE_HEIGHT * frame
-
-    written: list[NamedSpot] = []
-    for spot in sorted(spots, key=lambda spot: -spot.y):
-        while any(covers(spot, other) for other in written):
-            spot = spot._replace(y=spot.y - 0.005 * frame)
-        written.append(spot)
-    return written
 
 
 def _document_hover(row: int, sample: DocumentSample, topic: str) -> str:
@@ -186,13 +186,14 @@ def topic_cards(topics: Sequence[TopicInfo]) -> list[TopicCard]:
     return cards
 
 
-def topic_charts(topics: Sequence[TopicInfo]) -> list[Intervals]:
+def topic_charts(topics: Sequence[TopicInfo], most: int = MAX_CARDS) -> list[Intervals]:
     """The words of the largest topics with p(word | topic)."""
     charts = []
-    for topic, *_ in topic_cards(topics)[:MAX_CARDS]:
-        weights, axis = np.array(topic.weights), Axis(f"{one_line(topic.name, 40)} ({topic.share:.1%})", from_zero=True)
-        colours = [ACCENT] * len(weights)
-        charts.append(Intervals(topic.words, weights, 0 * weights, weights, colours, topic.words, axis, row_height=20))
+    for topic, *_ in topic_cards(topics)[:most]:
+        weights, words = np.array(topic.weights), [one_line(word, 24) for word in topic.words]
+        title, hover = f"{one_line(topic.name, 40)} ({topic.share:.1%})", [for_plotly(word) for word in topic.words]
+        colours, axis = [ACCENT] * len(weights), Axis(from_zero=True)
+        charts.append(Intervals(words, weights, 0 * weights, weights, colours, hover, axis, row_height=20, title=title))
     return charts
 
 
@@ -210,16 +211,25 @@ class Breakdown(NamedTuple):
     words: list[DistinctWords]
 
 
-def breakdown(model: DocumentModel, documents: Any, column: ColumnValues) -> Breakdown | None:
-    """The largest topics by the values of a column, or over time; None if there is only one value."""
+def breakdown(
+    model: TopicModel, documents: Any, column: ColumnValues, posterior: Posterior | None = None
+) -> Breakdown | None:
+    """The largest topics by the values of a column, or over time; None if there is only one value.
+
+    `posterior` is that of the documents, if it is known already.
+    """
     values = [_value(value, NO_VALUE) for value in column.values]
     if not column.over_time:
         values = _frequent(values)
     if len(set(values)) < 2:
         return None
-    shares = [one for one in model.topic_shares(documents, values) if not (column.over_time and one.value == NO_VALUE)]
+    shares = [
+        one
+        for one in model.topic_shares(documents if posterior is None else posterior, values)
+        if not (column.over_time and one.value == NO_VALUE)
+    ]
     words = [] if column.over_time else model.distinct_words(documents, values)
-    return Breakdown(column.column, column.over_time, _share_charts(shares, column.over_time), words)
+    return Breakdown(column.column, column.over_time, share_charts(shares, column.over_time), words)
 
 
 def _frequent(values: list[str]) -> list[str]:
@@ -231,31 +241,45 @@ def _frequent(values: list[str]) -> list[str]:
     return [value if value in kept else OTHERS for value in values]
 
 
-def _share_charts(shares: Sequence[TopicShare], over_time: bool) -> list[Chart]:
+def share_charts(shares: Sequence[TopicShare], over_time: bool, most: int = MAX_SHARE_CHARTS) -> list[Chart]:
+    """Of the largest topics; periods without documents are gaps."""
     by_topic: dict[int, list[TopicShare]] = defaultdict(list)
     for share in shares:
         by_topic[share.topic].append(share)
-    largest = sorted(by_topic.values(), key=lambda found: -sum(one.documents for one in found))[:MAX_SHARE_CHARTS]
+    largest = sorted(by_topic.values(), key=lambda found: -sum(one.documents for one in found))[:most]
     reach = min(1.05 * max((one.high for found in largest for one in found), default=1.0), 1.0)
     if over_time:
-        return [_share_chart(found, None) for found in largest]
-    return [_share_chart(sorted(found, key=lambda one: -one.share)[:SHOWN_VALUES], reach) for found in largest]
+        periods = all_bins([one.value for one in largest[0]]) if largest else []
+        return [_chart_over_time(found, periods) for found in largest]
+    return [_chart_by_value(sorted(found, key=lambda one: -one.share)[:SHOWN_VALUES], reach) for found in largest]
 
 
-def _share_chart(found: list[TopicShare], reach: float | None) -> Chart:
-    """Of one topic, by class on an axis up to `reach`; over time if that is None."""
-    names, title = [one.value for one in found], one_line(found[0].name, NAME_LENGTH)
+def _chart_by_value(found: list[TopicShare], reach: float) -> Intervals:
+    """Of one topic; the axis begins left of zero, so that dots at zero do not cover the names."""
     share, low, high = np.array([(one.share, one.low, one.high) for one in found]).T
-    hover = [
-        f"{for_plotly(one.value)}: {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]<br>"
-        f"{one.documents:,} of {one.of:,} documents"
-        for one in found
-    ]
-    if reach is not None:
-        axis = Axis(title, limits=(0, reach), percent=True)
-        return Intervals(names, share, low, high, [ACCENT] * len(found), hover, axis, row_height=24)
-    axes = (Axis(title, names=names), Axis(from_zero=True, percent=True))
-    return Curve(np.arange(len(found), dtype=float), share, axes, hover, marker=5, interval=(low, high), height=240)
+    axis, colours = Axis(limits=(-0.03 * reach, reach), percent=True), [ACCENT] * len(found)
+    names, hover = [one.value for one in found], [_share_hover(one) for one in found]
+    return Intervals(names, share, low, high, colours, hover, axis, row_height=24, title=_title(found))
+
+
+def _chart_over_time(found: list[TopicShare], periods: Sequence[str]) -> Curve:
+    by_period = {one.value: one for one in found}
+    shown = [by_period.get(period) for period in periods]
+    nothing = (np.nan, np.nan, np.nan)
+    share, low, high = np.array([(one.share, one.low, one.high) if one else nothing for one in shown]).T
+    hover = [_share_hover(one) if one else "" for one in shown]
+    axes = (Axis(names=periods), Axis(from_zero=True, percent=True))
+    x, interval = np.arange(len(periods), dtype=float), (low, high)
+    return Curve(x, share, axes, hover, marker=5, interval=interval, title=_title(found), height=240)
+
+
+def _title(found: list[TopicShare]) -> str:
+    return one_line(found[0].name, NAME_LENGTH)
+
+
+def _share_hover(one: TopicShare) -> str:
+    numbers = f"{one.share:.1%} [{one.low:.1%}, {one.high:.1%}]"
+    return f"{for_plotly(one.value)}: {numbers}<br>{one.documents:,} of {one.of:,} documents"
 
 
 # Examples
@@ -299,7 +323,7 @@ def common_axis(examples: list[Example], sample: DocumentSample) -> Axis:
 
 
 def posterior_spread(
-    example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis
+    example: Example, sample: DocumentSample, dimensions: list[LatentDimension], axis: Axis, title: str = ""
 ) -> Intervals | None:
     """Posterior mean and standard deviation on the dimensions where the document lies farthest from the prior.
 
@@ -316,7 +340,8 @@ def posterior_spread(
     values, spread = np.abs(mean[strongest]), std[strongest]
     hover = [f"{value:.2f} ± {width:.2f}" for value, width in zip(values, spread, strict=True)]
     colours = [ACCENT] * len(strongest)
-    return Intervals(names, values, values - spread, values + spread, colours, hover, axis, 26, zero_line=True)
+    low, high = values - spread, values + spread
+    return Intervals(names, values, low, high, colours, hover, axis, 26, zero_line=True, title=title)
 
 
 # Latent dimensions

@@ -1,7 +1,7 @@
-"""Charts as plain records, before any library draws them; also their text, their colours, and the training curves.
+"""Charts as plain records, before any library draws them; also their text and the training curves.
 
-`page.py` draws charts with plotly, `drawing.py` with matplotlib. Texts are plain, except hover texts: plotly reads a
-little HTML in them, so words from documents are escaped there.
+`plotly_figures.py` draws charts with plotly, `report/drawing.py` with matplotlib. Texts are plain, except hover
+texts: plotly reads a little HTML in them, so words from documents are escaped there.
 """
 
 import html
@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from varitext.charts.colours import ACCENT, WARM
+from varitext.charts.labels import PlacedName
 
 # Text
 
@@ -47,21 +50,9 @@ def wrapped_for_plotly(text: object, width: int = 48, lines: int = 4) -> str:
     return "<br>".join(map(for_plotly, wrapped))
 
 
-# Colours: mid-tones, readable on light and on dark backgrounds
-
-INK = "#30363d"  # on white
-MIDDLE_INK = "#717882"  # on any background; the page replaces it by its own
-ACCENT = "#3f7cd6"
-WARM = "#d9772e"
-FAINT = "#8b929c"
-# Ten hues, each strong and then light: neighbours in the list differ in hue.
-PALETTE = (
-    *("#3b6fd4", "#d9722e", "#2e9a5b", "#cf4452", "#8459c9", "#1496a8", "#b8901c", "#c94f94", "#6f8a26", "#94694d"),
-    *("#7fa3ee", "#f0a878", "#74c69b", "#ee8b93", "#b79ae6", "#6cc7d4", "#dcc05f", "#e791c0", "#a8c063", "#c4a084"),
-)
-
-
 # Charts
+
+TITLE = 24  # pixels above a chart
 
 
 class ColumnValues(NamedTuple):
@@ -102,12 +93,6 @@ class Group(NamedTuple):
     colour: str
 
 
-class NamedSpot(NamedTuple):
-    name: str
-    x: float
-    y: float
-
-
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """Named rows, the first on top: a value each, and its interval, which is empty where there is none."""
@@ -121,15 +106,16 @@ class Intervals:
     axis: Axis
     row_height: int = 30
     zero_line: bool = False
+    title: str = ""  # above the chart, as in all charts
 
     @property
     def height(self) -> int:
-        return self.row_height * len(self.names) + (62 if self.axis.title else 46)
+        return self.row_height * len(self.names) + (62 if self.axis.title else 46) + (TITLE if self.title else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points joined by a line."""
+    """Points joined by a line, which is broken where y is not a number."""
 
     x: np.ndarray
     y: np.ndarray
@@ -141,6 +127,7 @@ class Curve:
     reference: tuple[tuple[float, float], tuple[float, float]] | None = None  # a dashed line from point to point
     shaded_until: float = 0.0  # from x = 0
     note: Note | None = None
+    title: str = ""
     height: int = 300
 
 
@@ -161,7 +148,7 @@ class Map:
 
     places: np.ndarray  # [D, 2]
     groups: Sequence[Group]
-    spots: Sequence[NamedSpot] = ()
+    spots: Sequence[PlacedName] = ()
     hover: Sequence[str] = ()
     dot: float = 5.0  # pixels
     title: str = ""

@@ -1,0 +1,100 @@
+"""Names on a map: each at the densest place of its documents, or beside it with a line, so that none covers another.
+
+All sizes are shares of the picture's height.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import gaussian_filter
+
+MAP_SHAPE = 1.65  # width of a map with names over its height
+CELLS, SMOOTH = 64, 1.5  # of the grid on which density is measured, along one side; cells
+CHARACTER_WIDTH, LINE_HEIGHT = 0.0107, 0.03  # of a name
+ANGLES = np.arange(24) * np.pi / 12
+RINGS = np.arange(0.035, 0.75, 0.03)  # distances of a name from its place
+HIDING = 8.0  # cost of covering all documents, in heights
+CROSSING = 0.3  # cost of a line across another name
+ON_LINE = np.linspace(0.15, 0.9, 8)[:, None]
+
+
+class Frame(NamedTuple):
+    """The part of the map's plane that the picture shows."""
+
+    left: float
+    bottom: float
+    width: float
+    height: float
+
+
+class PlacedName(NamedTuple):
+    """The middle of a name, and the place that it names; they are the same if there is room."""
+
+    name: str
+    x: float
+    y: float
+    at_x: float
+    at_y: float
+
+
+def frame_of(places: np.ndarray, shape: float = MAP_SHAPE, room: float = 0.05) -> Frame:
+    """A picture around the map; `shape` is its width over its height."""
+    low, high = (places.min(0), places.max(0)) if len(places) else (np.zeros(2), np.ones(2))
+    wide, high_ = (high - low).tolist()
+    height = max(wide / shape, high_, 1e-9) * (1 + 2 * room)
+    middle_x, middle_y = ((low + high) / 2).tolist()
+    return Frame(middle_x - shape * height / 2, middle_y - height / 2, shape * height, height)
+
+
+def densest_place(places: np.ndarray, frame: Frame) -> np.ndarray:
+    """Where most of these documents lie: the peak of a smoothed histogram.  [2]"""
+    cells = _cells(places, frame)
+    count = np.zeros((CELLS, CELLS))
+    np.add.at(count, tuple(cells.T), 1.0)
+    peak = np.array(np.unravel_index(gaussian_filter(count, SMOOTH, mode="constant").argmax(), count.shape))
+    near = np.abs(cells - peak).max(1) <= 1
+    return np.asarray(places[near if near.any() else slice(None)].mean(0))
+
+
+def place_names(
+    names: Sequence[str], anchors: np.ndarray, places: np.ndarray, shape: float = MAP_SHAPE
+) -> list[PlacedName]:
+    """The names, first come first served: the cheapest position counts distance, hidden documents and crossed names."""
+    frame = frame_of(places, shape)
+    scaled, dots = _scaled(anchors, frame), _scaled(places, frame)
+    taken: list[np.ndarray] = []  # middle and half size of each box
+    for name, anchor in zip(names, scaled, strict=True):
+        half = 0.5 * np.array([CHARACTER_WIDTH * max(len(name), 4), LINE_HEIGHT])
+        taken.append(np.concatenate([_cheapest(anchor, half, np.array(taken).reshape(-1, 4), dots, shape), half]))
+    corner = np.array([frame.left, frame.bottom])
+    spots = [(box[:2] * frame.height + corner).tolist() for box in taken]
+    return [PlacedName(name, *spot, *at.tolist()) for name, spot, at in zip(names, spots, anchors, strict=True)]
+
+
+def _cheapest(anchor: np.ndarray, half: np.ndarray, taken: np.ndarray, dots: np.ndarray, shape: float) -> np.ndarray:
+    rings = RINGS[:, None, None] * np.stack([1.6 * np.cos(ANGLES), np.sin(ANGLES)], 1)  # wider than high, as names are
+    spots = np.concatenate([anchor[None], (anchor + rings).reshape(-1, 2)])  # [N, 2]
+    inside = (spots - half >= 0).all(1) & (spots + half <= [shape, 1]).all(1)
+    spots = spots[inside] if inside.any() else spots
+    free = ~_inside(spots, taken, half).any(1)
+    spots = spots[free] if free.any() else spots[:1]
+    away = np.linalg.norm((spots - anchor) / [1.6, 1], axis=1)
+    lines = anchor + ON_LINE[:, None] * (spots - anchor)  # [points, N, 2]
+    crossed = _inside(lines.reshape(-1, 2), taken).reshape(len(ON_LINE), len(spots), -1).any(0).sum(1)
+    hidden = np.array([(np.abs(dots - spot) < half).all(1).mean() if len(dots) else 0.0 for spot in spots])
+    return np.asarray(spots[np.argmin(away + CROSSING * crossed + HIDING * hidden)])
+
+
+def _inside(points: np.ndarray, boxes: np.ndarray, margin: np.ndarray | float = 0.0) -> np.ndarray:
+    """Which points lie in which boxes.  [points, boxes]"""
+    return np.asarray((np.abs(points[:, None] - boxes[:, :2]) < boxes[:, 2:] + margin).all(2))
+
+
+def _scaled(places: np.ndarray, frame: Frame) -> np.ndarray:
+    return np.asarray((places - [frame.left, frame.bottom]) / frame.height)
+
+
+def _cells(places: np.ndarray, frame: Frame) -> np.ndarray:
+    shares = (places - [frame.left, frame.bottom]) / [frame.width, frame.height]
+    return np.clip((CELLS * shares).astype(int), 0, CELLS - 1)
