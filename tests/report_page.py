@@ -18,7 +18,7 @@ HOSTILE = (
 FETCHING = {"src", "href", "srcset", "action", "formaction", "data", "poster", "background", "ping", "xlink:href"}
 OUR_TAGS = {
     *("html", "head", "meta", "title", "style", "script", "body", "main", "header", "section", "footer", "div", "span"),
-    *("figure", "figcaption", "h1", "h2", "h3", "p", "i", "b", "dl", "dt", "dd", "ol", "li", "button"),
+    *("figure", "figcaption", "h1", "h2", "h3", "p", "i", "b", "dl", "dt", "dd", "ol", "li", "button", "input"),
     *("details", "summary", "table", "tr", "th", "td", "svg", "g", "path", "text"),
 }
 

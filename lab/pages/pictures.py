@@ -29,26 +29,17 @@ if TYPE_CHECKING:
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MAX_BYTES = 400_000
 COLOURS = 160  # of the palette: dots keep their hues, text stays sharp
-SCALE = 2  # pixels of the image per pixel of the page
+SCALE = 1.4  # pixels of the image per pixel of the page
 MAP_STYLE = """
-    .map > .drawn { height: 480px !important; } .legend, .modebar-container { display: none !important; }
+    .legend, .search, .modebar-container { display: none !important; }
     .map { border: 0; border-radius: 0; } body { background: #fff; }
 """
-# Larger names than in the report, which is wider: two words each, moved down until they cover no other.
-NAMES = """async () => {
-    const map = document.querySelector(".map > .drawn"), taken = [];
-    await Plotly.relayout(map, { height: 480 });
-    const axes = map._fullLayout;
-    const notes = map.layout.annotations.map((note) => {
-        const text = note.text.split(", ").slice(0, 2).join(", "), half = 4.2 * text.length;
-        const x = axes.xaxis.d2p(note.x);
-        let y = axes.yaxis.d2p(note.y);
-        while (taken.some((one) => Math.abs(one.x - x) < one.half + half && Math.abs(one.y - y) < 19)) y += 2;
-        taken.push({ x, y, half });
-        return { ...note, text: `<b>${text}</b>`, y: axes.yaxis.p2d(y), bgcolor: "rgba(255,255,255,0.6)", borderpad: 0,
-                 font: { ...note.font, size: 13 } };
-    });
-    return Plotly.relayout(map, { annotations: notes });
+# Larger names than in the report, since the page shows the picture smaller: two words each.
+NAMES = """() => {
+    const map = document.querySelector(".map > .drawn");
+    const short = (text) => `<b>${text.split(", ").slice(0, 2).join(", ")}</b>`;
+    const larger = (note) => ({ ...note, text: short(note.text), font: { ...note.font, size: 15 } });
+    return Plotly.relayout(map, { annotations: map.layout.annotations.map(larger) });
 }"""
 TEXT = (
     "NASA will launch two satellites this year. Their radio links use encryption with a secret key, so that nobody on "
@@ -73,7 +64,7 @@ def draw_map(browser: "Browser", model: DocumentModel, data_dir: Path | None, ou
     assert corpus is not None
     report = out.with_suffix(".html")
     write_document_report(model, load_again(corpus, "test", data_dir), report)
-    page = browser.new_page(viewport={"width": 736, "height": 900}, device_scale_factor=SCALE)
+    page = browser.new_page(viewport={"width": 1120, "height": 900}, device_scale_factor=SCALE)
     page.goto(report.resolve().as_uri())
     page.add_style_tag(content=MAP_STYLE)
     page.wait_for_selector("html[data-drawn=yes]", timeout=120_000)
@@ -87,10 +78,10 @@ def draw_page(browser: "Browser", address: str, out: Path) -> None:
     page = browser.new_page(viewport={"width": 900, "height": 1000}, device_scale_factor=1.5)
     page.set_default_timeout(180_000)
     page.goto(address)
-    page.wait_for_selector("#map text")
+    page.wait_for_selector('#map[data-state="ready"]')
     page.fill("#text", TEXT)
     page.click("#look")
-    page.wait_for_selector('#map .ring[visibility="visible"]', state="attached")
+    page.wait_for_selector('#map[data-ring="yes"]')
     page.wait_for_selector("#alike .label")
     page.wait_for_selector("#posterior .probability")
     page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")

@@ -11,7 +11,7 @@ import pytest
 from refusal import refused
 
 from varitext import InputError, corpora
-from varitext.corpora.dates import bins_of, suitable_bins
+from varitext.corpora.dates import all_bins, bins_of, suitable_bins
 from varitext.corpora.documents import Columns
 from varitext.corpora.own_files import stream_files
 
@@ -152,3 +152,20 @@ def test_bins_suit_how_long_the_dates_reach():
         assert bins_of(dates, None)[:2] == [first, None]
     assert suitable_bins([start, start + timedelta(days=3000)]) == "quarter" and suitable_bins([]) == "day"
     assert suitable_bins([start, start + timedelta(days=30000)]) == "year"
+
+
+@pytest.mark.parametrize(
+    ("names", "between"),
+    [
+        (("2001", "2004"), ["2001", "2002", "2003", "2004"]),
+        (("2025-11", "2026-02"), ["2025-11", "2025-12", "2026-01", "2026-02"]),
+        (("2025-Q4", "2026-Q2"), ["2025-Q4", "2026-Q1", "2026-Q2"]),
+        (("2026-W52", "2027-W01"), ["2026-W52", "2026-W53", "2027-W01"]),
+        (("2026-02-27", "2026-03-01"), ["2026-02-27", "2026-02-28", "2026-03-01"]),
+        (("spring", "summer"), ["spring", "summer"]),
+        (("2001", "later"), ["2001", "later"]),
+        ((), []),
+    ],
+)
+def test_bins_without_a_date_are_listed_too(names, between):
+    assert all_bins(names) == between

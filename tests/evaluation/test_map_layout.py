@@ -7,7 +7,7 @@ import openTSNE
 import pytest
 
 from varitext.evaluation import map_layout
-from varitext.evaluation.map_layout import lay_out
+from varitext.evaluation.map_layout import lay_out, place_among, towards_topics
 
 
 def directions_of(documents, seed=0, width=4):
@@ -113,3 +113,49 @@ def test_a_map_of_few_documents_is_their_principal_components():
     np.testing.assert_allclose(np.linalg.norm(places[:, None] - places[None], axis=2), expected, atol=1e-6)
     np.testing.assert_allclose(places.mean(0), 0, atol=1e-6)
     assert lay_out(np.zeros((3, 2)), 0).tolist() == [[0, 0]] * 3 and lay_out(np.ones((2, 1)), 0).shape == (2, 2)
+
+
+def topics_of(documents=300, topics=6, width=20, seed=0):
+    """Noisy directions around centres, and how probable each centre is."""
+    generator = np.random.default_rng(seed)
+    centres = generator.normal(size=(topics, width))
+    topic = np.arange(documents) % topics
+    vectors = centres[topic] + generator.normal(0, 2.2, (documents, width))
+    memberships = np.full((documents, topics), 0.2 / (topics - 1))
+    memberships[np.arange(documents), topic] = 0.8
+    return vectors, memberships, centres, topic
+
+
+def purity(places, topic, neighbours=5):
+    apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return (topic[np.argsort(apart, axis=1)[:, :neighbours]] == topic[:, None]).mean()
+
+
+def test_a_step_towards_topics_parts_them_on_the_map():
+    vectors, memberships, centres, topic = topics_of()
+    moved = towards_topics(vectors, memberships, centres)
+    assert purity(lay_out(moved, 0), topic) > purity(lay_out(vectors, 0), topic) + 0.1
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit_centres = centres / np.linalg.norm(centres, axis=1, keepdims=True)
+    np.testing.assert_allclose(moved, unit + 0.5 * memberships @ unit_centres, rtol=1e-6)
+
+
+def test_the_layout_is_seen_while_it_is_made():
+    seen = []
+    found = lay_out(directions_of(40), 0, seen.append)
+    assert len(seen) >= 10 and all(one.shape == (40, 2) and np.isfinite(one).all() for one in seen)
+    np.testing.assert_array_equal(found, lay_out(directions_of(40), 0))  # watching changes nothing
+
+
+def test_further_documents_join_their_neighbours_and_stay_there():
+    vectors, memberships, centres, topic = topics_of(360)
+    moved = towards_topics(vectors, memberships, centres)
+    places = lay_out(moved[:240], 0)
+    added = place_among(moved[240:], moved[:240], places, seed=0)
+    np.testing.assert_array_equal(added, place_among(moved[240:], moved[:240], places, seed=0))
+    apart = np.linalg.norm(added[:, None] - places[None], axis=2)
+    nearest = topic[:240][np.argsort(apart, axis=1)[:, :5]]
+    assert (nearest == topic[240:, None]).mean() > 0.8
+    assert place_among(moved[:0], moved[:240], places, 0).shape == (0, 2)
+    assert np.isfinite(place_among(moved[:3], moved[:1], places[:1], 0)).all()

@@ -20,12 +20,12 @@ PALETTE = (
     *("#7fa3ee", "#f0a878", "#74c69b", "#ee8b93", "#b79ae6", "#6cc7d4", "#dcc05f", "#e791c0", "#a8c063", "#c4a084"),
 )
 
-LIGHTNESS = (0.51, 0.61, 0.71)  # of OKLCH: about 3 to 1 against white and against dark paper
+LIGHTNESS = (0.51, 0.6, 0.69)  # of OKLCH: about 3 to 1 against white and against dark paper
 HUES = 16  # at each lightness
 CHROMA = 0.17  # reduced where the screen has no such colour
 NEIGHBOURS = 8  # of a document on the map
-NEAR = 0.02  # how much two groups repel each other that have no neighbours in common
-SOFTEN = 0.01  # of squared distances
+NEAR = 0.05  # how much two groups repel each other that have no neighbours in common
+SOFTEN = 0.002  # of squared distances
 
 TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
                    [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip

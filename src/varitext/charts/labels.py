@@ -97,4 +97,4 @@ def _scaled(places: np.ndarray, frame: Frame) -> np.ndarray:
 
 def _cells(places: np.ndarray, frame: Frame) -> np.ndarray:
     shares = (places - [frame.left, frame.bottom]) / [frame.width, frame.height]
-    return np.clip((CELLS * shares).astype(int), 0, CELLS - 1)
+    return np.asarray(np.clip((CELLS * shares).astype(int), 0, CELLS - 1))

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import betaincinv
 
-from varitext.corpora.dates import bins_of, parse_dates
+from varitext.corpora.dates import BINS, bins_of, parse_dates
 from varitext.errors import InputError
-from varitext.records import check_at_least
+from varitext.records import check_at_least, check_choice
 
 NO_VALUE = "none"  # what a document without a value counts as
 
@@ -67,8 +67,9 @@ def binned(values: Sequence[object], bins: Bins) -> Binned:
     if bins is None:
         return Binned([str(value) for value in values], None)
     if isinstance(bins, str):
-        names = bins_of(parse_dates(values, "values", "bins"), bins)
-        return Binned([name or NO_VALUE for name in names], [*sorted({name for name in names if name}), NO_VALUE])
+        check_choice("bins", bins, tuple(BINS))
+        periods = bins_of(parse_dates(values, "values", "bins"), bins)
+        return Binned([one or NO_VALUE for one in periods], [*sorted({one for one in periods if one}), NO_VALUE])
     numbers, shown = _numbers(values)
     edges = _edges(numbers, bins)
     titles = [f"{shown(low)} to {shown(high)}" for low, high in pairwise(edges)]

@@ -232,8 +232,8 @@ class CorpusMap:
             "state": state,
             "version": latest.version,
             "of": len(self._index.topic),
-            "x": drawn.places[:, 0].round(4).tolist(),
-            "y": drawn.places[:, 1].round(4).tolist(),
+            "x": drawn.places[:, 0].astype(float).round(4).tolist(),  # as float32 they would be written in full
+            "y": drawn.places[:, 1].astype(float).round(4).tolist(),
             "group": drawn.group,
             "groups": drawn.groups,
             "colours": [*PALETTE[: len(drawn.groups) - 1], FAINT] if drawn.groups else [],
@@ -309,7 +309,7 @@ def topics_on_map(
     shown, frame = [], frame_of(places, 1.0)
     for row, place in enumerate(frequent):
         number, name = topics[place]
-        x, y = densest_place(places[rows == row], frame).round(4).tolist()
+        x, y = densest_place(places[rows == row], frame).astype(float).round(4).tolist()
         shown.append({"number": number, "name": name, "x": x, "y": y, "colour": colours[number]})
     return shown, rows.tolist()
 

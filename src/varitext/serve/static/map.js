@@ -139,7 +139,8 @@ export async function place(text, address) {
   const distance = (row) => (shown.x[row] - spot.x) ** 2 + (shown.y[row] - spot.y) ** 2;
   order.sort((one, other) => distance(one) - distance(other));
   at = -1;
-  select(null);
+  picked = null;
+  draw();
   status("map-title", `The ring marks your text, near the most similar documents. ${howTo()}`);
 }
 
