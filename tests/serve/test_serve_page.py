@@ -101,10 +101,11 @@ def looked_at(page: "playwright_api.Page", text: str) -> None:
 def test_it_opens_on_named_topics_the_map_and_an_example(opened):
     page = opened.page
     assert page.input_value("#text") and "known word" in page.inner_text("#text-status")
-    page.wait_for_selector("#map text")
+    page.wait_for_selector("#map[data-names]")
+    dots = page.locator("#all-topics .dot[style*=background]")
     names = page.locator("#all-topics .title").all_inner_texts()
-    assert set(page.locator("#map text").all_text_contents()) <= set(names)
-    page.wait_for_selector("#all-topics .dot.hue-0")
+    assert dots.count() == len(names) == int(page.get_attribute("#map", "data-names"))
+    assert len({dot.get_attribute("style") for dot in dots.all()}) == len(names)  # a colour each
     topic = page.locator("#all-topics details").last
     if topic.get_attribute("open") is None:
         topic.locator("summary").click()

@@ -79,7 +79,7 @@ def _in_gamut(light: float, hue: float) -> np.ndarray:
         rgb: np.ndarray = np.linalg.solve(TO_LMS, np.linalg.solve(TO_LAB, lab) ** 3)
         if rgb.min() >= 0 and rgb.max() <= 1:
             break
-    return np.clip(rgb, 0, 1)
+    return np.asarray(np.clip(rgb, 0, 1))
 
 
 def _lab(rgb: np.ndarray) -> np.ndarray:

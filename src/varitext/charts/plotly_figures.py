@@ -81,7 +81,7 @@ def _curve(chart: Curve) -> go.Figure:
 def _bars(chart: Bars) -> go.Figure:
     places, marker = list(range(1, len(chart.values) + 1)), {"color": list(chart.colours)}
     bars = go.Bar(x=places, y=list(chart.values), marker=marker, customdata=chart.hover, hovertemplate=HOVER)
-    figure = _quiet([bars], chart.height)
+    figure = _quiet([bars], chart.height, chart.title)
     x, y = chart.axes
     return figure.update_layout(bargap=0.25, xaxis=_axis(x) | {"showgrid": False}, yaxis=_axis(y))
 
@@ -128,7 +128,7 @@ def panel_figure(charts: Sequence[Chart], columns: int) -> go.Figure:
     titles = [f"<b>{for_plotly(chart.title)}</b>" if chart.title else "" for chart in charts]
     figure = make_subplots(
         rows, columns, subplot_titles=titles, row_heights=heights, vertical_spacing=min(PANEL_GAP / height, 1 / rows),
-        horizontal_spacing=0.22 / columns,
+        horizontal_spacing=0.34 / columns,
     )  # fmt: skip
     for place, drawn in enumerate(map(plotly_figure, charts)):
         row, column = place // columns + 1, place % columns + 1

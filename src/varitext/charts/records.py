@@ -139,6 +139,7 @@ class Bars:
     colours: Sequence[str]
     hover: Sequence[str]
     axes: tuple[Axis, Axis]
+    title: str = ""
     height: int = 260
 
 
@@ -165,7 +166,7 @@ class Measure(NamedTuple):
     """A column of the training history, and how it is shown."""
 
     column: str
-    axis: str
+    title: str
     colour: str
     format: str  # of one value
     kept: str = ""  # "min" or "max" if this measure chose the epoch that was kept
@@ -200,12 +201,13 @@ def training_curves(
             curve = Curve(
                 np.array(epochs),
                 np.array(values),
-                (Axis("epoch"), Axis(measure.axis, from_zero=measure.of_kl)),
+                (Axis("epoch"), Axis(from_zero=measure.of_kl)),
                 [f"epoch {epoch:.3g}: {value:{measure.format}}" for epoch, value in zip(epochs, values, strict=True)],
                 measure.colour,
                 marker=5,
                 shaded_until=full_weight if measure.of_kl else 0,
                 note=_kept_epoch(measure, epochs, values, kept) if measure.kept else None,
+                title=measure.title,
             )
             curves.append(curve)
     return curves

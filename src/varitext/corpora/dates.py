@@ -20,7 +20,11 @@ def parse_dates(values: Sequence[Any], column: str, where: str) -> tuple[datetim
     """
     readers: dict[str, Callable[[str], datetime]] = {"ISO": _iso, "RFC 2822": parsedate_to_datetime}
     readers |= {pattern: _by_pattern(pattern) for pattern in FORMATS}
-    found = {name: [_read(value, reader) for value in values] for name, reader in readers.items()}
+    found: dict[str, list[datetime | None]] = {}
+    for name, reader in readers.items():
+        found[name] = [_read(value, reader) for value in values]
+        if None not in found[name] and name not in BOTH_WAYS:
+            break  # no other format can read more
     n_read = {name: sum(one is not None for one in dates) for name, dates in found.items()}
     best = max(n_read, key=lambda name: n_read[name])
     _report(values, found[best], column, where)

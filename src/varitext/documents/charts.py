@@ -192,7 +192,8 @@ def topic_charts(topics: Sequence[TopicInfo], most: int = MAX_CARDS) -> list[Int
     for topic, *_ in topic_cards(topics)[:most]:
         weights, words = np.array(topic.weights), [one_line(word, 24) for word in topic.words]
         title, hover = f"{one_line(topic.name, 40)} ({topic.share:.1%})", [for_plotly(word) for word in topic.words]
-        colours, axis = [ACCENT] * len(weights), Axis(from_zero=True)
+        reach = float(weights.max(initial=1e-9))
+        colours, axis = [ACCENT] * len(weights), Axis(limits=(-0.03 * reach, 1.06 * reach))
         charts.append(Intervals(words, weights, 0 * weights, weights, colours, hover, axis, row_height=20, title=title))
     return charts
 

@@ -577,7 +577,7 @@ class DocumentModel(
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
         if isinstance(X, Posterior):
-            return topic_model.topic_shares(self._regions(), X.mean.any(1), X, values, bins)
+            return topic_model.topic_shares(self._regions(), np.asarray(X.mean.any(1)), X, values, bins)
         counts = in_memory(self.count(X))
         return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
 

@@ -176,8 +176,8 @@ class DocumentPlots:
         choice = regions_of(self._model.fitted_).choice
         if not choice.log_likelihoods:
             raise InputError(f"the number of topics was not searched for ({choice.how}): fit with n_topics=None")
-        numbers, values, *errors = (np.array(column) for column in zip(*choice.log_likelihoods, strict=True))
-        error = np.asarray(getattr(choice, "standard_errors", ()) or (errors[0] if errors else ()), np.float64)
+        numbers, values = (np.array(column) for column in zip(*choice.log_likelihoods, strict=True))
+        error = np.array(getattr(choice, "standard_errors", ()), np.float64)
         interval = (values - error, values + error) if len(error) == len(values) else None
         hover = [f"{number} topics: {value:.2f}" for number, value in zip(numbers, values, strict=True)]
         axes = (Axis("topics"), Axis("held-out log-likelihood, nats per document"))

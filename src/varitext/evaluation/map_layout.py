@@ -75,7 +75,7 @@ def place_among(vectors: np.ndarray, laid_out: np.ndarray, places: np.ndarray, s
 
 def _spacing(places: np.ndarray) -> float:
     """About as far as neighbours on a map lie apart."""
-    return float(np.ptp(places, axis=0).max(initial=0.0)) / max(np.sqrt(len(places)), 1.0)
+    return float(np.ptp(places, axis=0).max(initial=0.0) / np.sqrt(max(len(places), 1)))
 
 
 def _start(directions: np.ndarray, seed: int) -> np.ndarray:

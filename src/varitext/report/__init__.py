@@ -69,7 +69,8 @@ def write_document_report(
     path : Path
         The file. An existing file is replaced.
     record : PerplexityRecord, optional
-        The model's perplexity on the documents (default: `model.perplexity_record(documents)`).
+        The model's perplexity on the documents (default: `model.perplexity_record(documents)`, of more than 8,000
+        documents on a random sample of that size).
     corpus_name : str, optional
         The heading of the report (default: the name of the corpus, or "documents").
     labels : sequence of str, optional
@@ -89,14 +90,10 @@ def write_document_report(
     >>> write_document_report(model, documents, "report.html")  # doctest: +SKIP
     """
     path = _checked(path)
-    from varitext.report.documents import document_page, shown_documents, silent
+    from varitext.report.documents import document_page, perplexity_of, shown_documents, silent
 
-    log = log or silent
-    shown = shown_documents(model, documents, labels, titles, columns, log)
-    if record is None:
-        log("perplexity")
-        record = model.perplexity_record(shown.counts)
-    write_text(path, document_page(shown, record, corpus_name, folder))
+    shown = shown_documents(model, documents, labels, titles, columns, log or silent)
+    write_text(path, document_page(shown, record or perplexity_of(shown), corpus_name, folder))
 
 
 def save_document_figures(

@@ -121,6 +121,17 @@ def shown_documents(
 
 # Headline
 
+MAX_EVALUATED = 8000  # documents: more make the interval narrower, and take most of the time of a report
+
+
+def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
+    """Of all documents, or of a sample drawn with the seed."""
+    counts, n = shown.counts, shown.counts.shape[0]
+    if n > MAX_EVALUATED:
+        counts = counts[np.sort(np.random.default_rng(shown.model.seed).choice(n, MAX_EVALUATED, replace=False))]
+    shown.log(f"perplexity of {counts.shape[0]:,} documents")
+    return shown.model.perplexity_record(counts)
+
 
 def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
     """The first is shown large: a perplexity of documents that the model was not trained on."""

@@ -23,7 +23,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 
-from varitext.charts.colours import INK, MIDDLE_INK
+from varitext.charts.colours import INK, MIDDLE_INK, PALETTE
 from varitext.charts.labels import MAP_SHAPE, frame_of
 from varitext.charts.records import Axis, Bars, Chart, Curve, Group, Intervals, Map, printable
 from varitext.errors import InputError
@@ -126,10 +126,11 @@ ROOM = 0.05  # of the values' range, on each side
 
 
 def chart_figure(title: str, charts: Sequence[Chart], width: float = PANEL_WIDTH, columns: int = 2) -> Figure:
-    """The charts as panels side by side, with a legend below if one is a map."""
+    """The charts as panels side by side, with a legend below if one is a map of few groups."""
     columns = min(columns, len(charts))
     heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
     groups = next((chart.groups for chart in charts if isinstance(chart, Map)), ())
+    groups = groups if len(groups) <= len(PALETTE) else ()  # the map names them
     whole = columns * (width + GAP) + GAP
     longest = max((text_width(printable(group.name), LEGEND_SIZE) for group in groups), default=0.0)
     per_line = max(1, int(whole // (longest + 44)))
@@ -194,7 +195,7 @@ def _draw_bars(chart: Bars, axes: Axes) -> None:
     axes.bar(np.arange(1, len(chart.values) + 1), chart.values, width=0.75, color=list(chart.colours))
     axes.grid(visible=False, axis="x")
     axes.margins(x=0.01)
-    axes.set(xlabel=chart.axes[0].title, ylabel=chart.axes[1].title)
+    axes.set(xlabel=chart.axes[0].title, ylabel=chart.axes[1].title, title=printable(chart.title))
 
 
 def _draw_map(chart: Map, axes: Axes) -> None:

@@ -4,6 +4,9 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 560px)");
 const byFinger = matchMedia("(pointer: coarse)");
 const places = [...document.querySelectorAll(".drawn")];
+const PHONE_MAP = 350; // pixels along one side
+const PHONE_NAMES = 24; // the largest topics
+const whole = new Map(); // names and range of each map, as on a wide page
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Figures come in mid-tones; here they get the colours of the page.
@@ -18,26 +21,39 @@ function inked(layout) {
   return layout;
 }
 
-// On a phone, a finger scrolls the page, and the names below the map are enough.
+// On a phone, a finger scrolls the page, and a map is square, with the first words of the largest topics.
 function fitted(place, layout) {
   delete layout.height;
   if (place.parentElement.classList.contains("map")) {
-    const card = colour("--card");
-    for (const note of layout.annotations ?? []) {
-      note.visible = !narrow.matches;
-      note.bgcolor = card + "b8";
-      note.arrowcolor = colour("--quiet");
-    }
+    if (!whole.has(place)) whole.set(place, { names: layout.annotations ?? [], range: layout.xaxis.range });
+    const { names, range } = whole.get(place);
+    const [low, high] = layout.yaxis.range;
+    const middle = (range[0] + range[1]) / 2;
+    layout.xaxis.range = narrow.matches ? [middle - (high - low) / 2, middle + (high - low) / 2] : [...range];
+    layout.annotations = narrow.matches ? few(names, (high - low) / PHONE_MAP) : names.map((note) => ({ ...note }));
+    const [card, quiet] = ["--card", "--quiet"].map(colour);
+    for (const note of layout.annotations) [note.bgcolor, note.arrowcolor] = [card + "b8", quiet];
   }
   if (byFinger.matches) layout.dragmode = false;
   return layout;
+}
+
+// Names that cover no other, at their places; `pixel` is in units of the map.
+function few(names, pixel) {
+  const taken = [];
+  for (const { x, y, text, font } of names.slice(0, PHONE_NAMES)) {
+    const note = { x, y, text: text.split(", ")[0], font: { ...font }, showarrow: false, borderpad: 0 };
+    const wide = (other) => 4 * pixel * (note.text.length + other.text.length);
+    if (!taken.some((other) => Math.abs(other.x - x) < wide(other) && Math.abs(other.y - y) < 16 * pixel)) taken.push(note);
+  }
+  return taken;
 }
 
 function draw(place) {
   const figure = JSON.parse(place.querySelector("script").textContent);
   const onMap = place.parentElement.classList.contains("map");
   if (onMap && narrow.matches) for (const trace of figure.data) trace.marker.size *= 0.7;
-  return Plotly.newPlot(place, figure.data, fitted(place, inked(figure.layout)), {
+  return Plotly.newPlot(place, figure.data, inked(fitted(place, figure.layout)), {
     responsive: true,
     displayModeBar: onMap && !byFinger.matches,
     modeBarButtons: [["pan2d", "zoom2d", "select2d", "lasso2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]],
@@ -46,7 +62,7 @@ function draw(place) {
 }
 
 function redraw() {
-  for (const place of places) Plotly.react(place, place.data, fitted(place, inked(place.layout)));
+  for (const place of places) Plotly.react(place, place.data, inked(fitted(place, place.layout)));
 }
 
 // Pressed names and documents that match the search stay bright; if there are neither, all are.
