@@ -7,13 +7,14 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from varitext.charts.colours import ACCENT, MIDDLE_INK
+from varitext.charts.colours import ACCENT, INK, MIDDLE_INK
 from varitext.charts.labels import PlacedName, frame_of
 from varitext.charts.records import TITLE, Axis, Bars, Chart, Curve, Intervals, Map, for_plotly
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 GRID = "rgba(128, 136, 148, 0.22)"
 CLEAR = "rgba(0,0,0,0)"
+NOTEBOOK = 900  # pixels, about the width of a cell
 PANEL_GAP = 46  # pixels between panels
 HOVER = "%{customdata}<extra></extra>"
 
@@ -109,7 +110,8 @@ def _map(chart: Map) -> go.Figure:
 
 def _name(spot: PlacedName) -> dict[str, Any]:
     """A name on a map, with a line to its place if it stands beside it."""
-    text = {"text": for_plotly(spot.name), "font": {"size": 11, "family": FONT}, "borderpad": 1}
+    text: dict[str, Any] = {"text": for_plotly(spot.name), "font": {"size": 11, "family": FONT, "color": INK}}
+    text |= {"borderpad": 1, "bgcolor": "rgba(255,255,255,0.72)"}  # the report has the colours of its page
     if (spot.x, spot.y) == (spot.at_x, spot.at_y):
         return text | {"x": spot.x, "y": spot.y, "showarrow": False}
     line = {"showarrow": True, "arrowhead": 6, "arrowsize": 0.6, "arrowwidth": 1, "arrowcolor": MIDDLE_INK}
@@ -120,27 +122,35 @@ def _name(spot: PlacedName) -> dict[str, Any]:
 
 
 def panel_figure(charts: Sequence[Chart], columns: int) -> go.Figure:
-    """Charts side by side, each under its title."""
-    columns = min(columns, len(charts))
+    """Charts side by side, each under its title; fewer in a row if their names are long."""
+    longest = max((len(name) for chart in charts if isinstance(chart, Intervals) for name in chart.names), default=8)
+    gap = (7 * longest + 30) / NOTEBOOK  # of the width
+    columns = max(1, min(columns, len(charts), int(0.6 / gap) + 1))
     rows = -(-len(charts) // columns)
     heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
     height = sum(heights) + PANEL_GAP * rows
     titles = [f"<b>{for_plotly(chart.title)}</b>" if chart.title else "" for chart in charts]
     figure = make_subplots(
         rows, columns, subplot_titles=titles, row_heights=heights, vertical_spacing=min(PANEL_GAP / height, 1 / rows),
-        horizontal_spacing=0.34 / columns,
+        horizontal_spacing=min(gap, 0.8 / columns),
     )  # fmt: skip
-    for place, drawn in enumerate(map(plotly_figure, charts)):
-        row, column = place // columns + 1, place % columns + 1
-        figure.add_traces(drawn.data, rows=row, cols=column)
-        figure.update_xaxes(drawn.layout.xaxis.to_plotly_json(), row=row, col=column)
-        figure.update_yaxes(drawn.layout.yaxis.to_plotly_json(), row=row, col=column)
-        for shape in drawn.layout.shapes:
-            figure.add_shape(shape.to_plotly_json() | {"xref": None, "yref": None}, row=row, col=column)
+    for place, chart in enumerate(charts):
+        _add_panel(figure, plotly_figure(chart), place // columns + 1, place % columns + 1)
     figure.update_annotations(font={"size": 13, "family": FONT}, xanchor="left")
     for title, place in zip(figure.layout.annotations, (n for n, text in enumerate(titles) if text), strict=True):
         title.x = figure.layout[f"xaxis{place + 1 if place else ''}"].domain[0]
     return figure.update_layout(_quiet([], height).layout).update_layout(margin={"t": PANEL_GAP, "l": 20, "r": 20})
+
+
+def _add_panel(figure: go.Figure, drawn: go.Figure, row: int, column: int) -> None:
+    figure.add_traces(drawn.data, rows=row, cols=column)
+    figure.update_xaxes(drawn.layout.xaxis.to_plotly_json(), row=row, col=column)
+    figure.update_yaxes(drawn.layout.yaxis.to_plotly_json(), row=row, col=column)
+    axes = figure.get_subplot(row, column)
+    x, y = (axis.plotly_name.replace("axis", "") for axis in axes)
+    for shape in drawn.layout.shapes:
+        places = {"xref": x, "yref": f"{y} domain" if "domain" in (shape.yref or "") else y}
+        figure.add_shape(shape.to_plotly_json() | places)
 
 
 def tree_figure(names: Sequence[str], branches: Sequence[tuple[list[float], list[float]]], axis: Axis) -> go.Figure:
@@ -162,7 +172,7 @@ def matrix_figure(names: Sequence[str], values: np.ndarray, measure: str) -> go.
     cells = go.Heatmap(z=values, x=places, y=places, customdata=hover, hovertemplate=HOVER, **scale)
     figure = _quiet([cells], 18 * len(names) + 160)
     ticks = {"tickvals": places, "ticktext": shown, "showgrid": False}
-    y = ticks | {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain"}
+    y = ticks | {"autorange": "reversed", "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"}
     return figure.update_layout(xaxis=ticks | {"tickangle": 60, "constrain": "domain"}, yaxis=y)
 
 
