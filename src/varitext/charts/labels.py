@@ -93,8 +93,8 @@ class _Dots(NamedTuple):
 
     @classmethod
     def counted(cls, dots: np.ndarray, shape: float) -> "_Dots":
-        columns = [np.linspace(0, side, round(GRID * side) + 1) for side in (shape, 1.0)]
-        counts, *_ = np.histogram2d(*dots.T, bins=columns)
+        counts = np.zeros((max(1, round(GRID * shape)), GRID))
+        np.add.at(counts, tuple(np.clip((GRID * dots).astype(int), 0, np.array(counts.shape) - 1).T), 1.0)
         return cls(np.pad(counts.cumsum(0).cumsum(1), ((1, 0), (1, 0))))
 
     def share(self, middles: np.ndarray, half: np.ndarray) -> np.ndarray:

@@ -159,6 +159,8 @@ function search() {
   if (shown && words) {
     const inTopic = shown.topics.map((topic) => topic.name.toLowerCase().includes(words));
     found = Uint8Array.from(shown.titles, (title, row) => inTopic[shown.topic[row]] || title.toLowerCase().includes(words));
+    shown.hits = shown.topics.map(() => 0); // documents found of each topic
+    for (const [row, here] of found.entries()) shown.hits[shown.topic[row]] += here;
     byId("map-found").textContent = `${plural(found.reduce((sum, one) => sum + one, 0), "document")} found`;
   }
   draw();
@@ -296,7 +298,8 @@ function paint() {
 // By colour, so that each is set once; dots that do not count are drawn first, faintly.
 function paintDots(pen, project, x, y) {
   const n = shown.x.length;
-  const size = Math.min(Math.max((project.scale / 640) ** 0.5 * (n > 15000 ? 1.6 : n > 4000 ? 2.2 : 3.4), 1.3), 5);
+  const size = Math.min(Math.max((project.scale / 640) ** 0.5 * (n > 15000 ? 1.8 : n > 4000 ? 2.3 : 3.4), 1.3), 5);
+  const full = dark.matches ? 0.9 : n > 15000 ? 0.6 : 0.75;
   const [column, list] = byTopic() ? [shown.topic, shown.topics.map((one) => one.colour)] : [shown.group, shown.colours];
   const some = chosen !== null || found;
   for (const bright of some ? [false, true] : [true]) {
@@ -304,7 +307,7 @@ function paintDots(pen, project, x, y) {
     for (let row = 0; row < n; row += 1) if (!some || Boolean(visible(row)) === bright) rows[column[row]].push(row);
     for (const [place, own] of rows.entries()) {
       pen.fillStyle = list[place];
-      pen.globalAlpha = bright ? (n > 15000 ? 0.55 : 0.75) : 0.07;
+      pen.globalAlpha = bright ? full : 0.07;
       pen.beginPath();
       for (const row of own) {
         const [left, top] = [x(row), y(row)];
@@ -348,7 +351,9 @@ function writeNames(pen, project) {
     const box = spotFor(x, y, pen.measureText(name).width / 2 + 3, size * 0.66, taken, project);
     if (box) taken.push({ ...box, name, topic, from: [x, y] });
   }
-  const faint = (topic) => (chosen !== null && topic.number !== chosen ? 0.35 : 1);
+  const most = found ? Math.max(...shown.hits) : 0;
+  const missed = (topic) => found && shown.hits[shown.topics.indexOf(topic)] < Math.max(0.1 * most, 1);
+  const faint = (topic) => ((chosen !== null && topic.number !== chosen) || missed(topic) ? 0.3 : 1);
   for (const { x, y, from, topic } of taken) {
     if (Math.hypot(x - from[0], y - from[1]) < 2) continue;
     [pen.strokeStyle, pen.lineWidth, pen.globalAlpha] = [quiet, 1, 0.8 * faint(topic)];
