@@ -45,7 +45,7 @@ def printed_here(name: str, monkeypatch: pytest.MonkeyPatch) -> str:
         for number, cell in enumerate(cells, start=1):
             exec(compile(cell.source, f"{name}, cell {number}", "exec"), variables)
     pyplot.close("all")
-    assert picture.getvalue().startswith(b"\x89PNG")
+    assert picture.getvalue().startswith(b"\x89PNG") or variables["figure"].data  # of matplotlib or of plotly
     return printed.getvalue()
 
 

@@ -70,6 +70,7 @@ def draw_map(browser: "Browser", model: DocumentModel, data_dir: Path | None, ou
     page.wait_for_selector("html[data-drawn=yes]", timeout=120_000)
     page.evaluate(NAMES)
     page.locator(".map > .drawn").first.screenshot(path=out)
+    crop(out)
     report.unlink()
 
 
@@ -107,6 +108,18 @@ def serving(folder: Path, data_dir: Path | None) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait()
+
+
+def crop(path: Path, margin: int = 16) -> None:
+    """The image without the white around it."""
+    from PIL import Image, ImageChops
+
+    with Image.open(path) as image:
+        drawn = image.convert("RGB")
+    box = ImageChops.difference(drawn, Image.new("RGB", drawn.size, "white")).getbbox()
+    assert box is not None
+    left, top, right, bottom = box
+    drawn.crop((left - margin, top - margin, right + margin, bottom + margin)).save(path)
 
 
 def compress(path: Path) -> int:

@@ -75,9 +75,10 @@ def test_no_name_covers_another_and_all_are_in_the_picture(names):
         for other_x, other_y, other in boxes[:place]:
             wide = 0.5 * CHARACTER_WIDTH * (length + other)
             assert abs(x - other_x) >= wide - 1e-9 or abs(y - other_y) >= LINE_HEIGHT - 1e-9
+    assert any(one.joined for one in found) == (names > 1)
     np.testing.assert_allclose([(one.at_x, one.at_y) for one in found], anchors)
 
 
 def test_a_name_with_room_stays_at_its_place():
     (found,) = place_names(["alone"], np.array([[0.5, 0.5]]), np.array([[0.0, 0.0], [1.0, 1.0]]))
-    assert (found.x, found.y) == (found.at_x, found.at_y) == (0.5, 0.5)
+    assert (found.x, found.y) == (found.at_x, found.at_y) == (0.5, 0.5) and not found.joined

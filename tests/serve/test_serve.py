@@ -197,6 +197,28 @@ def test_similar_documents_of_the_training_corpus(tmp_path):
         assert client.get("/api/models").json()["models"][0]["documents"] == "none"
 
 
+def test_the_map_is_shown_while_it_gets_better_and_stays(tmp_path, monkeypatch):
+    from varitext.corpora import load_documents
+
+    monkeypatch.setattr("varitext.serve.corpus.MAX_SAMPLE", 40)  # the other fifty join these
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps({"text": text, "label": text.split()[0]}) + "\n" for text in texts()))
+    model = DocumentModel(latent_dim=3, epochs=8, threads=1, n_topics=3).fit(load_documents(file, "all"))
+    with TestClient(create_application({"mine": model}), base_url=ADDRESS) as client:
+        sizes, drawn = {}, {"state": "drawing", "version": 0}
+        while drawn["state"] == "drawing":
+            drawn = client.get(f"/api/models/mine/map?known={drawn['version']}").json()
+            sizes[drawn["version"]] = len(drawn["x"]) or sizes.get(drawn["version"], 0)
+        whole = client.get("/api/models/mine/map").json()
+        assert len(whole["x"]) == len(whole["titles"]) == 90 and set(sizes.values()) <= {0, 40, 90}
+        assert client.get(f"/api/models/mine/map?known={whole['version']}").json()["x"] == []
+        assert client.get("/api/models/mine/map").json() == whole
+        assert len({topic["colour"] for topic in whole["topics"]}) == len(whole["topics"])
+        places, topic = np.array([whole["x"], whole["y"]]).T, np.array(whole["topic"])
+        apart = np.linalg.norm(places[:, None] - places, axis=2) + 9 * np.eye(90)
+        assert (topic[apart.argmin(1)] == topic).mean() > 0.8
+
+
 def test_ranking_is_the_rankers_own(client, ranker):
     asked = {"question": "who was the", "candidates": ["the king was old", "near a lake", HOSTILE]}
     answer = client.post("/api/models/answers/rank", json=asked).json()

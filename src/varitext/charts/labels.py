@@ -15,6 +15,7 @@ CELLS, SMOOTH = 64, 1.5  # of the grid on which density is measured, along one s
 CHARACTER_WIDTH, LINE_HEIGHT = 0.0107, 0.03  # of a name
 ANGLES = np.arange(24) * np.pi / 12
 RINGS = np.arange(0.035, 0.75, 0.03)  # distances of a name from its place
+BESIDE = 0.055  # a name so near to its place needs no line
 HIDING = 5.0  # cost of covering all documents, in heights
 CROSSING = 0.12  # cost of a line across another name
 ON_LINE = np.linspace(0.15, 0.9, 8)[:, None]
@@ -30,13 +31,14 @@ class Frame(NamedTuple):
 
 
 class PlacedName(NamedTuple):
-    """The middle of a name, and the place that it names; they are the same if there is room."""
+    """The middle of a name, the place that it names, and whether a line must join them."""
 
     name: str
     x: float
     y: float
     at_x: float
     at_y: float
+    joined: bool
 
 
 def frame_of(places: np.ndarray, shape: float = MAP_SHAPE, room: float = 0.05) -> Frame:
@@ -69,8 +71,10 @@ def place_names(
         half = 0.5 * np.array([CHARACTER_WIDTH * max(len(name), 4), LINE_HEIGHT])
         taken.append(np.concatenate([_cheapest(anchor, half, np.array(taken).reshape(-1, 4), dots, shape), half]))
     corner = np.array([frame.left, frame.bottom])
+    joined = [bool(np.linalg.norm(box[:2] - anchor) > BESIDE) for box, anchor in zip(taken, scaled, strict=True)]
     spots = [(box[:2] * frame.height + corner).tolist() for box in taken]
-    return [PlacedName(name, *spot, *at.tolist()) for name, spot, at in zip(names, spots, anchors, strict=True)]
+    rows = zip(names, spots, anchors.tolist(), joined, strict=True)
+    return [PlacedName(name, *spot, *anchor, far) for name, spot, anchor, far in rows]
 
 
 def _cheapest(anchor: np.ndarray, half: np.ndarray, taken: np.ndarray, dots: "_Dots", shape: float) -> np.ndarray:

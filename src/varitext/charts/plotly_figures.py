@@ -112,7 +112,7 @@ def _name(spot: PlacedName) -> dict[str, Any]:
     """A name on a map, with a line to its place if it stands beside it."""
     text: dict[str, Any] = {"text": for_plotly(spot.name), "font": {"size": 11, "family": FONT, "color": INK}}
     text |= {"borderpad": 1, "bgcolor": "rgba(255,255,255,0.72)"}  # the report has the colours of its page
-    if (spot.x, spot.y) == (spot.at_x, spot.at_y):
+    if not spot.joined:
         return text | {"x": spot.x, "y": spot.y, "showarrow": False}
     line = {"showarrow": True, "arrowhead": 6, "arrowsize": 0.6, "arrowwidth": 1, "arrowcolor": MIDDLE_INK}
     return text | line | {"x": spot.at_x, "y": spot.at_y, "ax": spot.x, "ay": spot.y, "axref": "x", "ayref": "y"}

@@ -207,7 +207,7 @@ def _draw_map(chart: Map, axes: Axes) -> None:
     for group in chart.groups:
         dots(axes, chart.places[group.rows], chart.dot, group.colour, 0.75)
     look = {"facecolor": "white", "alpha": 0.72, "linewidth": 0, "boxstyle": "square,pad=0.1"}
-    for spot in chart.spots:
+    for spot in (spot for spot in chart.spots if spot.joined):
         axes.plot([spot.x, spot.at_x], [spot.y, spot.at_y], color=MIDDLE_INK, linewidth=0.7)
     for spot in chart.spots:
         axes.text(spot.x, spot.y, printable(spot.name), fontsize=11, ha="center", va="center", bbox=look)

@@ -355,7 +355,7 @@ function writeNames(pen, project) {
   const missed = (topic) => found && shown.hits[shown.topics.indexOf(topic)] < Math.max(0.1 * most, 1);
   const faint = (topic) => ((chosen !== null && topic.number !== chosen) || missed(topic) ? 0.3 : 1);
   for (const { x, y, from, topic } of taken) {
-    if (Math.hypot(x - from[0], y - from[1]) < 2) continue;
+    if (Math.hypot(x - from[0], y - from[1]) < 18) continue; // near enough without a line
     [pen.strokeStyle, pen.lineWidth, pen.globalAlpha] = [quiet, 1, 0.8 * faint(topic)];
     pen.beginPath();
     pen.moveTo(...from);
