@@ -24,7 +24,7 @@ LIGHTNESS = (0.51, 0.6, 0.69)  # of OKLCH: about 3 to 1 against white and agains
 HUES = 16  # at each lightness
 CHROMA = 0.17  # reduced where the screen has no such colour
 NEIGHBOURS = 8  # of a document on the map
-NEAR = 0.05  # how much two groups repel each other that have no neighbours in common
+NEAR = 0.05  # how much two groups repel each other that are far apart
 SOFTEN = 0.002  # of squared distances
 
 TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
@@ -52,13 +52,27 @@ def neighbour_colours(places: np.ndarray, group: np.ndarray, groups: int) -> lis
 
 
 def nearness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    """Which share of the neighbours on the map of two groups are each other's, symmetric.  [groups, groups]"""
+    """How near groups lie: the share of neighbours that are each other's, and how near their middles are.
+
+    Returns a symmetric array.  [groups, groups]
+    """
     together = np.zeros((groups, groups))
     if len(places) > 1:
         _, nearest = cKDTree(places).query(places, min(NEIGHBOURS + 1, len(places)))
         np.add.at(together, (np.repeat(group, nearest.shape[1]), group[nearest.ravel()]), 1)
     sizes = np.sqrt(np.maximum(together.sum(1), 1))
-    return np.asarray((together + together.T) / np.outer(sizes, sizes))
+    return np.asarray((together + together.T) / np.outer(sizes, sizes)) + _closeness(places, group, groups)
+
+
+def _closeness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+    """Of the middles, relative to how far apart the nearest usually are; 0 for a group without documents."""
+    middles = np.full((groups, 2), np.nan)
+    for one in np.unique(group):
+        middles[one] = np.median(places[group == one], axis=0)
+    apart = np.linalg.norm(middles[:, None] - middles, axis=2)
+    others = np.where(np.isnan(apart) | np.eye(groups, dtype=bool), np.inf, apart).min(1)
+    usual = np.median(others[np.isfinite(others)]) if np.isfinite(others).any() else 1.0
+    return np.nan_to_num(np.exp(-0.5 * np.square(apart / max(float(usual), 1e-12))))
 
 
 @cache
