@@ -92,7 +92,16 @@ def test_effects_are_drawn_by_term(model):
 
 def test_without_plotly_one_line_says_what_to_install(model, monkeypatch):
     monkeypatch.setattr("varitext.documents.plot.find_spec", lambda name: None)
-    for draw in (model.plot.topics, model.plot.hierarchy, model.plot.similarity):
+    plot = model.plot
+    draws = (
+        plot.topics,
+        plot.hierarchy,
+        plot.similarity,
+        plot.map,
+        lambda: plot.by(None, ()),
+        lambda: plot.over_time(None, ()),
+    )
+    for draw in draws:
         with pytest.raises(InputError, match=r"figures need plotly: pip install 'varitext\[report\]'"):
             draw()
 

@@ -124,7 +124,7 @@ def _name(spot: PlacedName) -> dict[str, Any]:
 def panel_figure(charts: Sequence[Chart], columns: int) -> go.Figure:
     """Charts side by side, each under its title; fewer in a row if their names are long."""
     longest = max((len(name) for chart in charts if isinstance(chart, Intervals) for name in chart.names), default=8)
-    gap = (7 * longest + 30) / NOTEBOOK  # of the width
+    gap = (7 * longest + 50) / NOTEBOOK  # of the width
     columns = max(1, min(columns, len(charts), int(0.6 / gap) + 1))
     rows = -(-len(charts) // columns)
     heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
@@ -199,7 +199,7 @@ def _quiet(traces: Sequence[Any], height: int, title: str = "") -> go.Figure:
 
 
 def _heading(title: str) -> dict[str, Any]:
-    place = {"x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12}}
+    place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12, "l": 14}}
     return {"text": f"<b>{for_plotly(title)}</b>" if title else "", "font": {"size": 13}} | place
 
 

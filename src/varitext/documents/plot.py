@@ -87,6 +87,7 @@ class DocumentPlots:
         -------
         plotly.graph_objects.Figure
         """
+        _check_plotly()
         X = self._training_documents() if X is None else X
         if titles is None:
             texts = getattr(X, "texts", X)
@@ -103,7 +104,7 @@ class DocumentPlots:
 
     def hierarchy(self) -> "Figure":
         """The tree of topics: which are most alike, by the distance 1 - cosine at which they merge."""
-        topics = self._largest(None)
+        topics = self._model.topics()
         if len(topics) < 2:
             raise InputError("a hierarchy needs at least two topics")
         _check_plotly()
@@ -148,6 +149,7 @@ class DocumentPlots:
         -------
         plotly.graph_objects.Figure
         """
+        _check_plotly()
         names = bins_of(parse_dates(dates, "dates", "over_time"), bins)
         shares = self._model.topic_shares(X, [name or NO_VALUE for name in names])
         kept = [one for one in shares if one.value != NO_VALUE]
@@ -169,6 +171,7 @@ class DocumentPlots:
         -------
         plotly.graph_objects.Figure
         """
+        _check_plotly()
         return _panels(share_charts(self._model.topic_shares(X, values, bins), over_time=False, most=n))
 
     def k_curve(self) -> "Figure":
@@ -218,9 +221,6 @@ class DocumentPlots:
         unit = unit_rows(self._centres())
         return np.asarray(unit @ unit.T)
 
-    def _largest(self, n: int | None) -> list[TopicInfo]:
-        return sorted(self._model.topics(), key=lambda topic: -topic.documents)[:n]
-
     def _by_likeness(self) -> list[TopicInfo]:
         """The topics in the order of the leaves of their tree."""
         topics = self._model.topics()
@@ -237,7 +237,8 @@ def _effect_chart(term: str, found: Sequence[Effect]) -> Intervals:
     hover = [f"{for_plotly(one.name)}: {one.estimate:+.3g} [{one.low:+.3g}, {one.high:+.3g}]" for one in found]
     clear = (low > 0) | (high < 0)
     colours = [ACCENT if one else MIDDLE_INK for one in clear]
-    axis = Axis("change of the topic's share")
+    room = 0.05 * float(high.max() - low.min())
+    axis = Axis("change of the topic's share", limits=(float(low.min()) - room, float(high.max()) + room))
     return Intervals(names, estimate, low, high, colours, hover, axis, 24, zero_line=True, title=one_line(term))
 
 

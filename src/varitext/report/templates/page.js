@@ -13,6 +13,7 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 function inked(layout) {
   const [ink, quiet, card, line] = ["--ink", "--quiet", "--card", "--line"].map(colour);
   layout.font.color = quiet;
+  if (layout.title) layout.title.font = { ...layout.title.font, color: ink };
   layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: quiet, activecolor: ink };
   Object.assign(layout.hoverlabel, { bgcolor: card, bordercolor: quiet });
   layout.hoverlabel.font.color = ink;
@@ -76,7 +77,7 @@ function highlight(figure) {
     if (anyPressed && !pressed[number]) return 0.05;
     if (!words) return anyPressed ? 0.9 : 0.75;
     return trace.customdata.map((text) => {
-      const here = text.toLowerCase().includes(words);
+      const here = text.replace(/<[^>]*>/g, " ").toLowerCase().includes(words); // hover texts have tags
       found += here;
       return here ? 0.9 : 0.05;
     });
