@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MAX_BYTES = 400_000
-COLOURS = 160  # of the palette: dots keep their hues, text stays sharp
+COLOURS = 256  # of the palette: dots keep their hues, text stays sharp
 SCALE = 1.4  # pixels of the image per pixel of the page
 MAP_STYLE = """
     .legend, .search, .modebar-container { display: none !important; }
@@ -127,7 +127,7 @@ def compress(path: Path) -> int:
     from PIL import Image
 
     with Image.open(path) as image:
-        small = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        small = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
     return path.stat().st_size
 

@@ -61,7 +61,8 @@ def nearness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
         _, nearest = cKDTree(places).query(places, min(NEIGHBOURS + 1, len(places)))
         np.add.at(together, (np.repeat(group, nearest.shape[1]), group[nearest.ravel()]), 1)
     sizes = np.sqrt(np.maximum(together.sum(1), 1))
-    return np.asarray((together + together.T) / np.outer(sizes, sizes)) + _closeness(places, group, groups)
+    touching = (together + together.T) / np.outer(sizes, sizes)
+    return np.asarray(touching + _closeness(places, group, groups))
 
 
 def _closeness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
@@ -72,7 +73,7 @@ def _closeness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray
     apart = np.linalg.norm(middles[:, None] - middles, axis=2)
     others = np.where(np.isnan(apart) | np.eye(groups, dtype=bool), np.inf, apart).min(1)
     usual = np.median(others[np.isfinite(others)]) if np.isfinite(others).any() else 1.0
-    return np.nan_to_num(np.exp(-0.5 * np.square(apart / max(float(usual), 1e-12))))
+    return np.asarray(np.nan_to_num(np.exp(-0.5 * np.square(apart / max(float(usual), 1e-12)))))
 
 
 @cache

@@ -70,11 +70,11 @@ def place_names(
     for name, anchor in zip(names, scaled, strict=True):
         half = 0.5 * np.array([CHARACTER_WIDTH * max(len(name), 4), LINE_HEIGHT])
         taken.append(np.concatenate([_cheapest(anchor, half, np.array(taken).reshape(-1, 4), dots, shape), half]))
-    corner = np.array([frame.left, frame.bottom])
-    joined = [bool(np.linalg.norm(box[:2] - anchor) > BESIDE) for box, anchor in zip(taken, scaled, strict=True)]
-    spots = [(box[:2] * frame.height + corner).tolist() for box in taken]
-    rows = zip(names, spots, anchors.tolist(), joined, strict=True)
-    return [PlacedName(name, *spot, *anchor, far) for name, spot, anchor, far in rows]
+    found = []
+    for name, box, anchor, near in zip(names, taken, anchors.tolist(), scaled, strict=True):
+        x, y = frame.left + frame.height * float(box[0]), frame.bottom + frame.height * float(box[1])
+        found.append(PlacedName(name, x, y, anchor[0], anchor[1], bool(np.linalg.norm(box[:2] - near) > BESIDE)))
+    return found
 
 
 def _cheapest(anchor: np.ndarray, half: np.ndarray, taken: np.ndarray, dots: "_Dots", shape: float) -> np.ndarray:
