@@ -18,6 +18,7 @@ pytest.importorskip("openTSNE")
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe
+from varitext.charts.plotly_figures import plotly_figure
 from varitext.charts.records import ANSWER_CURVES, training_curves
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
 from varitext.corpora.sources import SourceFile
@@ -41,7 +42,6 @@ from varitext.report.answers import (
     wilson_interval,
 )
 from varitext.report.attention import first_log_std, prior_log_std
-from varitext.report.page import plotly_figure
 
 KINDS = {"who": "king queen author", "where": "city river lake", "when": "year month day"}
 

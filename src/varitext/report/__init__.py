@@ -1,7 +1,8 @@
 """Reports: what a model learned, as one HTML file that opens offline, and its figures as files.
 
 `documents.py` and `answers.py` collect what a report shows, `templates/` lay it out. A chart is a plain record
-(`charts.py`) that `page.py` draws with plotly and `drawing.py` with matplotlib. These libraries are the extra `report`.
+(`varitext.charts`) that plotly draws on the page and matplotlib (`drawing.py`) in files. These libraries are the extra
+`report`.
 """
 
 from collections.abc import Callable, Sequence
