@@ -81,13 +81,13 @@ def test_the_curve_over_numbers_of_topics(model, monkeypatch):
 
 def test_effects_are_drawn_by_term(model):
     rows = [SimpleNamespace(topic=n, name=f"<i>{n}", term=term, estimate=0.1 * n, low=-0.1, high=0.3, p=0.04)
-            for term in ("party", "date") for n in range(3)]  # fmt: skip
-    figure = model.plot.effects(rows, n=2)
+            for term in ("Intercept", "party", "date") for n in range(3)]  # fmt: skip
+    figure = model.plot.effects(SimpleNamespace(rows=rows), n=2)
     points = [trace for trace in figure.data if trace.mode == "markers"]
     assert [list(trace.x) for trace in points] == [[0.2, 0.1]] * 2
     assert list(figure.layout.yaxis.ticktext) == ["&lt;i&gt;2", "&lt;i&gt;1"]
     with pytest.raises(InputError, match="no effects"):
-        model.plot.effects([])
+        model.plot.effects(SimpleNamespace(rows=[]))
 
 
 def test_without_plotly_one_line_says_what_to_install(model, monkeypatch):

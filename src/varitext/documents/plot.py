@@ -1,6 +1,6 @@
 """`model.plot`: plotly figures of a document model, for notebooks. Plotly is in the extra `report`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,6 +50,13 @@ class Effect(Protocol):
     def low(self) -> float: ...
     @property
     def high(self) -> float: ...
+
+
+class EffectRows(Protocol):
+    """What `DocumentModel.effects` returns."""
+
+    @property
+    def rows(self) -> Sequence[Effect]: ...
 
 
 class DocumentPlots:
@@ -186,12 +193,13 @@ class DocumentPlots:
         axes = (Axis("topics"), Axis("held-out log-likelihood, nats per document"))
         return _figure(Curve(numbers, values, axes, hover, marker=7, interval=interval, title=f"Topics: {choice.how}"))
 
-    def effects(self, effects: Iterable[Effect], n: int = SHOWN) -> "Figure":
+    def effects(self, effects: EffectRows, n: int = SHOWN) -> "Figure":
         """What `effects` found: for each term the estimates of the `n` topics that it changes most, with intervals.
 
         Parameters
         ----------
-        effects : iterable of records with topic, name, term, estimate, low and high
+        effects : Effects
+            Its rows have a topic, name, term, estimate, low and high; the intercept is left out.
         n : int, default=12
 
         Returns
@@ -199,8 +207,9 @@ class DocumentPlots:
         plotly.graph_objects.Figure
         """
         by_term: dict[str, list[Effect]] = {}
-        for one in effects:
-            by_term.setdefault(one.term, []).append(one)
+        for one in effects.rows:
+            if one.term != "Intercept":
+                by_term.setdefault(one.term, []).append(one)
         if not by_term:
             raise InputError("there are no effects to show")
         strongest = {term: sorted(found, key=lambda one: -abs(one.estimate))[:n] for term, found in by_term.items()}
