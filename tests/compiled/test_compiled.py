@@ -213,7 +213,7 @@ def test_without_them_everything_is_torchs(tmp_path, monkeypatch):
     assert subprocess.run([sys.executable, "-c", SAYS], env=off, capture_output=True, text=True).stdout == "False\n"
     monkeypatch.setattr(compiled, "HERE", Path(tmp_path))
     assert compiled._library.__wrapped__() is None
-    library = tmp_path / f"kernels{compiled.EXTENSION_SUFFIXES[0]}"
+    library = tmp_path / f"kernels{compiled.EXTENSION_SUFFIXES[-1]}"
     library.write_bytes(b"not a library")
     assert compiled._library.__wrapped__() is None
 

@@ -16,6 +16,7 @@ import typer
 
 import varitext
 import varitext.runtime.interruption  # notes the parent process before anything slow is imported
+from varitext import compiled
 from varitext.cli import (
     assign,
     calibrate,
@@ -62,7 +63,8 @@ def varitext_command(
     context: typer.Context, version: Annotated[bool, option("Print the version.", None, "--version")] = False
 ) -> None:
     if version:
-        print(f"varitext {varitext.__version__}")
+        kernels = "in use" if compiled.available() else "not in use: torch does their work"
+        print(f"varitext {varitext.__version__} (compiled kernels {kernels})")
     elif context.invoked_subcommand is None:
         print(context.get_help())
 

@@ -5,15 +5,17 @@ other than single precision, or with VARITEXT_COMPILED=0, `usable` is false and 
 call releases Python's global interpreter lock.
 """
 
+from __future__ import annotations  # torch is not imported to say whether there is a library
+
 import ctypes
 import os
 from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 VERSION = 2  # of kernels.c; a library built from another version is not used
 # the arguments of each kernel: a(rray), n (whole number), f(loat)
@@ -31,22 +33,26 @@ KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
 
 def usable(*tensors: Tensor) -> bool:
     """Whether the kernels are available and accept these tensors."""
+    import torch
+
     of_one_kind = all(each.device.type == "cpu" and each.dtype is torch.float32 for each in tensors)
-    return of_one_kind and _library() is not None
+    return of_one_kind and available()
+
+
+def available() -> bool:
+    """Whether the library was built, fits this version and is not switched off."""
+    return _library() is not None
 
 
 @cache
 def _library() -> ctypes.CDLL | None:
     if os.environ.get("VARITEXT_COMPILED") == "0":
         return None
-    path = next(filter(Path.exists, (HERE / f"kernels{suffix}" for suffix in EXTENSION_SUFFIXES)), None)
-    if path is None:
-        return None
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(str(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}"))  # as setup.py names it
         if library.version() != VERSION:
             return None
-    except (OSError, AttributeError):  # built for another machine, or from other sources
+    except (OSError, AttributeError):  # not built, built for another machine, or from other sources
         return None
     for name, letters in ARGUMENTS.items():
         kernel = getattr(library, name)
@@ -56,7 +62,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def _call(name: str, *arguments: Tensor | float | None) -> int:
-    values = [_address(each) if isinstance(each, Tensor) else each for each in arguments]
+    values = [each if each is None or isinstance(each, int | float) else _address(each) for each in arguments]
     status = getattr(_library(), name)(*values)
     if status == -1:
         raise MemoryError(f"no memory for {name}")
@@ -92,8 +98,8 @@ class CountArrays(NamedTuple):
 
 
 def count_groups(starts: Tensor, words: Tensor, counts: Tensor, group_of_word: Tensor, number: int) -> GroupCounts:
-    group_starts, items, documents = (torch.empty_like(each) for each in (starts, words, words))
-    sums = torch.empty_like(counts)
+    group_starts, items, documents = (each.new_empty(each.shape) for each in (starts, words, words))
+    sums = counts.new_empty(counts.shape)
     sizes = len(starts) - 1, len(group_of_word), number, len(words)
     found = _call("count_groups", *sizes, starts, words, counts, group_of_word, group_starts, items, documents, sums)
     return GroupCounts(group_starts, items[:found], documents[:found], sums[:found])
@@ -110,7 +116,8 @@ class EffectiveCounts(NamedTuple):
 def effective_counts(arrays: CountArrays, masses: Tensor, group_masses: Tensor, group_sums: Tensor) -> EffectiveCounts:
     """At masses of words [V], and of groups in the first urn and their own [G], that all documents share."""
     groups = masses.new_zeros(len(arrays.lengths), len(group_masses))
-    found = EffectiveCounts(torch.empty_like(arrays.counts), groups, torch.empty_like(arrays.lengths))
+    words, totals = (each.new_empty(each.shape) for each in (arrays.counts, arrays.lengths))
+    found = EffectiveCounts(words, groups, totals)
     _call("effective_counts", *groups.shape, *_entries(arrays), masses, group_masses, group_sums, *found)
     return found
 
@@ -154,7 +161,7 @@ def inverse_cholesky(curvature: Tensor, expected: Tensor, worth: Tensor, jitter:
 def covariance_times(roots: Tensor, vectors: Tensor) -> Tensor:
     """M^T M v for each lower triangular M, [B, K, K], and v, [B, K]."""
     vectors = vectors.contiguous()
-    products = torch.empty_like(vectors)
+    products = vectors.new_empty(vectors.shape)
     _call("covariance_times", *vectors.shape, roots, vectors, products)
     return products
 

@@ -12,10 +12,26 @@
 #include <string.h>
 
 #ifdef _WIN32
+#include <malloc.h>
 #define EXPORTED __declspec(dllexport)
+#define aligned_alloc(alignment, bytes) _aligned_malloc(bytes, alignment)
+#define aligned_free _aligned_free
 #else
 #define EXPORTED
+#define aligned_free free
 #endif
+
+/* Lanes: one number of each of LANES documents, which go through a factorisation side by side */
+#ifdef __GNUC__  /* gcc, clang */
+#define LANES 16
+#define INLINED static inline __attribute__((always_inline))
+typedef float Lanes __attribute__((vector_size(sizeof(float) * LANES)));
+#else  /* Microsoft's compiler has no such vectors */
+#define LANES 1
+#define INLINED static inline
+typedef float Lanes;
+#endif
+#define LANE(numbers, lane) (((float *)&(numbers))[lane])
 
 /* one machine code for each kind of CPU, chosen when the library is loaded */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
@@ -26,8 +42,7 @@
 
 #define NO_MEMORY (-1)
 #define OUT_OF_RANGE (-2)
-#define LANES 16   /* documents that go through a factorisation side by side */
-#define SUMMED 8   /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/grouped_counts.py */
+#define SUMMED 8  /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/grouped_counts.py */
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
 /* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
@@ -276,11 +291,8 @@ EVERY_CPU EXPORTED void outer_squares(int64_t size, int64_t groups, const float 
                 squares[g] = means[i * groups + g] * means[j * groups + g] + within[i * size + j];
 }
 
-typedef float Lanes __attribute__((vector_size(sizeof(float) * LANES)));  /* the same number of LANES documents */
-
 /* result - sum_k a[k] b[k]; four sums at a time, since each waits for its own last product */
-static inline __attribute__((always_inline)) void subtract_products(Lanes *result, const Lanes *a, const Lanes *b,
-                                                                    int64_t many) {
+INLINED void subtract_products(Lanes *result, const Lanes *a, const Lanes *b, int64_t many) {
     Lanes first = *result, second = {0}, third = {0}, fourth = {0};
     int64_t k = 0;
     for (; k + 4 <= many; k += 4) {
@@ -307,7 +319,7 @@ EVERY_CPU static void invert_lanes(int64_t size, float jitter, Lanes *restrict f
         }
         Lanes square = row[i] + 1 + jitter * trace;
         subtract_products(&square, row, row, i);
-        for (int lane = 0; lane < LANES; lane++) row[i][lane] = 1 / sqrtf(square[lane]);
+        for (int lane = 0; lane < LANES; lane++) LANE(row[i], lane) = 1 / sqrtf(LANE(square, lane));
     }
     for (int64_t j = 0; j < size; j++) {
         Lanes *column = inverse + j * size - j * (j + 1) / 2;  /* [i] is row i of column j */
@@ -327,8 +339,8 @@ EVERY_CPU static void load_curvature(int64_t documents, int64_t size, int64_t fi
     Lanes *means = matrix + size * (size + 1) / 2, share = {0};  /* room that the inverse takes later */
     memset(means, 0, sizeof(Lanes) * (size_t)size);
     for (int64_t lane = 0; lane < many; lane++) {
-        share[lane] = 1 / worth[first + lane];
-        for (int64_t i = 0; i < size; i++) means[i][lane] = expected[(first + lane) * size + i];
+        LANE(share, lane) = 1 / worth[first + lane];
+        for (int64_t i = 0; i < size; i++) LANE(means[i], lane) = expected[(first + lane) * size + i];
     }
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j <= i; j++, matrix++, curvature += documents) {
@@ -345,7 +357,7 @@ EVERY_CPU static void store_roots(int64_t size, int64_t many, const Lanes *restr
         memset(roots, 0, sizeof(float) * (size_t)(size * size));
         for (int64_t j = 0; j < size; column += size - j, j++)
             for (int64_t i = j; i < size; i++) {
-                float number = column[i - j][lane];
+                float number = ((const float *)&column[i - j])[lane];
                 fault |= !(number - number == 0);  /* infinite, or no number */
                 roots[i * size + j] = number;
             }
@@ -366,7 +378,7 @@ EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, float jitter,
         invert_lanes(size, jitter, matrix, matrix + numbers);
         store_roots(size, many, matrix + numbers, roots + first * size * size);
     }
-    free(matrix);
+    aligned_free(matrix);
     return 0;
 }
 
