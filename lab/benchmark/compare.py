@@ -43,7 +43,8 @@ def runs(plan: Plan) -> Iterator[Run]:
         for seed in plan.seeds_or(1):
             settings = {"system": name, "corpus": CORPUS, "latent_dim": LATENT_DIM, "threads": threads, "seed": seed}
             task = settings | {"quick": plan.quick, "data_dir": plan.data_dir and str(plan.data_dir)}
-            yield Run(settings, partial(in_child, "lab.benchmark.compare:measure", task, threads), missing)
+            measured = partial(in_child, "lab.benchmark.compare:measure", task, threads, known.package)
+            yield Run(settings, measured, missing)
 
 
 def measure(

@@ -5,7 +5,6 @@ and answers of `examples/tempting_questions.csv` are as they were before any ran
 `examples/hard_questions.csv` were reworded after a first trial, in which no ranker had a right answer first.
 """
 
-import importlib.util
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
-from varitext.models.answers.pretrained import NEEDED, PACKAGE
+from varitext.models.answers.pretrained import NEEDED, is_installed
 from varitext.reproduce.answer_fits import fitted_ranker
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
 
@@ -24,7 +23,7 @@ RANKERS = (("minilm", None), ("bm25", None), ("overlap", "wikiqa"), ("compare", 
 
 def runs(plan: Plan) -> Iterator[Run]:
     for model, corpus in RANKERS:
-        missing = NEEDED if model == "minilm" and not importlib.util.find_spec(PACKAGE) else None
+        missing = NEEDED if model == "minilm" and not is_installed() else None
         yield Run({"model": model, "fitted_on": corpus or "no fit"}, partial(measure, model, corpus, plan), missing)
 
 

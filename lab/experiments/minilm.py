@@ -1,11 +1,10 @@
 """MiniLM on WikiQA: frozen under the default ranker's network, as an ensemble, and tuned as a cross-encoder."""
 
-import importlib.util
 from collections.abc import Iterator
 from functools import partial
 
 from lab.experiments.ranker_measures import COLUMNS, columns, measure
-from varitext.models.answers.pretrained import NEEDED, PACKAGE
+from varitext.models.answers.pretrained import NEEDED, is_installed
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
 
 CORPUS = "wikiqa"
@@ -18,7 +17,7 @@ ROWS = {  # the model, its seeds and its networks
 
 
 def runs(plan: Plan) -> Iterator[Run]:
-    missing = None if importlib.util.find_spec(PACKAGE) else NEEDED
+    missing = None if is_installed() else NEEDED
     for row, (model, seeds, networks) in ROWS.items():
         for seed in plan.seeds_or(seeds)[:seeds]:
             settings = {"model": model, "row": row, "seed": seed}

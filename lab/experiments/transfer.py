@@ -5,7 +5,6 @@ corpus: of the questions that have a right answer there, the share whose first s
 that BM25 finds were ranked.
 """
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ from varitext.answers.index import CandidateIndex
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.evaluation.ranking import ranking_record
-from varitext.models.answers.pretrained import NEEDED, PACKAGE
+from varitext.models.answers.pretrained import NEEDED, is_installed
 from varitext.reproduce.answer_fits import DATA, fit_ranker, load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
@@ -29,7 +28,7 @@ SEEDS = {"bm25": 1, "minilm": 1, "compare": 2}
 
 def runs(plan: Plan) -> Iterator[Run]:
     for model, seeds in SEEDS.items():
-        missing = NEEDED if model == "minilm" and not importlib.util.find_spec(PACKAGE) else None
+        missing = NEEDED if model == "minilm" and not is_installed() else None
         if model != "compare":
             yield Run(
                 {"model": model, "fitted_on": UNTRAINED, "seed": 0}, partial(measure, model, None, 0, plan), missing

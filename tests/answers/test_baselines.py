@@ -1,7 +1,5 @@
 """Baselines beside an evaluated ranker: their scores by hand, and the paired test against the ranker."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from made_up_questions import corpus, labelled
@@ -10,13 +8,12 @@ from varitext.answers import baselines
 from varitext.answers.baselines import best_baseline, corpus_bm25, measured_baselines, word_counts
 from varitext.answers.ranker import AnswerRanker
 from varitext.evaluation.ranking import ranking_record
-from varitext.models.answers.pretrained import PACKAGE
+from varitext.models.answers.pretrained import is_installed
 
 QUESTIONS = corpus(
     labelled("1", "who wrote Emma ?", ("Austen wrote Emma", 1), ("he wrote songs", 0), ("it rains", 0)),
     labelled("2", "where is Oslo ?", ("she wrote letters", 0), ("Oslo is in Norway", 1)),
 )
-HAS_MINILM = importlib.util.find_spec(PACKAGE) is not None
 
 
 def test_word_counts_and_bm25_by_hand():
@@ -56,7 +53,7 @@ def test_a_worse_ranker_loses_the_paired_test(monkeypatch):
     assert best.test.p_value == 2 / 2**16  # the two assignments that give every question the same sign
 
 
-@pytest.mark.skipif(not HAS_MINILM, reason="the extra minilm is not installed")
+@pytest.mark.skipif(not is_installed(), reason="the extra minilm is not installed")
 def test_a_ranker_is_no_baseline_of_itself():
     found = AnswerRanker("minilm").evaluate(QUESTIONS)
     assert [one.name for one in found.baselines] == ["word_count", "bm25"]

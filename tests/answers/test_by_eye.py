@@ -1,13 +1,11 @@
 """Made-up questions with tempting wrong candidates, in `examples/`: the files, and the recommended ranker on them."""
 
-import importlib.util
-
 import pytest
 
 from lab.experiments.by_eye import EXAMPLES, FILES, missed
 from varitext.answers.ranker import AnswerRanker
 from varitext.corpora import load_questions
-from varitext.models.answers.pretrained import PACKAGE
+from varitext.models.answers.pretrained import is_installed
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -19,6 +17,6 @@ def test_every_question_has_one_right_answer(name):
         assert len({one.text for one in question.candidates}) == len(question.candidates)
 
 
-@pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the extra minilm is not installed")
+@pytest.mark.skipif(not is_installed(), reason="the extra minilm is not installed")
 def test_the_recommended_ranker_resists_most_temptations():
     assert len(missed(AnswerRanker("minilm"), EXAMPLES / "tempting_questions.csv")) <= 4  # measured: 3

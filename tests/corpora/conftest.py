@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from varitext.corpora import newsgroups, wikiqa
+from varitext.corpora import minilm, newsgroups, wikiqa
 
 NOBODY = "http://127.0.0.1:9"  # an address on this machine where nothing listens
 
@@ -16,6 +16,7 @@ def no_files_but_those_of_the_test(tmp_path, monkeypatch):
     monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(wikiqa, "ADDRESS", f"{NOBODY}/WikiQACorpus.zip")
     monkeypatch.setattr(newsgroups, "ARCHIVE_ADDRESSES", (f"{NOBODY}/20news-bydate.tar.gz",))
+    monkeypatch.setattr(minilm, "PACKAGE", "not_installed")
 
 
 @pytest.fixture

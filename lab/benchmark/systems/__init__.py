@@ -2,8 +2,9 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from lab.child import is_available
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +73,7 @@ SYSTEMS = {
         *("contextualized-topic-models ProdLDA", "ctm_prodlda:CTMProdLDA"),
         *("contextualized_topic_models", "contextualized-topic-models", SAMPLED_BOUND),
         "default settings, 100 epochs, inputs scaled to unit length",
-        "pip install --group peers && pip install --no-deps contextualized-topic-models",
+        "make peers",
     ),
     "plain": Known(
         "plain PyTorch NVDM", "plain_nvdm:PlainNVDM", "torch", "torch", SAMPLED_BOUND, "dense counts, 60 epochs"
@@ -81,7 +82,7 @@ SYSTEMS = {
 
 
 def is_installed(name: str) -> bool:
-    return importlib.util.find_spec(SYSTEMS[name].package) is not None
+    return is_available(SYSTEMS[name].package)
 
 
 def version_of(name: str) -> str:

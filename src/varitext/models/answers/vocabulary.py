@@ -18,13 +18,13 @@ from varitext.text import Vocabulary
 from varitext.text.vocabulary import is_line
 
 RANDOM = "random"  # as `VectorSource`: random initial vectors
-MINILM = "minilm"  # input vectors of the pieces of words in the pretrained encoder, if its package is installed
+MINILM = "minilm"  # input vectors of the pieces of words in the pretrained encoder, if it is installed
 MINILM_DIM = 100  # of their principal components
 MINILM_STD = 0.5  # about that of GloVe's vectors
 VectorSource = WordVectors | str | Path | None  # None: those of the data folder, or MiniLM's, if they are there
 NO_VECTORS = (
     "no word vectors were found, so they start at random, and the ranker is worse. `varitext data fetch glove` "
-    "downloads some, pip install 'varitext[minilm]' brings others, and --vectors (vectors=) names a file"
+    "downloads some, `varitext data fetch minilm` others, and --vectors (vectors=) names a file"
 )
 
 
