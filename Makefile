@@ -38,10 +38,13 @@ PROJECT := pyproject.toml setup.py src/varitext/compiled/kernels.c
 
 setup: .venv/.all
 
+# of varitext, its extras and its tests
 build/lowest.txt: pyproject.toml
 	mkdir -p build
-	$(PYTHON) -c "import tomllib; \
-	  print(*(each.replace('>=', '==') for each in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']), sep='\n')" > $@
+	$(PYTHON) -c "import re, tomllib; told = tomllib.load(open('pyproject.toml', 'rb')); of = told['project']; \
+	  listed = [of['dependencies'], *of['optional-dependencies'].values(), told['dependency-groups']['test']]; \
+	  bounds = dict(re.sub(r'\[.*\]', '', one).split('>=') for each in listed for one in each); \
+	  print(*map('=='.join, bounds.items()), sep='\n')" > $@
 
 demo: .venv/.demo
 	$(BIN)/varitext demo

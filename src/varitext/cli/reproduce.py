@@ -9,7 +9,7 @@ import typer
 from varitext.cli.options import DataDir, Threads
 from varitext.cli.printing import log
 from varitext.errors import InputError
-from varitext.reproduce import EXPERIMENTS, experiment_named
+from varitext.reproduce import ABOUT, EXPERIMENTS, experiment_named
 
 
 def reproduce(
@@ -49,14 +49,14 @@ def reproduce(
       varitext reproduce table4 map-by-samples question-types
       varitext reproduce table4 --quick --out /tmp/results
     """
+    if not targets:
+        for name, about in ABOUT.items():
+            print(f"{name:20} {about}")
+        return
     from varitext.reproduce.engine import Plan
     from varitext.reproduce.engine import reproduce as run
     from varitext.reproduce.provenance import code_fingerprint
 
-    if not targets:
-        for name in EXPERIMENTS:
-            print(f"{name:16} {experiment_named(name).about}")
-        return
     chosen = [experiment_named(name) for name in (EXPERIMENTS if targets == ["all"] else targets)]
     models = models / code_fingerprint()
     plan = Plan(quick, parse_seeds(seeds), data_dir, models, threads, lambda record: rerun, only)

@@ -14,6 +14,7 @@ from varitext.charts.records import printable
 from varitext.evaluation.attention import times_equal
 from varitext.report.attention import draw_words, width_of_words, word_heats
 from varitext.report.drawing import canvas, drawing_style, svg_text
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, results, rounded
 
@@ -96,4 +97,4 @@ def figure(records: list[Record]) -> str:
 
 
 RUNS = partial(grid_of_models, measure, SEEDS)
-EXPERIMENT = Experiment("attention", "attention of LSTM + Att and NASM (Figure 4)", RUNS, table, figure)
+EXPERIMENT = Experiment("attention", ABOUT["attention"], RUNS, table, figure)

@@ -21,6 +21,7 @@ from varitext.corpora.question_answers import subset
 from varitext.latent import elbo
 from varitext.models.answers.network import AnswerNetwork
 from varitext.models.documents.nvdm import NVDM
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import DATA, OWN_MODELS, load_part, titles
 from varitext.reproduce.document_fits import short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, results
@@ -219,4 +220,4 @@ def document_table(found: dict[str, Any]) -> str:
     )
 
 
-EXPERIMENT = Experiment("complexity", "cost of NASM and NVDM (section 6, appendix C)", runs, table)
+EXPERIMENT = Experiment("complexity", ABOUT["complexity"], runs, table)

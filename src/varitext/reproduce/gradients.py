@@ -16,6 +16,7 @@ from varitext.answers.training_data import training_data
 from varitext.charts.colours import PALETTE
 from varitext.models.answers.nasm import NASM
 from varitext.report.drawing import Line, line_figure, svg_text
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import load_part, ranker_settings
 from varitext.reproduce.document_fits import short
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, results
@@ -112,4 +113,4 @@ def _lines(records: list[Record], measured: str) -> list[Line]:
 
 
 RUNS = partial(grid, measure, SEEDS, model=MODELS)
-EXPERIMENT = Experiment("gradients", "gradients of LSTM + Att and NASM in training (section 6)", RUNS, table, figure)
+EXPERIMENT = Experiment("gradients", ABOUT["gradients"], RUNS, table, figure)

@@ -7,6 +7,7 @@ import numpy as np
 
 from varitext.report.attention import GROUPS, PER_GROUP, hinton_figure, prior_log_std, rows_by_group
 from varitext.report.drawing import svg_text
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, mean, results, rounded
 
@@ -57,4 +58,4 @@ def figure(records: list[Record]) -> str:
 
 
 RUNS = partial(grid_of_models, measure, SEEDS)
-EXPERIMENT = Experiment("hinton", "log std of p(h | q) by question word (Figure 5)", RUNS, table, figure)
+EXPERIMENT = Experiment("hinton", ABOUT["hinton"], RUNS, table, figure)

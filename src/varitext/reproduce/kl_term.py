@@ -23,6 +23,7 @@ from varitext.latent.estimators import Estimate
 from varitext.models.documents.base import DocumentObjective, Recipe
 from varitext.models.documents.bounds import DocumentBounds
 from varitext.models.documents.nvdm import NVDM
+from varitext.reproduce import ABOUT
 from varitext.reproduce.document_fits import NEWSGROUPS, QUICK_EPOCHS, hashes, load_part, samples_of, short
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, mean, results
 from varitext.runtime.randomness import seeded, stream
@@ -165,6 +166,4 @@ def _variances(found: list[dict[str, Any]]) -> str:
 
 
 RUNS = partial(grid, measure, SEEDS, objective=OBJECTIVES)
-EXPERIMENT = Experiment(
-    "kl-term", "the KL of NVDM as a regulariser, variance of gradients (sections 2, 3, 6)", RUNS, table
-)
+EXPERIMENT = Experiment("kl-term", ABOUT["kl-term"], RUNS, table)

@@ -8,6 +8,7 @@ import numpy as np
 from varitext.charts.colours import ACCENT, WARM
 from varitext.evaluation.ranking import ranking_record
 from varitext.report.drawing import Line, line_figure, svg_text
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, questions_for_testing
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
@@ -50,4 +51,4 @@ def figure(records: list[Record]) -> str:
 
 
 RUNS = partial(grid, measure, SEEDS, model=["nasm"])
-EXPERIMENT = Experiment("map-by-samples", "MAP of NASM by the number of samples (Figure 3)", RUNS, table, figure)
+EXPERIMENT = Experiment("map-by-samples", ABOUT["map-by-samples"], RUNS, table, figure)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import fit_ranker, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, results, rounded
 
@@ -39,4 +40,4 @@ def _row(model: str, found: list[dict[str, Any]]) -> list[str]:
 
 
 RUNS = partial(grid, measure, SEEDS, model=PAPER)
-EXPERIMENT = Experiment("overfitting", "epochs at which LSTM + Att and NASM overfit (section 6)", RUNS, table)
+EXPERIMENT = Experiment("overfitting", ABOUT["overfitting"], RUNS, table)

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from varitext.evaluation.ranking import ranking_by_question_word
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import DATA, SEEDS, fitted_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, mean, results
 
@@ -33,4 +34,4 @@ def table(records: list[Record]) -> str:
 
 
 RUNS = partial(grid, measure, SEEDS, model=MODELS)
-EXPERIMENT = Experiment("question-types", "MAP by the word a question starts with", RUNS, table)
+EXPERIMENT = Experiment("question-types", ABOUT["question-types"], RUNS, table)

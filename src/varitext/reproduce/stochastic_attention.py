@@ -14,6 +14,7 @@ from torch import Tensor
 from varitext.answers.ranker import AnswerRanker
 from varitext.batches.pairs import PairBatches
 from varitext.models.answers.network import AnswerNetwork
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import fitted_ranker, questions_for_testing, titles
 from varitext.reproduce.document_fits import short
 from varitext.reproduce.engine import Experiment, Plan, Record, grid_of_models, markdown_table, mean, results
@@ -83,4 +84,4 @@ def table(records: list[Record]) -> str:
 
 
 RUNS = partial(grid_of_models, measure, SEEDS)
-EXPERIMENT = Experiment("stochastic-attention", "NASM's attention under samples of h (sections 4 and 6)", RUNS, table)
+EXPERIMENT = Experiment("stochastic-attention", ABOUT["stochastic-attention"], RUNS, table)

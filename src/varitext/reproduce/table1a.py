@@ -12,7 +12,7 @@ import numpy as np
 
 from varitext import paper
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.reproduce import document_fits
+from varitext.reproduce import ABOUT, document_fits
 from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, RCV1_SAMPLE, Setting, is_here
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
 
@@ -135,4 +135,4 @@ def _row(setting: Setting, corpus: str, found: list[dict[str, Any]]) -> list[str
     ]
 
 
-EXPERIMENT = Experiment("table1a", "held-out perplexity of every document model (Table 1a)", runs, table)
+EXPERIMENT = Experiment("table1a", ABOUT["table1a"], runs, table)

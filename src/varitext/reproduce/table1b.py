@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from varitext.reproduce import ABOUT
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, fitted_model, hashes
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, results
 
@@ -50,4 +51,4 @@ def table(records: list[Record]) -> str:
 
 
 RUNS = partial(grid, measure, 1, model=PAPER)
-EXPERIMENT = Experiment("table1b", "nearest words of NVDM and docNADE (Table 1b)", RUNS, table)
+EXPERIMENT = Experiment("table1b", ABOUT["table1b"], RUNS, table)

@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from varitext.documents.model import DocumentModel
 from varitext.evaluation import diversity_record
+from varitext.reproduce import ABOUT
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, coherence, fitted_model, hashes, short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean
 
@@ -97,4 +98,4 @@ def _name(record: Record) -> str:
     return f"{setting.name}, seed {record['settings']['seed']}"
 
 
-EXPERIMENT = Experiment("table2", "latent dimensions of NVDM beside the paper's topics (Table 2)", runs, table)
+EXPERIMENT = Experiment("table2", ABOUT["table2"], runs, table)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from varitext.reproduce import ABOUT
 from varitext.reproduce.answer_fits import DATA, load_part
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 
@@ -42,4 +43,4 @@ def table(records: list[Record]) -> str:
     return markdown_table(head, rows)
 
 
-EXPERIMENT = Experiment("table3", "questions and pairs of QASent and WikiQA (Table 3)", runs, table)
+EXPERIMENT = Experiment("table3", ABOUT["table3"], runs, table)

@@ -13,7 +13,7 @@ import numpy as np
 from varitext.answers.ranker import AnswerRanker
 from varitext.evaluation.significance import paired_randomisation_test
 from varitext.paper import ANSWER_SCALE, ANSWERS
-from varitext.reproduce import answer_fits
+from varitext.reproduce import ABOUT, answer_fits
 from varitext.reproduce.answer_fits import DATA, OWN_MODELS, VARIANTS, WITHOUT_CHANCE, fit_ranker, load_part, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean
 
@@ -142,4 +142,4 @@ def table(records: list[Record]) -> str:
     return "\n\n".join([*tables, "Paired randomisation tests:", tests])
 
 
-EXPERIMENT = Experiment("table4", "every system of Table 4 on QASent and WikiQA", runs, table)
+EXPERIMENT = Experiment("table4", ABOUT["table4"], runs, table)

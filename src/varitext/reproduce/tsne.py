@@ -14,6 +14,7 @@ from varitext.charts.colours import PALETTE
 from varitext.charts.records import Group, Map
 from varitext.report import check_drawing_packages
 from varitext.report.drawing import chart_figure, svg_text
+from varitext.reproduce import ABOUT
 from varitext.reproduce.document_fits import NEWSGROUPS, Setting, fitted_model, hashes, load_part, short, titles
 from varitext.reproduce.engine import Experiment, Plan, Record, grid, markdown_table, rounded
 
@@ -83,4 +84,4 @@ def _map(record: Record) -> Map:
 
 
 RUNS = partial(grid, measure, 1, model=MODELS)
-EXPERIMENT = Experiment("tsne", "maps of the test documents, NVDM beside SWV (t-SNE figure)", RUNS, table, figure)
+EXPERIMENT = Experiment("tsne", ABOUT["tsne"], RUNS, table, figure)
