@@ -226,7 +226,7 @@ def test_what_was_typed_is_refused_in_one_line(typed, said, divided, tmp_path, m
 def test_data_list(tmp_path):
     listed = json.loads(varitext("data", "list", "--json").out)["corpora"]
     assert {"20newsgroups-nvdm", "20newsgroups", "rcv1"} <= {corpus["name"] for corpus in listed}
-    assert {corpus["where"] for corpus in listed} == {"not here"}
+    assert {corpus["where"] for corpus in listed if corpus["name"] != "minilm"} == {"not here"}  # may be installed
     shown = varitext("data", "list").out
     assert all(corpus["name"] in shown and corpus["description"] in shown for corpus in listed)
 
