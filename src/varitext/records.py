@@ -1,6 +1,7 @@
 """Settings as frozen dataclasses: read from JSON with checks, and offered as options of the command line."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, get_args, get_origin
 
@@ -86,6 +87,20 @@ def options_of(kind: "type[DataclassInstance]") -> dict[str, "dataclasses.Field[
         elif is_record(field.default):
             found |= options_of(type(field.default))
     return found
+
+
+def check_ranges(record: "DataclassInstance") -> None:
+    """Refuse numbers outside the ranges of their options, which the command line checks itself."""
+    for field in dataclasses.fields(record):
+        value, option = getattr(record, field.name), field.metadata.get("option")
+        if is_record(value):
+            check_ranges(value)
+        elif option and option.minimum is not None and value is not None:
+            highest = math.inf if option.maximum is None else option.maximum
+            if not (isinstance(value, int) and option.minimum <= value <= highest):
+                raise InputError(
+                    f"{field.name} must be a whole number from {option.minimum} to {highest}, not {value!r}"
+                )
 
 
 def record_from_options(kind: type[Record], typed: Mapping[str, Any]) -> Record:

@@ -1,13 +1,14 @@
 """The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`, and what some models add.
 
 Safe to load from anyone: plain text, JSON and safetensors, no pickle, no code; every file is checked against its hash
-before it is used. This is format version 1.
+before it is used. Sizes are bounded, and a network is built only after its shapes, computed without memory for
+tensors, have been found to be those of the weights. This is format version 1.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -15,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 import varitext
 from varitext.errors import InputError
@@ -36,6 +38,15 @@ FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
 CONFIG_SHA256 = "config_sha256"  # of config.json without this line; remove the line to change config.json by hand
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
+
+MAX_FILES = 100
+MAX_BYTES = {".safetensors": 16 << 30, ".json": 32 << 20}  # of a file
+MAX_TEXT_BYTES = 256 << 20  # of any other: ten million words
+MAX_HEADER_BYTES = 4 << 20  # of a .safetensors file: some 40,000 tensors
+MAX_SIZE = 10_000_000  # of a number in the architecture
+MAX_UNSTORED = 25_000_000  # numbers of a network that its weights do not have, as the identity of 5,000 dimensions
+MAX_CALLS = 5_000  # of torch while a network is built
+MAX_CALLS_PER_TENSOR = 50  # of its weights, beyond that
 
 
 class StoredModel(NamedTuple):
@@ -96,7 +107,51 @@ def load_one_of(
         raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({error!r})") from None
 
 
-def load_weights(model: torch.nn.Module, weights: dict[str, Tensor], folder: Path) -> None:
+def check_architecture(
+    build: Callable[[], nn.Module], architecture: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path
+) -> None:
+    """Refuse an architecture that is not that of the weights, before a network takes any memory."""
+    config = folder / "config.json"
+    if (largest := max(_numbers(architecture), default=0)) > MAX_SIZE:
+        raise InputError(f"{config}: the architecture has the number {largest}; at most {MAX_SIZE:,} is allowed")
+    with torch.device("meta"), _LimitedCalls(MAX_CALLS + MAX_CALLS_PER_TENSOR * len(weights), config):
+        network = build()
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if differing := sorted(name for name in expected.keys() | found if expected.get(name) != found.get(name)):
+        name, shapes = differing[0], [one.get(differing[0], "absent") for one in (found, expected)]
+        raise InputError(
+            f"{folder}: the weights do not fit the model in config.json: {name} is {shapes[0]}, expected {shapes[1]}"
+        )
+    held = sum(tensor.numel() for tensor in (*network.parameters(), *network.buffers()) if tensor.is_meta)
+    if held > sum(tensor.numel() for tensor in weights.values()) + MAX_UNSTORED:
+        raise InputError(f"{config}: the model would hold {held:,} numbers, far more than its weights")
+
+
+class _LimitedCalls(TorchFunctionMode):
+    """Inside the block, torch may be called only so often: nobody needs a million layers."""
+
+    def __init__(self, most: int, config: Path):
+        super().__init__()
+        self.left, self.config = most, config
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise InputError(f"{self.config}: the model has far more layers than its weights")
+        return function(*args, **(kwargs or {}))
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Every number in a value of JSON."""
+    if isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(one)
+    elif isinstance(value, (int, float)):
+        yield value
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
     """Put the weights into a freshly built model; every one must be there, with the right shape."""
     try:
         model.load_state_dict(weights)
@@ -114,6 +169,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
                 f"{folder} holds an unfinished run: continue with `varitext fit ... --out {folder} --resume`"
             )
         raise InputError(f"{folder} is not a model folder: it has no config.json")
+    _check_size(folder / "config.json")
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
@@ -125,9 +181,12 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     if config.get(CONFIG_SHA256, whole := _sha256_of_config(config)) != whole:
         changed = f"{folder / 'config.json'} is damaged or was changed"
         raise InputError(f"{changed}; if you did that on purpose, remove {CONFIG_SHA256} from it")
+    if len(hashes) > MAX_FILES:
+        raise InputError(f"{folder / 'config.json'} lists {len(hashes):,} files; at most {MAX_FILES} are allowed")
     for name, expected in hashes.items():
         if Path(name).name != name:  # nothing outside the folder is ever read
             raise InputError(f"{folder / 'config.json'} lists {name!r}, which is not a file of the folder")
+        _check_size(folder / name)
         check_sha256(folder / name, expected, "model folder")
     try:
         weights = load_file(folder / "weights.safetensors")
@@ -142,6 +201,20 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
         raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
     attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a file that is far larger than any model's, before it is read."""
+    if not path.is_file():
+        raise InputError(f"{path} is missing: the model folder is incomplete")
+    most = MAX_BYTES.get(path.suffix, MAX_TEXT_BYTES)
+    if path.stat().st_size > most:
+        raise InputError(f"{path} has {path.stat().st_size:,} bytes; at most {most:,} are allowed")
+    if path.suffix == ".safetensors":
+        with path.open("rb") as stream:
+            header = int.from_bytes(stream.read(8), "little")
+        if header > MAX_HEADER_BYTES:
+            raise InputError(f"{path}: its header has {header:,} bytes; at most {MAX_HEADER_BYTES:,} are allowed")
 
 
 def _sha256_of_config(config: dict[str, Any]) -> str:

@@ -122,7 +122,7 @@ def test_models_without_a_latent_variable_have_one_sample(model):
     ranking = ranker.rank("who was the", ["a king", "the old lake", "near"], samples=7)
     assert ranking.n_samples == ranker.evaluate(TEST, samples=7).n_samples == 1
     assert np.array_equal(ranker.sample_proba(TEST, 7), ranker.predict_proba(TEST)[None])
-    with pytest.raises(InputError, match="samples must be at least 1, not 0"):
+    with pytest.raises(InputError, match="samples must be a whole number from 1 to 10,000, not 0"):
         ranker.predict_proba(TEST, 0)
     assert (ranking.candidates[0].attention_mean is None) == (model == "lstm")
     assert ranker.fitted_.history[-1]["dev_map"] == pytest.approx(ranker.fitted_.history[-1]["dev_map_shuffled_h"])

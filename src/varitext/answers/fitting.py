@@ -23,7 +23,7 @@ from varitext.answers.recalibration import (
     cross_validated,
     held_out_questions,
 )
-from varitext.answers.settings import AnswerSettings, flat_settings
+from varitext.answers.settings import AnswerSettings, check_samples, flat_settings
 from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
 from varitext.answers.windows import in_windows
@@ -342,9 +342,10 @@ def check_settings(settings: AnswerSettings) -> None:
     if settings.latent_dim is not None and settings.latent_dim < fewest:
         raise InputError(f"latent_dim must be at least {fewest}, not {settings.latent_dim}")
     named = flat_settings(settings)
-    for one in ("embedding_dim", "hidden_dim", "layers", "ensemble", "prediction_samples", "longest_answer"):
+    for one in ("embedding_dim", "hidden_dim", "layers", "ensemble", "longest_answer"):
         if named[one] is not None and named[one] < 1:
             raise InputError(f"{one} must be at least 1, not {named[one]}")
+    check_samples(settings.prediction_samples)
     if settings.unseen_words < 0:
         raise InputError(f"unseen_words must be 0 or more, not {settings.unseen_words}")
     if not kind.trained_by_gradient and settings.ensemble != 1:

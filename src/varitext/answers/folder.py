@@ -13,14 +13,15 @@ from varitext.answers.fitting import UNTRAINED, DevComparison, FittedAnswers, ch
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
 from varitext.answers.recalibration import CalibrationReport
-from varitext.answers.settings import AnswerSettings, flat_settings, settings_from_flat
-from varitext.answers.stages import MEMBERS, build_stage
+from varitext.answers.settings import AnswerSettings, check_samples, flat_settings, settings_from_flat
+from varitext.answers.stages import MEMBERS, build_stage, check_stage
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.registry import stored_name, trusted_class
+from varitext.records import check_ranges
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, save_model
 
@@ -67,6 +68,8 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     """The class of a plug-in is imported only if `trust` names exactly that class."""
     config, weights, vocabulary = stored.config, dict(stored.weights), stored.vocabulary
     settings = settings_from_flat(config["settings"])
+    check_ranges(settings)
+    check_samples(settings.prediction_samples)
     settings.device = usable_device(settings.device)
     settings.model = _model(config["model"], folder, trust)
     frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
@@ -78,6 +81,7 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
     if facts["stopped"] == UNTRAINED and kind.untrained is not None:
         kind = kind.untrained
+    check_stage(kind, architecture, overlap, weights, folder)
     stage = build_stage(kind, architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)
     records = {name: _record(build, config.get(name)) for name, build in RECORDS.items()}

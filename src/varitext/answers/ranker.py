@@ -37,7 +37,7 @@ from varitext.answers.ranking import (
     ranking_posterior,
     rankings_of,
 )
-from varitext.answers.settings import AnswerSettings
+from varitext.answers.settings import AnswerSettings, check_samples
 from varitext.answers.training_data import TrainingRun, training_data
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order, check_some_wrong
@@ -576,8 +576,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     def _predict(self, question_answers: QuestionAnswers, samples: int | None, attention: bool = False) -> Prediction:
         """What both stages predict for questions in canonical order."""
         self._check_ready()
-        if samples is not None and samples < 1:
-            raise InputError(f"samples must be at least 1, not {samples}")
+        if samples is not None:
+            check_samples(samples)
         with running_on(self.threads):
             found = self.fitted_.predict(question_answers, self, samples, attention)
         return found.with_zero(~self._known(question_answers))

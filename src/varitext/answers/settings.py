@@ -5,8 +5,10 @@ The command line reads this module for its help, so it imports neither torch nor
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from varitext.errors import InputError
 from varitext.records import DATA, MODEL, TRAINING, Option, record_from_dict, setting
 from varitext.training.settings import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "compare"
 PREDICTION_SAMPLES = 20  # as in the paper
+MAX_SAMPLES = 10_000
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,11 @@ class AnswerSettings:
     device: str = setting("cpu", DEVICE)
     seed: int = setting(0, SEED)
     recipe: AnswerRecipe = AnswerRecipe()
+
+
+def check_samples(samples: int) -> None:
+    if not (isinstance(samples, Integral) and 1 <= samples <= MAX_SAMPLES):
+        raise InputError(f"samples must be a whole number from 1 to {MAX_SAMPLES:,}, not {samples!r}")
 
 
 def flat_settings(settings: AnswerSettings) -> dict[str, Any]:

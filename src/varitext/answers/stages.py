@@ -7,8 +7,9 @@ adds samples of the ranking. A scorer is fitted on the questions themselves, wit
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from varitext.models.answers.network import AnswerModel, AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device
 from varitext.runtime.randomness import seeded, stream
-from varitext.store import load_weights
+from varitext.store import check_architecture, load_weights
 from varitext.text import Vocabulary
 from varitext.training.optimizer import ADAMW
 from varitext.training.settings import TrainingSettings, TrainingState
@@ -148,24 +149,30 @@ class NetworkStage:
     def stored_weights(self) -> dict[str, Tensor]:
         """Those of an ensemble by number; fixed word vectors, the same for all, are stored once, in 16 bits."""
         weights = {FIXED_VECTORS: self.model.state_dict()[FIXED_VECTORS].half()}  # exact: `learn_words` rounded them
-        for prefix, model in zip(self._prefixes, self.models, strict=True):
+        for prefix, model in zip(_prefixes(len(self.models)), self.models, strict=True):
             own = {f"{prefix}{name}": value for name, value in model.state_dict().items() if name != FIXED_VECTORS}
             weights |= own
         return weights
 
     def restore(self, weights: dict[str, Tensor], folder: Path) -> None:
-        fixed = {FIXED_VECTORS: weights.pop(FIXED_VECTORS).float()}
-        for prefix, model in zip(self._prefixes, self.models, strict=True):
-            own = {name.removeprefix(prefix): one for name, one in weights.items() if name.startswith(prefix)}
-            load_weights(model, own | fixed, folder)
+        for model, own in zip(self.models, member_weights(weights, len(self.models)), strict=True):
+            load_weights(model, own, folder)
         self.ready()
 
     def inputs(self, question_answers: QuestionAnswers) -> PairInputs:
         return network_inputs(self.model, question_answers, self.overlap)
 
-    @property
-    def _prefixes(self) -> list[str]:
-        return [""] if len(self.models) == 1 else [f"{number}." for number in range(len(self.models))]
+
+def member_weights(weights: Mapping[str, Tensor], members: int) -> Iterator[dict[str, Tensor]]:
+    """The weights of each network of an ensemble, as `stored_weights` returned them for all."""
+    fixed = {FIXED_VECTORS: weights[FIXED_VECTORS].float()}
+    for prefix in _prefixes(members):
+        own = {name.removeprefix(prefix): one for name, one in weights.items() if name.startswith(prefix)}
+        yield own | fixed
+
+
+def _prefixes(members: int) -> list[str]:
+    return [""] if members == 1 else [f"{number}." for number in range(members)]
 
 
 class EnsembleTraining:
@@ -328,6 +335,21 @@ class ScorerTraining:
 
 
 FirstStage = NetworkStage | ScorerStage
+
+
+def check_stage(
+    kind: type[AnswerModel], architecture: dict[str, Any], overlap: Overlap, weights: dict[str, Tensor], folder: Path
+) -> None:
+    """Refuse an architecture that is not that of the weights, before `build_stage` builds it."""
+    own, members = dict(architecture), architecture.get(MEMBERS, 1)
+    own.pop(MEMBERS, None)
+    if issubclass(kind, AnswerScorer):
+        own.pop("vocabulary_size")
+        return check_architecture(partial(kind, overlap.vocabulary, **own), own, weights, folder)
+    if members not in range(1, len(weights) + 1):
+        raise InputError(f"{folder / 'config.json'}: {members!r} networks, but {len(weights)} tensors in the weights")
+    for one in member_weights(weights, members):
+        check_architecture(partial(kind, **own), own, one, folder)
 
 
 def build_stage(

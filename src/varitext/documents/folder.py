@@ -7,6 +7,7 @@ interrupted fit has none.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.registry import home_of, trusted_class
+from varitext.records import check_ranges
 from varitext.runtime.devices import usable_device
-from varitext.store import StoredModel, load_weights, save_model
+from varitext.store import StoredModel, check_architecture, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 
 KIND = "document-model"
@@ -58,7 +60,9 @@ def restore_documents(
     settings = _settings(config["settings"], kind)
     if len(stored.vocabulary) != config["architecture"]["vocabulary_size"]:
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
-    network = kind(**config["architecture"])
+    build = partial(kind, **config["architecture"])
+    check_architecture(build, config["architecture"], stored.weights, folder)
+    network = build()
     load_weights(network, stored.weights, folder)
     kl_per_dimension = np.asarray(learned["kl_per_dimension"], np.float64)
     if kl_per_dimension.shape != (network.vector_dim,) or not np.isfinite(kl_per_dimension).all():
@@ -102,6 +106,7 @@ def _settings(stored: Mapping[str, Any], kind: type[DocumentNetwork]) -> Documen
     if values["model"] == home_of(kind):
         values["model"] = kind
     settings = DocumentSettings(**values)
+    check_ranges(settings)
     settings.device = usable_device(settings.device)
     return settings
 

@@ -167,7 +167,8 @@ def new_encoder() -> Encoder:
     """A copy with the weights of the package, to be trained further."""
     folder = package_folder()
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    with torch.random.fork_rng(devices=[]):  # its initial weights are replaced: leave the random state alone
+    # its initial weights are replaced: leave the random state alone; real even where a ranker's shapes are computed
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         encoder = Encoder(
             config["vocab_size"],
             config["hidden_size"],
@@ -176,7 +177,7 @@ def new_encoder() -> Encoder:
             config["intermediate_size"],
             config["max_position_embeddings"],
         )
-    encoder.load_bert(load_file(folder / "model.safetensors"))
+        encoder.load_bert(load_file(folder / "model.safetensors"))
     return encoder
 
 

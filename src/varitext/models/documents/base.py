@@ -24,6 +24,8 @@ from varitext.models.documents.bounds import (
 )
 from varitext.training.settings import TrainingSettings
 
+MAX_STEPS = 1_000  # of inference
+
 
 @dataclass(frozen=True)
 class DocumentObjective:
@@ -297,6 +299,13 @@ class DocumentNetwork(nn.Module):
         """Marginal mean and standard deviation of h along the rotated axes."""
         variance = gaussian.std.square() @ self.axes.square()
         return DiagonalGaussian(gaussian.mean @ self.axes, 0.5 * variance.log())
+
+
+def check_steps(name: str, steps: int) -> int:
+    """Refuse a number of steps per document that would make every prediction a matter of minutes."""
+    if not (isinstance(steps, int) and 0 <= steps <= MAX_STEPS):
+        raise InputError(f"{name} must be a whole number from 0 to {MAX_STEPS:,}, not {steps!r}")
+    return steps
 
 
 def varimax(means: np.ndarray, rounds: int = 60, tolerance: float = 1e-7) -> np.ndarray:

@@ -26,6 +26,7 @@ from varitext.models.documents.base import (
     DocumentVectors,
     Encoding,
     Recipe,
+    check_steps,
     training_schedule,
 )
 from varitext.models.documents.bounds import bernoulli_kl_per_dimension
@@ -52,7 +53,7 @@ class BernoulliNetwork(DocumentNetwork):
         refinement_steps: int = 0,
     ):
         super().__init__(vocabulary_size, latent_dim, estimator, baseline_dim=hidden_dim + 1)
-        self.refinement_steps = refinement_steps
+        self.refinement_steps = check_steps("refinement_steps", refinement_steps)
         self.encoder = CountEncoder(vocabulary_size, hidden_dim, hidden_layers, activation)
         self.head = nn.Linear(hidden_dim, latent_dim)
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b

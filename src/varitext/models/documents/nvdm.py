@@ -43,7 +43,7 @@ from varitext.layers.counts import (
     sampled_log_likelihood,
 )
 from varitext.layers.dense import MLP, GaussianHead
-from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe, check_steps
 from varitext.models.documents.bounds import DocumentBounds, document_bounds
 from varitext.models.documents.log_linear import gradient_ascent, laplace_posterior, newton_step
 from varitext.training.settings import TrainingSettings
@@ -80,7 +80,7 @@ class NVDM(DocumentNetwork):
             raise InputError(f"softmax is 'full', 'sampled' or None, not {softmax!r}")
         self.softmax = softmax or ("sampled" if vocabulary_size > SAMPLED_ABOVE else "full")
         self.inference = inference
-        self.refinement_steps = refinement_steps
+        self.refinement_steps = check_steps("refinement_steps", refinement_steps)
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
         self.encoder: CountEncoder | MLP

@@ -36,6 +36,7 @@ from varitext.models.documents.base import (
     DocumentObjective,
     DocumentVectors,
     Recipe,
+    check_steps,
     training_schedule,
 )
 from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint, group_words
@@ -71,7 +72,7 @@ class NVDMDCM(DocumentNetwork):
     ):
         """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution."""
         super().__init__(vocabulary_size, latent_dim, estimator)
-        self.refinement_steps = refinement_steps
+        self.refinement_steps = check_steps("refinement_steps", refinement_steps)
         self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.latent import Bound, DiagonalGaussian, Estimate
 from varitext.layers.counts import multinomial_log_likelihood
-from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe
+from varitext.models.documents.base import DocumentNetwork, DocumentObjective, Recipe, check_steps
 from varitext.models.documents.bounds import EstimateKind
 from varitext.models.documents.log_linear import gradient_ascent, newton_step, precision_at
 from varitext.training.settings import TrainingSettings
@@ -55,7 +55,7 @@ class SWV(DocumentNetwork):
     ):
         """`frobenius` is nu over the number of documents; the steps are those of gradient ascent to h_d."""
         super().__init__(vocabulary_size, latent_dim)
-        self.frobenius, self.training_steps, self.steps = frobenius, training_steps, steps
+        self.frobenius, self.training_steps, self.steps = frobenius, training_steps, check_steps("steps", steps)
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
         nn.init.normal_(self.decoder.weight, std=0.05)
 
