@@ -1,4 +1,9 @@
-"""Errors that a user can correct."""
+"""Errors that a user can correct, and foreign text as a terminal may show it."""
+
+import re
+
+# Controls except line ends and tabs, line separators, and marks that change the direction of the text after them.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class InputError(ValueError):
@@ -11,6 +16,11 @@ class InputError(ValueError):
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its kind if it has none, to quote in an `InputError`."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def printable(text: str) -> str:
+    r"""The text with controls as \uXXXX, as JSON has them, so that foreign words cannot command a terminal."""
+    return _CONTROLS.sub(lambda control: f"\\u{ord(control[0]):04x}", text)
 
 
 class MissingPackage(InputError, ModuleNotFoundError):

@@ -4,7 +4,6 @@ Exit codes: 0 done; 2 bad input, with one line that reports what and where; 130 
 1 if the reader of the output has gone away.
 """
 
-import io
 import os
 import signal
 import sys
@@ -36,7 +35,7 @@ from varitext.cli import (
     transform,
 )
 from varitext.cli.options import GroupedCommand, option
-from varitext.cli.printing import log
+from varitext.cli.printing import log, printable_output
 from varitext.errors import InputError
 
 app = typer.Typer(
@@ -71,11 +70,8 @@ def varitext_command(
 
 def main() -> None:
     """Run the command line; whatever a user can correct is one line on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a word that the terminal cannot show must not end a run
-            stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _on_terminate)
-    with warnings.catch_warnings():
+    with printable_output(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
         warnings.simplefilter("default", RuntimeWarning)

@@ -1,19 +1,50 @@
 """What the commands print and write: results on standard output, everything else on standard error, tables to files."""
 
 import csv
+import io
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from varitext.errors import InputError
+from varitext.errors import InputError, printable
 from varitext.files import atomic_file, check_can_write, write_text
 
 TABLE_FORMATS = (".csv", ".json", ".parquet")
 LINE_EVERY = 5.0  # seconds
+
+
+class PrintableOutput(io.TextIOWrapper):
+    """A standard stream whose every text passes through `printable`; `unescaped` is for the progress bar."""
+
+    def __init__(self, stream: io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")  # a word that the terminal cannot show must not end a run
+        super().__init__(stream.buffer, stream.encoding, stream.errors, None, stream.line_buffering, True)
+        self.unescaped = stream
+
+    def write(self, text: str) -> int:
+        super().write(printable(text))
+        return len(text)
+
+
+@contextmanager
+def printable_output() -> Iterator[None]:
+    """Inside the block, no text that any command prints can command the terminal."""
+    before = sys.stdout, sys.stderr
+    opened = [PrintableOutput(stream) if isinstance(stream, io.TextIOWrapper) else stream for stream in before]
+    sys.stdout, sys.stderr = opened
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in opened:
+            if isinstance(stream, PrintableOutput):
+                stream.flush()
+                stream.detach()  # or it would close what it wrote to
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -21,7 +52,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def log(message: str) -> None:
-    print(message, file=sys.stderr)
+    print(printable(message), file=sys.stderr)
 
 
 class CountedLines:

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from varitext.errors import printable
+
 LINE_EVERY = 5.0  # seconds between plain lines
 
 
@@ -24,7 +26,7 @@ class BarProgress:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("left"),
-            console=Console(stderr=True),
+            console=Console(file=getattr(sys.stderr, "unescaped", sys.stderr)),
         )
         self._dev = self._active = ""
         self._task = self._bar.add_task("counting", total=1.0, numbers="")
@@ -45,7 +47,7 @@ class BarProgress:
         self._active = f"\n{_active_units(record)}" if self._has_latent else ""
 
     def note(self, message: str) -> None:
-        self._bar.console.print(message, markup=False, highlight=False)
+        self._bar.console.print(printable(message), markup=False, highlight=False)
 
 
 class LineProgress:
