@@ -77,8 +77,8 @@ def documents(place: Path) -> Subject:
     return Subject(place / "model", place / "other", ask_documents)
 
 
-def fitted_documents(seed: int, **options: Any) -> DocumentModel:
-    return DocumentModel(latent_dim=2, epochs=2, threads=1, seed=seed).fit(corpora.texts(60), **options)
+def fitted_documents(seed: int, model: str | None = None, **options: Any) -> DocumentModel:
+    return DocumentModel(model, 2, epochs=2, threads=1, seed=seed).fit(corpora.texts(60), **options)
 
 
 def ask_documents(folder: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Deliberate faults: kills, damaged folders, hostile input, full disks, races.
+"""Deliberate faults: kills, damaged and strangers' folders, hostile input, full disks, races.
 
 Results are written as they come: the same command continues after an interruption. Every fault is printed, and makes
 the exit code 1.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lab.faults.tally import Tally
 
-TIMES = {"kills": 100, "torchrun": 20, "folders": 1000, "inputs": 100_000, "disk": 5, "races": 10}
+TIMES = {"kills": 100, "torchrun": 20, "folders": 1000, "strangers": 1000, "inputs": 100_000, "disk": 5, "races": 10}
 
 
 def main(arguments: list[str]) -> None:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from varitext.errors import InputError
 
@@ -27,12 +29,23 @@ def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
 def check_types(record: Any) -> None:
     """Refuse a field whose value does not have its declared type."""
     for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        kind: Any = field.type  # a class or a union, not a string
-        allowed = (int, float) if kind is float else tuple(get_origin(one) or one for one in get_args(kind)) or kind
-        # bool is a subclass of int, but `minimum_length=True` is a mistake
-        if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
-            raise InputError(f"{field.name} must be {getattr(kind, '__name__', kind)}, not {value!r}")
+        value, kind = getattr(record, field.name), field.type
+        if not _is_a(value, kind):
+            raise InputError(f"{field.name} must be {getattr(kind, '__name__', kind)}, not {reprlib.repr(value)}")
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a value has a declared type. Of containers only tuples of one type are looked into."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if isinstance(kind, str) or kind is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_is_a(value, one) for one in inside)
+    if isinstance(value, bool):  # a subclass of int, but `minimum_length=True` is a mistake
+        return kind is bool
+    if origin is tuple and inside[-1] is Ellipsis:
+        return isinstance(value, tuple) and all(_is_a(one, inside[0]) for one in value)
+    return isinstance(value, (int, float) if kind is float else origin or kind)
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -1,6 +1,7 @@
 """The command line as people type it: what each command prints and leaves on disk, and one line for bad input."""
 
 import contextlib
+import csv
 import gzip
 import importlib
 import io
@@ -32,6 +33,7 @@ from command_line import (
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+from lab.faults.strangers import seal
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
@@ -850,6 +852,40 @@ def test_documents_are_assigned_beside_their_columns(ending, own_model, table, t
     assert list(frame["id"]) == [f"d{number}" for number in range(len(UNSEEN))] and set(frame["topic_of_file"]) == {"x"}
     assert list(frame["topic"]) == [record.topic for record in expected]
     np.testing.assert_allclose(frame["surprise"], [record.surprise for record in expected], rtol=1e-4, atol=1e-5)
+
+
+def test_formulas_are_escaped_in_csv_alone(own_model, tmp_path):
+    formulas = ["=cmd|'/C calc'!A0", "+1+cmd()", "@SUM(A1)", "\tx", "-2+3", "-2.5", "plain"]
+    table, out = tmp_path / "table.csv", tmp_path / "documents.csv"
+    with table.open("w", newline="") as stream:
+        csv.writer(stream).writerows([("id", "text", "=1+1"), *((one, UNSEEN[0], "a") for one in formulas)])
+    expected = {"documents.csv": [f"'{one}" for one in formulas[:5]] + formulas[5:], "documents.json": formulas}
+    for name, ids in expected.items():
+        out = tmp_path / name
+        assert varitext("assign", own_model, table, "--text-column", "text", "--out", out).code == 0
+        rows = json.loads(out.read_text()) if out.suffix == ".json" else list(csv.DictReader(out.open(newline="")))
+        assert [row["id"] for row in rows] == ids and ("'=1+1" in rows[0]) == (out.suffix == ".csv")
+    raw = tmp_path / "raw.csv"
+    assert varitext("assign", own_model, table, "--text-column", "text", "--raw-csv", "--out", raw).code == 0
+    assert [row["id"] for row in csv.DictReader(raw.open(newline=""))] == formulas
+
+
+def test_foreign_words_cannot_command_the_terminal(own_model, tmp_path):
+    folder = shutil.copytree(own_model, tmp_path / "strange")
+    words = (folder / "vocabulary.txt").read_text().splitlines()
+    (folder / "vocabulary.txt").write_text("".join(f"\x1b[2J{word}\x9b31m\u202e\n" for word in words))
+    table = json.loads((folder / "topics.json").read_text())
+    for topic in table["topics"]:
+        topic["name"] = "\x1b]0;owned\x07\x9b"
+    (folder / "topics.json").write_text(json.dumps(table))
+    seal(folder)
+    asked = f"\x1b[2J{words[0]}\x9b31m\u202e"
+    for typed in (("topics", folder), ("topics", folder, "--json"), ("similar", folder, "--word", asked)):
+        outcome = varitext(*typed)
+        assert outcome.code == 0 and "\\u001b" in outcome.out, outcome
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", outcome.out + outcome.err)
+    printed = json.loads(varitext("topics", folder, "--json").out)
+    assert printed["topics"][0]["name"] == "\x1b]0;owned\x07\x9b"  # JSON loses nothing
 
 
 ODD_TABLES = {  # id, text, date, label of each row

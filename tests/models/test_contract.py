@@ -2,8 +2,13 @@
 
 import functools
 import inspect
+import json
 import math
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -290,3 +295,47 @@ def test_bounds_of_answers_have_their_signs_and_networks_do_what_they_declare(na
         torch.testing.assert_close(attention.sum(-1), torch.ones(3, TEST.n_pairs))
     if isinstance(network, HasInferenceParameters):
         check_inference_parameters(network)
+
+
+# A stranger's folder
+
+
+@contextmanager
+def little_memory() -> Iterator[None]:
+    """Half a gigabyte more than this process has."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (512 << 20), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def refuse_large_numbers(model: DocumentModel | AnswerRanker, kind: type, folder: Path) -> None:
+    model.save(folder)
+    whole = json.loads((folder / "config.json").read_text())
+    del whole["config_sha256"]
+    numbers = [name for name, one in inspect.signature(kind).parameters.items() if isinstance(one.default, int)]
+    refused = 0
+    for name in {*numbers, *whole["architecture"], "members"}:
+        for size in (20_000, 10**7 - 1, 10**12):
+            changed = whole | {"architecture": whole["architecture"] | {name: size}}
+            (folder / "config.json").write_text(json.dumps(changed))
+            try:
+                with little_memory():
+                    type(model).load(folder)
+            except InputError as error:
+                refused += 1
+                assert "allocate" not in str(error) and "\n" not in str(error) and len(str(error)) < 500, error
+    assert refused > 2
+
+
+@every_document_model
+def test_no_number_in_a_folder_makes_a_document_model_large(name, tmp_path):
+    refuse_large_numbers(documents(name), DOCUMENT_MODELS[name].load(), tmp_path / "model")
+
+
+@every_answer_model
+def test_no_number_in_a_folder_makes_a_ranker_large(name, tmp_path):
+    refuse_large_numbers(answers(name), model_class(name), tmp_path / "model")

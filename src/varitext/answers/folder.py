@@ -21,7 +21,7 @@ from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
 from varitext.models.registry import stored_name, trusted_class
-from varitext.records import check_ranges
+from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, save_model
 
@@ -88,6 +88,7 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     fitted = FittedAnswers(
         first_stage=stage, overlap=overlap, training=config["training"], history=stored.metrics, **facts, **records
     )
+    check_types(fitted)
     return settings, fitted
 
 
@@ -109,4 +110,6 @@ def _record(build: Callable[..., Any], stored: dict[str, Any] | None) -> Any:
     """None if the folder has none. JSON has lists in the place of tuples."""
     if stored is None:
         return None
-    return build(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+    record = build(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+    check_types(record)
+    return record

@@ -5,7 +5,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from varitext.cli.input import load_documents
-from varitext.cli.options import DataDir, Device, DocumentFile, ModelFolder, Part, TextColumn, Threads, Trust, option
+from varitext.cli.options import (
+    DataDir,
+    Device,
+    DocumentFile,
+    ModelFolder,
+    Part,
+    RawCsv,
+    TextColumn,
+    Threads,
+    Trust,
+    option,
+)
 from varitext.cli.printing import check_table_file, log, write_table
 from varitext.loading import load_document_model
 
@@ -20,6 +31,7 @@ def assign(
     trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
+    raw_csv: RawCsv = False,
 ) -> None:
     """Write the topic of each document to a table.
 
@@ -38,7 +50,7 @@ def assign(
     kept = dict(documents.columns)
     if not kept and documents.labels is not None:
         kept = {"label": documents.labels}
-    write_table(out, [_beside(kept, info.row, info.as_dict()) for info in found])
+    write_table(out, [_beside(kept, info.row, info.as_dict()) for info in found], raw_csv)
     if unknown := sum(info.topic is None for info in found):
         log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
     log(f"{len(found)} documents in {out}")

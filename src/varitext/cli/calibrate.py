@@ -216,6 +216,7 @@ def apply_calibration(
     id_column: str | None,
     abstain: float | None,
     coverage: float,
+    raw_csv: bool = False,
 ) -> None:
     """Write one row per candidate, in the order of the file. Columns are named as in the file of the calibration."""
     from varitext.answers.calibrated import CalibratedRanker
@@ -235,5 +236,5 @@ def apply_calibration(
     named |= {"probability": found.right, "probability_best": found.best, "probability_none": found.none}
     named |= {"answered": found.answered, "in_set": found.in_set, "none_in_set": found.none_in_set}
     values = zip(*(column.tolist() for column in named.values()), strict=True)
-    write_table(out, [dict(zip(named, row, strict=True)) for row in values])
+    write_table(out, [dict(zip(named, row, strict=True)) for row in values], raw_csv)
     log(f"{len(set(question_ids.tolist())):,} questions with {len(given):,} candidates in {out}")

@@ -200,6 +200,10 @@ Part = Annotated[
     str | None, option("Part: train, dev or test (default: test, or the whole file if undivided).", "NAME", group=DATA)
 ]
 Samples = Annotated[int | None, option("Samples of h per document or question (default: 20).", "N", min=1, max=10_000)]
+RawCsv = Annotated[
+    bool,
+    option("Do not put an apostrophe before text in a .csv that a spreadsheet reads as a formula.", None, "--raw-csv"),
+]
 AsJson = Annotated[bool, option("Print exactly one JSON object and nothing else.", None, "--json")]
 Threads = Annotated[int | None, _setting(DocumentSettings, "threads")]
 Device = Annotated[str, _setting(DocumentSettings, "device")]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,8 @@ from varitext.errors import InputError, printable
 from varitext.files import atomic_file, check_can_write, write_text
 
 TABLE_FORMATS = (".csv", ".json", ".parquet")
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 LINE_EVERY = 5.0  # seconds
 
 
@@ -96,8 +99,8 @@ def check_table_file(path: Path) -> None:
     check_new_file(path)
 
 
-def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """All rows have the same names; a list becomes one text in a .csv."""
+def write_table(path: Path, rows: Sequence[dict[str, Any]], raw_csv: bool = False) -> None:
+    """All rows have the same names; a list becomes one text in a .csv, where formulas are escaped unless `raw_csv`."""
     if path.suffix == ".json":
         return write_text(path, json.dumps(list(rows), indent=1, ensure_ascii=False, default=str) + "\n")
     with atomic_file(path) as temporary:
@@ -106,8 +109,8 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         else:
             with temporary.open("w", encoding="utf-8", newline="") as stream:
                 writer = csv.writer(stream, lineterminator="\n")
-                writer.writerow(rows[0] if rows else ())
-                writer.writerows([_cell(value) for value in row.values()] for row in rows)
+                writer.writerow([csv_cell(name, raw_csv) for name in (rows[0] if rows else ())])
+                writer.writerows([csv_cell(value, raw_csv) for value in row.values()] for row in rows)
 
 
 def _write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -120,8 +123,11 @@ def _write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         raise InputError(f"A column mixes types ({error}): write a .csv or .json instead") from None
 
 
-def _cell(value: Any) -> Any:
+def csv_cell(value: Any, raw: bool = False) -> Any:
+    """A value as a cell. Text that a spreadsheet would read as a formula gets an apostrophe (OWASP) unless `raw`."""
     if isinstance(value, (list, tuple)):
         plain = all(isinstance(one, (str, int, float)) for one in value)
-        return " ".join(map(str, value)) if plain else json.dumps(value, ensure_ascii=False)
+        value = " ".join(map(str, value)) if plain else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(FORMULA_SIGNS) and not raw and not NUMBER.fullmatch(value):
+        return f"'{value}"
     return "" if value is None else value

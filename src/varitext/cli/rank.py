@@ -102,6 +102,7 @@ def rank(
     question_column: options.QuestionColumn = None,
     answer_column: options.AnswerColumn = None,
     id_column: options.IdColumn = None,
+    raw_csv: options.RawCsv = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Rank candidate sentences for a question.
@@ -133,7 +134,7 @@ def rank(
         other |= {"index": index, "pairs": pairs}
         other |= {"top": top, "samples": samples, "text_column": text_column, "json": as_json, "unordered": unordered}
         refuse_options(other, "--scores and --run have the scores of another ranker")
-        return _rank_scores(folder, scores, run, out, id_column, abstain_below, coverage)
+        return _rank_scores(folder, scores, run, out, id_column, abstain_below, coverage, raw_csv)
     refuse_options({"coverage": coverage}, "it belongs to --scores or --run")
     columns = {"question_column": question_column, "answer_column": answer_column, "id_column": id_column}
     load = partial(_ranker, folder, threads, device, trust)
@@ -141,7 +142,7 @@ def rank(
         one = {"question": question, "candidates": candidates, "corpus": corpus, "index": index, "top": top}
         one |= {"json": as_json, "text_column": text_column, "unordered": unordered}
         refuse_options(one, "--pairs ranks many questions")
-        return _rank_pairs(load, folder, pairs, out, columns, samples, abstain_below)
+        return _rank_pairs(load, folder, pairs, out, columns, samples, abstain_below, raw_csv)
     refuse_options(columns, "it belongs to --pairs")
     if question is None or [candidates, corpus, index].count(None) != 2:
         raise InputError("Name --question with --candidates, --corpus or --index, or --pairs with --out")
@@ -204,12 +205,13 @@ def _rank_scores(
     id_column: str | None,
     abstain: float | None,
     coverage: float | None,
+    raw_csv: bool,
 ) -> None:
     from varitext.cli.calibrate import apply_calibration
 
     if folder is None or out is None or (scores is None) == (run is None):
         raise InputError("Scores need a calibration and a file for results: varitext rank DIR --scores FILE --out FILE")
-    apply_calibration(folder, scores, run, out, id_column, abstain, coverage or COVERAGE)
+    apply_calibration(folder, scores, run, out, id_column, abstain, coverage or COVERAGE, raw_csv)
 
 
 # Printing
@@ -273,6 +275,7 @@ def _rank_pairs(
     columns: dict[str, str | None],
     samples: int | None,
     abstain: float | None,
+    raw_csv: bool,
 ) -> None:
     from varitext.corpora import QuestionColumns, load_questions
     from varitext.evaluation.trec_files import write_run
@@ -292,7 +295,7 @@ def _rank_pairs(
     elif out.suffix == ".jsonl":
         write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _rows(questions, rankings)))
     else:
-        write_table(out, list(_rows(questions, rankings)))
+        write_table(out, list(_rows(questions, rankings)), raw_csv)
     log(f"{questions.n_questions:,} questions with {questions.n_pairs:,} candidates in {out}")
 
 

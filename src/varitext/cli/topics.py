@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from varitext.cli.fit_run import topics_found
 from varitext.cli.input import binned_values, column_values, documents_for
-from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, TextColumn, Trust, option
+from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, RawCsv, TextColumn, Trust, option
 from varitext.cli.printing import check_table_file, log, print_json, write_table
-from varitext.documents.topic_records import first_words, read_topic_table, topic_from_dict
+from varitext.documents.topic_records import TopicTable, first_words, read_topic_table
 from varitext.errors import InputError
 from varitext.loading import load_document_model
 
@@ -57,6 +57,7 @@ def topics(
     trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
+    raw_csv: RawCsv = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the topics with names, sizes and words; change them.
@@ -85,16 +86,17 @@ def topics(
         _change_topics(load(), folder, changes, find)
     if by is not None or over_time is not None:
         model = load()
-        return _print_shares(model, find(model), by or over_time or "", bins if over_time else None, out, as_json)
+        write = None if out is None else partial(write_table, out, raw_csv=raw_csv)
+        return _print_shares(model, find(model), by or over_time or "", bins if over_time else None, write, as_json)
     table = read_topic_table(folder)
     assert table is not None  # it was there, or has just been written
     if tree:
-        return print_json({"tree": table["tree"]}) if as_json else _print_tree(table)
-    found = first_words((topic_from_dict(one) for one in table["topics"]), words)
+        return print_json({"tree": table.tree}) if as_json else _print_tree(table)
+    found = first_words(table.topics, words)
     if out is not None:
-        write_table(out, found.as_dicts())
+        write_table(out, found.as_dicts(), raw_csv)
     if as_json:
-        return print_json({"topics": found.as_dicts(), "choice": table["choice"], "seed_topics": table["seed_topics"]})
+        return print_json({"topics": found.as_dicts(), "choice": table.choice, "seed_topics": table.seed_topics})
     _print_topics(found)
 
 
@@ -150,15 +152,20 @@ def _print_topics(found: "list[TopicInfo]") -> None:
         print(f"{topic.number:4} {topic.documents:8} documents  {topic.name}: {' '.join(topic.words)}")
 
 
-def _print_tree(table: dict[str, Any]) -> None:
-    names = {topic["number"]: topic["name"] for topic in table["topics"]}
-    for merge in table["tree"]:
+def _print_tree(table: TopicTable) -> None:
+    names = {topic.number: topic.name for topic in table.topics}
+    for merge in table.tree:
         sides = (" + ".join(f"{number} ({names[number]})" for number in merge[side]) for side in ("left", "right"))
         print(f"{merge['distance']:.3f}  {'  |  '.join(sides)}")
 
 
 def _print_shares(
-    model: "DocumentModel", documents: "Documents", column: str, bins: str | None, out: Path | None, as_json: bool
+    model: "DocumentModel",
+    documents: "Documents",
+    column: str,
+    bins: str | None,
+    write: Callable[[list[dict[str, Any]]], None] | None,
+    as_json: bool,
 ) -> None:
     from varitext.evaluation.shares import NO_VALUE
 
@@ -166,8 +173,8 @@ def _print_shares(
     values = [NO_VALUE if value in (None, "") else value for value in values]
     found = model.topic_shares(documents, values)
     words = model.distinct_words(documents, values)
-    if out is not None:
-        write_table(out, found.as_dicts())
+    if write is not None:
+        write(found.as_dicts())
     if as_json:
         return print_json({"shares": found.as_dicts(), "distinct_words": [one._asdict() for one in words]})
     for one in sorted(found, key=lambda one: (one.value, -one.share)):

@@ -26,7 +26,7 @@ from varitext.errors import InputError
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.registry import home_of, trusted_class
-from varitext.records import check_ranges
+from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, check_architecture, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
@@ -79,9 +79,10 @@ def restore_documents(
         vocabulary=stored.vocabulary,
         history=stored.metrics,
         updates=config["updates"],
-        regions=_restored_regions(stored.attachments, stored.vocabulary, folder),
+        regions=_restored_regions(stored.attachments, stored.vocabulary, network.vector_dim, folder),
         **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
     )
+    check_types(fitted)
     return settings, fitted
 
 
@@ -165,7 +166,9 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
     }
 
 
-def _restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder: Path) -> Regions | None:
+def _restored_regions(
+    files: Mapping[str, bytes], vocabulary: Vocabulary, dimensions: int, folder: Path
+) -> Regions | None:
     if TABLE_FILE not in files or TENSOR_FILE not in files:
         return None
     try:
@@ -173,7 +176,8 @@ def _restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder
     except (ValueError, SafetensorError) as error:
         raise InputError(f"{folder}: its topics cannot be read ({error})") from None
     line, choice, components = table["length_line"], table["choice"], table["components"]
-    return Regions(
+    _check_tensors(tensors, (len(components), len(vocabulary), dimensions), folder)
+    regions = Regions(
         mixture=Mixture(*(tensors[name] for name in Mixture._fields)),
         word_probabilities=tensors["word_probabilities"],
         shares=DocumentShares(tensors["document_shares"], tensors["document_shares_of_all"]),
@@ -187,3 +191,26 @@ def _restored_regions(files: Mapping[str, bytes], vocabulary: Vocabulary, folder
         line=line and LengthLine(**line),
         seeds=tuple(table["seed_topics"]),
     )
+    numbers = [component for group in regions.groups for component in group.components]
+    for record in (regions, *(one for typical in regions.typical for one in typical)):
+        check_types(record)
+    if not regions.groups or not all(isinstance(one, int) and 0 <= one < len(components) for one in numbers):
+        raise InputError(f"{folder / TABLE_FILE}: a topic is made of components that are not there")
+    if any(not isinstance(group.name, str | None) or "\n" in (group.name or "") for group in regions.groups):
+        raise InputError(f"{folder / TABLE_FILE}: a name of a topic is not a line of text")
+    return regions
+
+
+def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int], folder: Path) -> None:
+    """Finite numbers in the shapes of so many regions, words and dimensions."""
+    regions, words, dimensions = sizes
+    expected: dict[str, tuple[int, ...]] = {
+        name: (regions,) for name in ("variances", "weights", "documents", "tokens")
+    }
+    expected |= {name: (regions, words) for name in ("word_probabilities", "document_shares")}
+    expected |= {"centres": (regions, dimensions), "document_shares_of_all": (words,)}
+    for name, shape in expected.items():
+        if tensors[name].shape != shape:
+            raise InputError(f"{folder / TENSOR_FILE}: {name} is {tensors[name].shape}, expected {shape}")
+        if not np.isfinite(tensors[name]).all() or (name in ("variances", "weights") and (tensors[name] < 0).any()):
+            raise InputError(f"{folder / TENSOR_FILE}: {name} holds infinities, NaN or negative numbers")

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.files import check_sha256, read_json
-from varitext.records import DictRecord, check_choice
+from varitext.records import DictRecord, check_choice, check_types
 
 if TYPE_CHECKING:
     import pandas
@@ -189,7 +189,10 @@ def _as_in_bertopic(row: dict[str, Any]) -> dict[str, Any]:
 def topic_from_dict(values: dict[str, Any]) -> TopicInfo:
     typical = tuple(TypicalDocument(**one) for one in values["typical"])
     tuples = {name: tuple(values[name]) for name in ("words", "weights")}
-    return TopicInfo(**{**values, **tuples, "typical": typical})
+    topic = TopicInfo(**{**values, **tuples, "typical": typical})
+    for record in (topic, *typical):
+        check_types(record)
+    return topic
 
 
 def first_words(topics: Iterable[TopicInfo], words: int) -> Records[TopicInfo]:
@@ -197,7 +200,16 @@ def first_words(topics: Iterable[TopicInfo], words: int) -> Records[TopicInfo]:
     return Records(replace(topic, words=topic.words[:words], weights=topic.weights[:words]) for topic in topics)
 
 
-def read_topic_table(folder: Path) -> dict[str, Any] | None:
+class TopicTable(NamedTuple):
+    """topics.json of a model folder, as far as it is printed."""
+
+    topics: list[TopicInfo]
+    tree: list[dict[str, Any]]
+    choice: dict[str, Any]
+    seed_topics: list[dict[str, Any]]
+
+
+def read_topic_table(folder: Path) -> TopicTable | None:
     """topics.json of a model folder, checked against its hash; None if the folder has no topics."""
     config = read_json(folder / "config.json") if (folder / "config.json").is_file() else None
     hashes = config.get("sha256") if isinstance(config, dict) else None
@@ -205,6 +217,15 @@ def read_topic_table(folder: Path) -> dict[str, Any] | None:
         return None
     check_sha256(folder / TABLE_FILE, hashes[TABLE_FILE], "model folder")
     table = read_json(folder / TABLE_FILE)
-    if not isinstance(table, dict) or not isinstance(table.get("topics"), list):
-        raise InputError(f"{folder / TABLE_FILE} is not a table of topics")
-    return table
+    try:
+        topics = [topic_from_dict(one) for one in table["topics"]]
+        tree: list[dict[str, Any]] = [
+            {"left": list(one["left"]), "right": list(one["right"]), "distance": float(one["distance"])}
+            for one in table.get("tree", ())
+        ]
+        known = {topic.number for topic in topics}
+        if any(not known.issuperset(one["left"] + one["right"]) for one in tree):
+            raise ValueError("the tree names other topics")
+        return TopicTable(topics, tree, dict(table["choice"]), list(table.get("seed_topics", ())))
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{folder / TABLE_FILE} is not a table of topics ({first_line(error)})") from None
