@@ -10,6 +10,8 @@ import socket
 import tarfile
 import threading
 import time
+import urllib.request
+import warnings
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -24,7 +26,7 @@ from refusal import refused
 from scipy import sparse
 from weights import tf_idf
 
-from varitext import corpora
+from varitext import InputError, corpora
 from varitext.corpora import minilm, newsgroups, newsgroups_nvdm, rcv1, sources
 from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents
@@ -633,3 +635,40 @@ def test_what_is_here(data_dir, tmp_path):
     assert here["20newsgroups-nvdm"].files[0].sha256.startswith("55dfc0cc")
     assert corpora.fetch("20newsgroups", data_dir) == here["20newsgroups"]
     assert here["rcv1"].where == "not here" and here["rcv1-sample"].where == str(data_dir / "rcv1")
+
+
+def test_downloads_are_https_only_also_after_a_redirect(server):
+    with pytest.raises(Unavailable, match=r"http://example\.org/x is not an https address"):
+        sources.download("http://example.org/x", 100)
+    redirect = urllib.request.Request(f"{server.address}/there")
+    with pytest.raises(OSError, match="is not an https address"):
+        sources._SecureRedirects().redirect_request(redirect, None, 302, "Found", {}, "http://example.org/x")
+
+
+def test_a_link_in_the_cache_leads_nowhere_outside(tmp_path, monkeypatch):
+    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("VARITEXT_DATA", raising=False)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("secret")
+    (tmp_path / "cache" / "corpus").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "cache" / "file").symlink_to(tmp_path / "elsewhere" / "file")
+    for attempt in (
+        lambda: sources.find("file", None),
+        lambda: sources.find("corpus/file", None),
+        lambda: sources.store("corpus/new", b"x"),
+        lambda: sources.download_file("https://127.0.0.1:9/", SourceFile("corpus/new", "0"), 1, print),
+    ):
+        with pytest.raises(InputError, match="leads out of the cache"):
+            attempt()
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["file"]
+
+
+def test_a_file_without_a_published_hash_is_remembered(tmp_path, monkeypatch):
+    monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path / "cache"))
+    file = sources.LocalFile(tmp_path / "file", "file")
+    with warnings.catch_warnings(action="error"):
+        sources.check_first_seen(file, "1")
+        sources.check_first_seen(file, "1")
+    with pytest.warns(UserWarning, match="has changed since its first use here"):
+        sources.check_first_seen(file, "2")

@@ -1,13 +1,15 @@
 """Checkpoint files: read back bit-for-bit; any change is detected."""
 
 import json
+import warnings
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from varitext import DocumentModel
 from varitext.errors import InputError
-from varitext.training.trainer import Snapshot, _sha256, load_checkpoint, save_checkpoint
+from varitext.training.trainer import Snapshot, _sha256, circumstances, load_checkpoint, save_checkpoint
 
 WEIGHT = torch.arange(6.0).reshape(2, 3)
 TENSORS = {"model.weight": WEIGHT, "model.steps": torch.tensor(3), "random": torch.arange(8, dtype=torch.uint8)}
@@ -70,3 +72,32 @@ def test_only_the_time_limit_may_differ_on_resume():
         snapshot.refuse_another_run({"epochs": 3, "time_limit": None}, "data")
     with pytest.raises(InputError, match="other data"):
         snapshot.refuse_another_run({"epochs": 2}, "others")
+
+
+def test_resuming_under_other_circumstances_says_so_and_another_major_version_is_refused(tmp_path):
+    def written_under(**changes: object) -> Snapshot:
+        save_checkpoint(tmp_path / "file", Snapshot(TENSORS, STATE, SETTINGS, circumstances() | changes))
+        return load_checkpoint(tmp_path / "file")
+
+    assert written_under().differing_circumstances() == ""
+    threads = torch.get_num_threads()
+    assert f"(threads 77, now {threads})" in written_under(threads=77).differing_circumstances()
+    assert "torch 1.0, now" in written_under(torch="1.0").differing_circumstances()
+    for other in ({"varitext": "7.2.0"}, {"checkpoint": 2}):
+        with pytest.raises(InputError, match="resume with that version, or start again without --resume"):
+            written_under(**other).differing_circumstances()
+    assert "earlier version" in Snapshot(TENSORS, STATE, SETTINGS).differing_circumstances()
+
+
+def test_a_resumed_fit_warns_of_another_number_of_threads(tmp_path):
+    """And of nothing under the same circumstances."""
+    texts, checkpoint = ["moon rocket orbit", "goal match team"] * 20, tmp_path / "checkpoint.safetensors"
+    model = DocumentModel("nvdm", 2, epochs=1, threads=1)
+    model.fit(texts, checkpoint=checkpoint)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(texts, checkpoint=checkpoint, resume=True)
+    snapshot = load_checkpoint(checkpoint)
+    save_checkpoint(checkpoint, snapshot._replace(written_under=snapshot.written_under | {"threads": 8}))
+    with pytest.warns(UserWarning, match=r"threads 8, now 1\); the result may differ"):
+        model.fit(texts, checkpoint=checkpoint, resume=True)

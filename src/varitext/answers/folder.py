@@ -20,6 +20,7 @@ from varitext.errors import InputError
 from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
+from varitext.models.answers.pretrained import weights_sha256
 from varitext.models.registry import stored_name, trusted_class
 from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
@@ -27,6 +28,7 @@ from varitext.store import StoredModel, save_model
 
 KIND = "answer-ranker"
 FREQUENCIES = "overlap.document_frequencies"
+ENCODER = "encoder_sha256"  # of the pretrained encoder, which the folder does not hold
 FACTS = (  # fields of `FittedAnswers` that config.json holds under "learned"
     "corpus",
     "vectors",
@@ -59,6 +61,8 @@ def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrit
         **{name: _as_dict(getattr(fitted, name)) for name in RECORDS},
         "learned": {name: getattr(fitted, name) for name in FACTS},
     }
+    if fitted.network.pretrained:
+        config[ENCODER] = weights_sha256()
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
     weights = fitted.first_stage.stored_weights() | {FREQUENCIES: frequencies}
     save_model(folder, StoredModel(KIND, config, weights, overlap.vocabulary, fitted.history), overwrite)
@@ -81,6 +85,11 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
     if facts["stopped"] == UNTRAINED and kind.untrained is not None:
         kind = kind.untrained
+    if kind.pretrained and config.get(ENCODER, weights_sha256()) != weights_sha256():  # older folders have none
+        raise InputError(
+            f"{folder} was fitted on another encoder (SHA-256 {str(config[ENCODER])[:12]}..., installed is "
+            f"{weights_sha256()[:12]}...): install the package that it was fitted with, or fit it again"
+        )
     check_stage(kind, architecture, overlap, weights, folder)
     stage = build_stage(kind, architecture, overlap, settings.device, members=members)
     stage.restore(weights, folder)

@@ -34,7 +34,7 @@ RAW = {
 ARCHIVE_SHA256 = "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
 ARCHIVE_LARGEST = 20_000_000
 ARCHIVE_ADDRESSES = (
-    "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
+    "https://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
     "https://ndownloader.figshare.com/files/5975967",  # the same file, where scikit-learn gets it
 )
 # the unpacked archive in the cache, which is much faster to read

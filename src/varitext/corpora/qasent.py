@@ -4,12 +4,14 @@ The corpus is tokenised. Questions without candidates are left out (1 of train, 
 include them. All files list right candidates first, so the order is not a position in a document: `position` is None.
 """
 
+import hashlib
 import json
 import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from varitext.corpora import sources
 from varitext.corpora.question_answers import Candidate, Pair, QuestionAnswers, group_pairs, split_words
 from varitext.corpora.sources import LocalFile, SourceFile, find, not_found, read_bytes, read_checked, source_file
 from varitext.errors import InputError
@@ -30,7 +32,7 @@ FILES = {
 }
 PARTS = tuple(FILES)
 OFFICIAL_FOLDERS = ("qasent", "jacana-qa-naacl2013-data-results")
-ADDRESS = "http://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"
+ADDRESS = "https://cs.jhu.edu/~xuchen/packages/jacana-qa-naacl2013-data-results.tar.bz2"
 PUBLISHED = {  # questions with candidates, and pairs
     "train-all": (1_229, 53_417),
     "train": (93, 4_718),
@@ -50,6 +52,7 @@ def load(part: str, data_dir: Path | None = None) -> QuestionAnswers:
         questions = group_pairs(_read_jsonl(content.decode("utf-8"), str(file.path)))
         return QuestionAnswers(NAME, part, (source_file(file.name, content),), questions)
     content = read_bytes(file.path)  # no checksums of these files are published: results record those found
+    sources.check_first_seen(file, hashlib.sha256(content).hexdigest())
     try:  # the files have a dozen non-ASCII letters, and no declaration
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

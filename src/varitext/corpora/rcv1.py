@@ -28,7 +28,7 @@ from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
 NAME = "rcv1"
 DESCRIPTION = "Reuters RCV1-v2: counts of 10,000 words, 794,414 training and 10,000 test documents"
 PARTS = ("train", "test")
-HOME = "http://jmlr.csail.mit.edu/papers/volume5/lewis04a/"
+HOME = "https://jmlr.csail.mit.edu/papers/volume5/lewis04a/"
 TOKEN_FILES = ("lyrl2004_tokens_train.dat", *(f"lyrl2004_tokens_test_pt{number}.dat" for number in range(4)))
 VECTOR_ADDRESS = "https://ndownloader.figshare.com/files/"
 VECTOR_FILES = {  # number in that address: file, with the SHA-256 of the compressed file that scikit-learn publishes
@@ -163,6 +163,7 @@ def tokens_of(file: LocalFile, found: list[SourceFile]) -> Iterator[list[str]]:
     if tokens is None:
         raise InputError(f"{file.path} has no documents")
     yield tokens
+    sources.check_first_seen(file, digest.hexdigest())
     found.append(SourceFile(file.name, digest.hexdigest()))
 
 

@@ -1,7 +1,9 @@
 """Source files: found in the user's folder, VARITEXT_DATA or the cache, or downloaded into the cache.
 
-Downloads come from an official address or from a wheel on the package index. A file with a known SHA-256 is checked
-before use and refused by name if it differs. Hashes are of the uncompressed content, so a file may be stored as .gz.
+Downloads come from an official address, over https only, or from a wheel on the package index. A file with a known
+SHA-256 is checked before use and refused by name if it differs; of a file for which none is published, the hash of the
+first use is recorded in the cache, and a later change is reported. Hashes are of the uncompressed content, so a file
+may be stored as .gz. Nothing outside the cache is read or written through a link in it.
 """
 
 import gzip
@@ -16,16 +18,19 @@ import tempfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from varitext.errors import InputError
-from varitext.files import atomic_file, sha256_of
+from varitext.files import atomic_file, read_json, sha256_of, write_json
 
 
 class Unavailable(InputError):
@@ -70,8 +75,15 @@ def find(name: str, data_dir: Path | str | None) -> LocalFile | None:
     for folder in folders(data_dir):
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
-                return LocalFile(path, name)
+                return LocalFile(in_cache(path) if folder == cache_folder() else path, name)
     return None
+
+
+def in_cache(path: Path) -> Path:
+    """The path, unless a symbolic link leads it out of the cache."""
+    if not path.resolve().is_relative_to(cache_folder().resolve()):
+        raise InputError(f"{path} leads out of the cache, to {path.resolve()}: remove the symbolic link")
+    return path
 
 
 def find_all(names: list[str], data_dir: Path | str | None) -> list[LocalFile]:
@@ -123,6 +135,19 @@ def check_content(file: LocalFile, actual: str, sha256: str) -> None:
         )
 
 
+def check_first_seen(file: LocalFile, sha256: str) -> None:
+    """Record the hash of a file for which none is published; warn if it differs from that of its first use here."""
+    path, key = in_cache(cache_folder() / FIRST_SEEN), str(file.path.resolve())
+    seen = read_json(path) if path.is_file() else {}
+    if seen.setdefault(key, sha256) != sha256:
+        warnings.warn(
+            f"{file.path} has changed since its first use here; remove it from {path} to accept", stacklevel=3
+        )
+    else:
+        with suppress(OSError):  # who cannot write does without
+            write_json(path, seen)
+
+
 def combined_sha256(files: Sequence[SourceFile]) -> str:
     lines = sorted(f"{file.name} {file.sha256}\n" for file in files)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -133,7 +158,7 @@ def source_file(name: str, content: bytes) -> SourceFile:
 
 
 def store(name: str, content: bytes) -> LocalFile:
-    path = cache_folder() / name
+    path = in_cache(cache_folder() / name)
     try:
         with atomic_file(path) as temporary:
             temporary.write_bytes(content)
@@ -153,6 +178,7 @@ def put(files: str) -> str:
     return f"Put {files} (or .gz) into a folder, and name the folder with --data-dir or VARITEXT_DATA."
 
 
+FIRST_SEEN = "first-seen.json"
 SECONDS_TO_ANSWER = 3.0  # so that a machine that reaches only a package index does not wait long
 SECONDS_BETWEEN_BLOCKS = 30.0
 SECONDS_FOR_PACKAGE = 600.0
@@ -181,7 +207,7 @@ def download_file(address: str, file: SourceFile, size: int | None, note: Callab
 
     What arrived before a download broke off is kept, and continued next time.
     """
-    part = cache_folder() / f"{file.name}.part"
+    part = in_cache(cache_folder() / f"{file.name}.part")
     if part.is_file() and content_sha256(part) == file.sha256:
         return part
     try:
@@ -218,6 +244,19 @@ def _download_rest(address: str, part: Path, size: int | None, note: Callable[[s
         raise OSError(f"it ended after {done:,} of {size:,} bytes; try again to continue")
 
 
+def check_secure(address: str) -> None:
+    """Refuse an address that is not https; one on this machine may be http."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise OSError(f"{address} is not an https address")
+
+
+class _SecureRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        check_secure(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def open_soon(request: str | urllib.request.Request) -> http.client.HTTPResponse:
     """Connect within a few seconds, or raise `OSError`; in a thread, because time-outs do not cover name lookup."""
     outcome: list[http.client.HTTPResponse | Exception] = []
@@ -225,7 +264,9 @@ def open_soon(request: str | urllib.request.Request) -> http.client.HTTPResponse
 
     def connect() -> None:
         try:
-            response = urllib.request.urlopen(request, timeout=SECONDS_BETWEEN_BLOCKS)
+            check_secure(request if isinstance(request, str) else request.full_url)
+            opener = urllib.request.build_opener(_SecureRedirects)
+            response = opener.open(request, timeout=SECONDS_BETWEEN_BLOCKS)
         except Exception as error:
             if isinstance(error, urllib.error.HTTPError):
                 error.close()  # it holds the connection

