@@ -20,9 +20,12 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 
 def peer_packages() -> Path | None:
-    """The folder of VARITEXT_PEERS; None if it is not set or not absolute: never a folder of the working directory."""
-    folder = Path(os.environ.get("VARITEXT_PEERS", ""))
-    return folder if folder.is_absolute() and folder.is_dir() else None
+    """The folder of VARITEXT_PEERS; None if it is not set. A relative path is refused: it names another folder each time."""
+    if not (named := os.environ.get("VARITEXT_PEERS")):
+        return None
+    if not (folder := Path(named)).is_absolute():
+        raise InputError(f"VARITEXT_PEERS must be an absolute path, not {named!r}: `make peers` prints it")
+    return folder if folder.is_dir() else None
 
 
 def is_available(package: str) -> bool:

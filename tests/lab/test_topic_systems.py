@@ -60,11 +60,13 @@ def test_only_the_folder_of_the_environment_has_peers(monkeypatch, tmp_path):
     (tmp_path / "build" / "peers" / "peer_of_a_test.py").write_text("def here():\n    return {'here': True}\n")
     (tmp_path / "build" / "peers" / "peer_of_a_test").mkdir()
     monkeypatch.chdir(tmp_path)
-    for folder in ("", "build/peers"):
-        monkeypatch.setenv("VARITEXT_PEERS", folder)
-        assert child.peer_packages() is None and not child.is_available("peer_of_a_test")
-        with pytest.raises(InputError, match="peer_of_a_test"):
-            child.in_child("peer_of_a_test:here", {}, 1, "peer_of_a_test")
+    monkeypatch.setenv("VARITEXT_PEERS", "")
+    assert child.peer_packages() is None and not child.is_available("peer_of_a_test")
+    with pytest.raises(InputError, match="peer_of_a_test"):
+        child.in_child("peer_of_a_test:here", {}, 1, "peer_of_a_test")
+    monkeypatch.setenv("VARITEXT_PEERS", "build/peers")
+    with pytest.raises(InputError, match="must be an absolute path, not 'build/peers'"):
+        child.in_child("peer_of_a_test:here", {}, 1, "peer_of_a_test")
     monkeypatch.setenv("VARITEXT_PEERS", str(tmp_path / "build" / "peers"))
     assert child.is_available("peer_of_a_test")
     (tmp_path / "build" / "peers" / "peer_of_a_test").rmdir()

@@ -39,7 +39,7 @@ from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.models.answers.vocabulary import NO_VECTORS, AnswerWords
 from varitext.models.registry import with_network_arguments
-from varitext.runtime.devices import running_on
+from varitext.runtime.devices import note_cpu_only, running_on
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
@@ -350,6 +350,8 @@ def check_settings(settings: AnswerSettings) -> None:
         raise InputError(f"unseen_words must be 0 or more, not {settings.unseen_words}")
     if not kind.trained_by_gradient and settings.ensemble != 1:
         raise InputError(f"{name} does not depend on the seed: leave out ensemble")
+    if not kind.trained_by_gradient:
+        note_cpu_only(name, settings.device)
     if recipe.folds < 2:
         raise InputError(f"folds must be at least 2, not {recipe.folds}")
     if not 0 <= recipe.free_bits < np.inf:

@@ -35,7 +35,7 @@ from varitext.latent.estimators import Reparameterised, check_samples
 from varitext.models.documents import DOCUMENT_MODELS, check_preset, model_class
 from varitext.models.documents.base import DocumentNetwork, DocumentObjective, FitsWithoutGradients, Recipe, varimax
 from varitext.models.registry import stored_name, with_network_arguments
-from varitext.runtime.devices import check_device
+from varitext.runtime.devices import check_device, note_cpu_only
 from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World, working_on
 from varitext.runtime.randomness import seeded, stream
@@ -199,6 +199,8 @@ def build_network(
     with seeded(stream(seed, "initial weights")):
         network = model_class(model)(**recipe.architecture)
     word_counts = sum(np.asarray(block.sum(0), np.float64).ravel() for block in blocks_of(train))
+    if isinstance(network, FitsWithoutGradients):
+        note_cpu_only(type(network).__name__, device)
     network.learn_frequencies(torch.from_numpy(word_counts))
     network.learn_cooccurrence(train)
     return network.to(device)

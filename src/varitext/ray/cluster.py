@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 
 LOCAL = "local"
 RESTARTS = 3  # of the whole run, from its checkpoint, when a worker dies
@@ -36,8 +36,20 @@ def connected(address: str = LOCAL) -> Iterator[ModuleType]:
         raise InputError(f"{where} ({' '.join(str(error).split())[:200]})") from None
     try:
         yield ray
+    except Exception as error:
+        if isinstance(error, ray.exceptions.RayError) and not isinstance(error, ray.exceptions.RayTaskError):
+            raise broken_off(error) from None
+        raise
     finally:
         ray.shutdown()
+
+
+def broken_off(error: Exception) -> InputError:
+    """A process of Ray itself died, or a machine: for the user, in one line."""
+    return InputError(
+        f"Ray broke off ({first_line(error)[:200]}). Run the same command again, a fit with --resume: "
+        "it continues from its checkpoint"
+    )
 
 
 def _imported() -> ModuleType:
@@ -71,7 +83,7 @@ def run_in_workers(
     Ray keeps its state in a hidden folder beside the model, which all machines must see; it is removed afterwards.
     """
     with connected(address), tempfile.TemporaryDirectory(dir=beside, prefix=".ray.") as state:
-        from ray.train import FailureConfig, RunConfig, ScalingConfig
+        from ray.train import ControllerError, FailureConfig, RunConfig, ScalingConfig
         from ray.train.torch import TorchConfig, TorchTrainer
 
         on_gpu = device.startswith("cuda")
@@ -90,6 +102,8 @@ def run_in_workers(
             for failure in failures:
                 if isinstance(failure, InputError):  # for the user, in one line
                     raise InputError(str(failure)) from None
+            if isinstance(error, ControllerError):
+                raise broken_off(error) from None
             raise
 
 

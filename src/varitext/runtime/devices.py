@@ -1,6 +1,7 @@
 """Where a computation runs: on which device, and with how many threads."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +31,12 @@ def usable_device(name: str) -> str:
     except InputError:
         return "cpu"
     return name
+
+
+def note_cpu_only(model: str, device: str) -> None:
+    """Say that another device has no effect on the fit of a model without gradients."""
+    if device != "cpu":
+        warnings.warn(f"{model} is fitted on the CPU: device {device} has no effect on its fit", stacklevel=3)
 
 
 @contextmanager
