@@ -20,7 +20,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 
 def peer_packages() -> Path | None:
-    """The folder of VARITEXT_PEERS; None if it is not set. A relative path is refused: it names another folder each time."""
+    """The folder of VARITEXT_PEERS; None if it is not set. A relative path is refused."""
     if not (named := os.environ.get("VARITEXT_PEERS")):
         return None
     if not (folder := Path(named)).is_absolute():

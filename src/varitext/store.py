@@ -31,6 +31,7 @@ from varitext.files import (
     write_json,
     write_text,
 )
+from varitext.models.answers.state_store import OF_FIT
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-model"
@@ -85,6 +86,11 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
 def checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of an unfinished run; a ranker that learns from counts has one more per fold."""
     return sorted(folder.glob(f"{Path(CHECKPOINT).stem}*.safetensors"))
+
+
+def holds_unfinished_run(folder: Path) -> bool:
+    """Whether a fit was cut short there: after its first checkpoint, or while the pretrained encoder was reading."""
+    return any((folder / name).exists() for name in (CHECKPOINT, OF_FIT))
 
 
 def load_one_of(
@@ -164,7 +170,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
     if not (folder / "config.json").exists():
-        if (folder / CHECKPOINT).exists():
+        if holds_unfinished_run(folder):
             raise InputError(
                 f"{folder} holds an unfinished run: continue with `varitext fit ... --out {folder} --resume`"
             )

@@ -4,8 +4,8 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.pretrained import pretrained
 from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
+from varitext.models.answers.state_store import OF_FIT
 from varitext.models.answers.vocabulary import NO_VECTORS, AnswerWords
 from varitext.models.registry import with_network_arguments
 from varitext.runtime.devices import note_cpu_only, running_on
@@ -178,7 +179,7 @@ def fit_first_stage(
 ) -> FittedAnswers:
     stage = new_stage(settings, data)
     run = run.with_rest(_rest_of_work(settings, data))
-    with pretrained().reporting(run.note) if stage.model.reads_states else nullcontext():
+    with _keeping_states(run) if stage.model.reads_states else nullcontext():
         trainer = stage.trainer(settings, data, run)  # refuses settings, before the first line
         if stage.model.reads_word_vectors:
             _report_word_vectors(settings, data, run)
@@ -195,6 +196,14 @@ def fit_first_stage(
     keep(fitted)
     _stop_if_interrupted(fitted.stopped)
     return fitted
+
+
+@contextmanager
+def _keeping_states(run: TrainingRun) -> Iterator[None]:
+    """Inside the block, what the pretrained encoder reads is reported, and kept beside the checkpoint: see `OF_FIT`."""
+    kept = None if run.checkpoint is None else run.checkpoint.with_name(OF_FIT)
+    with pretrained().reporting(run.note), nullcontext() if kept is None else pretrained().states_kept_in(kept):
+        yield
 
 
 def _rest_of_work(settings: AnswerSettings, data: TrainingData) -> float:

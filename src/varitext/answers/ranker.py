@@ -45,6 +45,7 @@ from varitext.errors import InputError
 from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.pretrained import pretrained
+from varitext.models.answers.state_store import NAME
 from varitext.runtime.devices import check_device, running_on
 from varitext.store import StoredModel, load_one_of
 from varitext.text import Vocabulary
@@ -554,7 +555,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         """A pretrained encoder keeps what it reads beside an index that is in a folder."""
         if index.folder is None or not self.fitted_.network.reads_states:
             return nullcontext()
-        return pretrained().states_kept_in(index.folder)
+        return pretrained().states_kept_in(index.folder / NAME)
 
     def _with_frequencies_of(self, index: CandidateIndex, question: str) -> "AnswerRanker":
         """A ranker that was never fitted knows no document frequencies: it takes those of the index."""

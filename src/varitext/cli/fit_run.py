@@ -57,9 +57,9 @@ def lock_folder(out: Path) -> Iterator[None]:
 
 def check_place_for_model(out: Path, resume: bool, trust: str | None) -> None:
     """Nothing is overwritten: the folder is new, or with --resume holds an unfinished run."""
-    from varitext.store import CHECKPOINT
+    from varitext.store import holds_unfinished_run
 
-    if (out / CHECKPOINT).exists():
+    if holds_unfinished_run(out):
         if not resume:
             raise InputError(f"{out} holds an unfinished run: add --resume to continue it, or remove it first")
     elif resume and (out / "config.json").exists():

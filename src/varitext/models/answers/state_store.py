@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 NAME = "states.sqlite"
+OF_FIT = "checkpoint-states.sqlite"  # beside the checkpoint of a fit
 MAX_BYTES = 1_000_000_000  # some 50,000 sentences; beyond it, the oldest tenth is dropped
 AT_ONCE = 500  # keys in a query
 WAIT_SECONDS = 2.0  # for another process that writes
@@ -24,10 +25,10 @@ Words = tuple[str, ...]
 
 
 class StateStore:
-    """States of sentences in a file of the folder. `encoder` is the SHA-256 of its weights, `width` of its states."""
+    """States of sentences in a file. `encoder` is the SHA-256 of its weights, `width` that of its states."""
 
-    def __init__(self, folder: Path, encoder: str, width: int):
-        self._path, self._encoder, self._width = folder / NAME, encoder, width
+    def __init__(self, path: Path, encoder: str, width: int):
+        self._path, self._encoder, self._width = path, encoder, width
 
     def get(self, sentences: Sequence[Words]) -> dict[Words, np.ndarray]:
         """The states, [T, H], of those sentences that are there."""
@@ -73,7 +74,7 @@ class StateStore:
         except sqlite3.DatabaseError:
             pass
         with suppress(OSError):  # the folder may be read-only
-            remove_states(self._path.parent)
+            self._path.unlink(missing_ok=True)
 
     def _key(self, words: Words) -> bytes:
         return hashlib.sha256("\0".join((self._encoder, *words)).encode("utf-8", "surrogatepass")).digest()
