@@ -1,4 +1,4 @@
-"""Two simultaneous fits into one folder, and a clock that goes backwards."""
+"""Two simultaneous fits into one folder, and a clock that jumps."""
 
 import os
 import random
@@ -17,7 +17,8 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
     corpus = corpora.write_documents(folder / "documents.jsonl")
     fit = uninterrupted(folder, corpus, corpora.DOCUMENT_OPTIONS)
     tally.run("two fits into one folder", times, partial(raced, fit, folder))
-    tally.run("a clock that goes backwards", times, partial(fitted_back_in_time, fit, folder))
+    tally.run("a clock that goes backwards", times, partial(fitted_with_jumps, fit, folder, -3600))
+    tally.run("a clock that jumps ahead", times, partial(fitted_with_jumps, fit, folder, 30 * 86_400))
 
 
 def raced(fit: Fit, folder: Path, number: int) -> str:
@@ -40,21 +41,21 @@ def raced(fit: Fit, folder: Path, number: int) -> str:
     return "one succeeds, the other is refused in one line"
 
 
-def fitted_back_in_time(fit: Fit, folder: Path, number: int) -> str:
-    """`time.time` falls by an hour at every call; the model must not depend on it."""
+def fitted_with_jumps(fit: Fit, folder: Path, seconds: int, number: int) -> str:
+    """`time.time` jumps at every call; the model must not depend on it."""
     work = emptied(folder / "work")
-    outcome = run(*fit.arguments, "--out", work / "model", first=partial(turn_back, number))
+    outcome = run(*fit.arguments, "--out", work / "model", first=partial(let_jump, seconds, number))
     if outcome.code or learned(work / "model") != fit.reference:
         raise Fault(f"code {outcome.code}, {outcome.err[-300:]}")
     return "identical bytes"
 
 
-def turn_back(number: int) -> None:
+def let_jump(seconds: int, number: int) -> None:
     now = [time.time() + 86_400 * number]
 
-    def earlier() -> float:
-        now[0] -= 3600
+    def another() -> float:
+        now[0] += seconds
         return now[0]
 
-    time.time = earlier
-    time.time_ns = lambda: int(earlier() * 1e9)
+    time.time = another
+    time.time_ns = lambda: int(another() * 1e9)

@@ -21,9 +21,10 @@ FAULTS = {
     "kills": "`kill -9` during a fit, then `--resume`",
     "torchrun": "the same under torchrun",
     "folders": "damaged model, checkpoint and shard folders",
+    "strangers": "folders made by a stranger, within 1 GB and 10 s of processor time",
     "inputs": "hostile texts, counts and requests",
     "disk": "full, limited and read-only disks",
-    "races": "two fits into one folder; a clock that goes backwards",
+    "races": "two fits into one folder; a clock that jumps",
 }
 STATUS = {"200": "answered", "503": "refused with a 503"}
 
@@ -205,9 +206,12 @@ def faults(found: dict[str, dict[str, Result]]) -> str:
     rows = []
     for kind, parts in found.items():
         cases = sum(part["cases"] for part in parts.values())
-        failures = sum(part["outcomes"].get("fault", 0) for part in parts.values())
-        rows.append([FAULTS[kind], f"{cases:,}", str(failures)])
-    return markdown_table(["fault", "cases", "failures"], rows)
+        outcomes = sum((Counter(part["outcomes"]) for part in parts.values()), Counter[str]())
+        failures = outcomes.pop("fault", 0)
+        rows.append(
+            [FAULTS[kind], f"{cases:,}", "; ".join(f"{n:,} {one}" for one, n in outcomes.most_common()), failures]
+        )
+    return markdown_table(["fault", "cases", "outcome", "failures"], rows)
 
 
 def mutants(found: Result) -> str:

@@ -31,12 +31,12 @@ from varitext.files import (
     write_json,
     write_text,
 )
-from varitext.models.answers.state_store import OF_FIT
 from varitext.text import Vocabulary
 
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
 CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT_STATES = "checkpoint-states.sqlite"  # what a pretrained encoder has read, beside the checkpoint of a fit
 CONFIG_SHA256 = "config_sha256"  # of config.json without this line; remove the line to change config.json by hand
 HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
 
@@ -90,7 +90,7 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def holds_unfinished_run(folder: Path) -> bool:
     """Whether a fit was cut short there: after its first checkpoint, or while the pretrained encoder was reading."""
-    return any((folder / name).exists() for name in (CHECKPOINT, OF_FIT))
+    return any((folder / name).exists() for name in (CHECKPOINT, CHECKPOINT_STATES))
 
 
 def load_one_of(

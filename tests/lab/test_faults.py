@@ -10,7 +10,7 @@ import pytest
 from varitext.errors import InputError
 
 pytest.importorskip("fastapi", reason="the service is an extra")
-from lab.faults import corpora, disk, folders, inputs, kills, races
+from lab.faults import corpora, disk, folders, inputs, kills, races, strangers
 from lab.faults.damage import WAYS, damage
 from lab.faults.tally import Fault, Tally
 
@@ -65,6 +65,25 @@ def test_damaged_folders_are_refused_or_equal(tmp_path):
     assert all("refused in one line" in part for part in outcomes(tally).values()) and len(tally.parts) == 4
 
 
+def test_strangers_folders_are_refused_or_used_within_limits(tmp_path):
+    tally = Tally("strangers", None)
+    strangers.measure(tally, 16, tmp_path)
+    found = outcomes(tally)
+    assert found.keys() == {"documents", "rankers"} and all("refused in one line" in part for part in found.values())
+
+
+def test_a_folder_beyond_the_limits_is_a_fault(tmp_path, monkeypatch):
+    fitted = folders.fitted_documents(0)
+    fitted.save(tmp_path / "model")
+    (tmp_path / "texts.txt").write_text("rocket")
+    monkeypatch.setattr(strangers, "changed", lambda *_: "nothing")
+    commands = (("evaluate", "{model}", "{folder}/texts.txt", "--threads", "1"),)
+    assert strangers.used([tmp_path / "model"], commands, tmp_path, 0) == "used"
+    monkeypatch.setattr(strangers, "MAX_MEMORY", -(1 << 30))
+    with pytest.raises(Fault, match="evaluate, nothing"):
+        strangers.used([tmp_path / "model"], commands, tmp_path, 0)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_does_damage(way, tmp_path):
     for name in ("mine", "other"):
@@ -114,7 +133,7 @@ def test_what_is_left_on_a_bad_disk_is_a_fault(tmp_path):
 
 def test_one_of_two_fits_is_refused_and_clocks_do_not_matter(place, fit):
     assert races.raced(fit._replace(seconds=0.05), place, 0).startswith("one succeeds")
-    assert races.fitted_back_in_time(fit, place, 1) == "identical bytes"
+    assert {races.fitted_with_jumps(fit, place, seconds, 1) for seconds in (-3600, 86_400)} == {"identical bytes"}
 
 
 def test_damage_is_the_same_for_the_same_number(tmp_path):

@@ -37,10 +37,10 @@ from varitext.models.answers.network import AnswerNetwork
 from varitext.models.answers.pretrained import pretrained
 from varitext.models.answers.recurrent import INITIALIZATIONS
 from varitext.models.answers.scorer import AnswerScorer
-from varitext.models.answers.state_store import OF_FIT
 from varitext.models.answers.vocabulary import NO_VECTORS, AnswerWords
 from varitext.models.registry import with_network_arguments
 from varitext.runtime.devices import note_cpu_only, running_on
+from varitext.store import CHECKPOINT_STATES
 from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
@@ -200,8 +200,8 @@ def fit_first_stage(
 
 @contextmanager
 def _keeping_states(run: TrainingRun) -> Iterator[None]:
-    """Inside the block, what the pretrained encoder reads is reported, and kept beside the checkpoint: see `OF_FIT`."""
-    kept = None if run.checkpoint is None else run.checkpoint.with_name(OF_FIT)
+    """Inside the block, what the pretrained encoder reads is reported, and kept beside the checkpoint."""
+    kept = None if run.checkpoint is None else run.checkpoint.with_name(CHECKPOINT_STATES)
     with pretrained().reporting(run.note), nullcontext() if kept is None else pretrained().states_kept_in(kept):
         yield
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 NAME = "states.sqlite"
-OF_FIT = "checkpoint-states.sqlite"  # beside the checkpoint of a fit
 MAX_BYTES = 1_000_000_000  # some 50,000 sentences; beyond it, the oldest tenth is dropped
 AT_ONCE = 500  # keys in a query
 WAIT_SECONDS = 2.0  # for another process that writes
