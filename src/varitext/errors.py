@@ -5,6 +5,8 @@ import re
 # Controls except line ends and tabs, line separators, and marks that change the direction of the text after them.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
+MAX_QUOTED = 300  # characters of another error
+
 
 class InputError(ValueError):
     """Bad input: one line that says what is wrong, where, and what to do.
@@ -14,8 +16,8 @@ class InputError(ValueError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its kind if it has none, to quote in an `InputError`."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """The beginning of an error's message, or its kind if it has none, to quote in an `InputError`."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:MAX_QUOTED]
 
 
 def printable(text: str) -> str:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 import varitext
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.files import (
     atomic_folder,
     check_sha256,
@@ -110,7 +110,8 @@ def load_one_of(
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({error!r})") from None
+        name = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({name})") from None
 
 
 def check_architecture(
@@ -197,7 +198,7 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     try:
         weights = load_file(folder / "weights.safetensors")
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({error})") from None
+        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({first_line(error)})") from None
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")

@@ -22,7 +22,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.documents.topic_model import topic_tree
 from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDocument
 from varitext.documents.topics import DocumentShares, Group, Regions
-from varitext.errors import InputError
+from varitext.errors import InputError, first_line
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.registry import home_of, trusted_class
@@ -174,7 +174,7 @@ def _restored_regions(
     try:
         table, tensors = json.loads(files[TABLE_FILE]), load(files[TENSOR_FILE])
     except (ValueError, SafetensorError) as error:
-        raise InputError(f"{folder}: its topics cannot be read ({error})") from None
+        raise InputError(f"{folder}: its topics cannot be read ({first_line(error)})") from None
     line, choice, components = table["length_line"], table["choice"], table["components"]
     _check_tensors(tensors, (len(components), len(vocabulary), dimensions), folder)
     regions = Regions(
