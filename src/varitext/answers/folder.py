@@ -121,4 +121,7 @@ def _record(build: Callable[..., Any], stored: dict[str, Any] | None) -> Any:
         return None
     record = build(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
     check_types(record)
+    lengths = {len(value) for value in vars(record).values() if isinstance(value, tuple)}
+    if isinstance(record, (Combination, Familiarity)) and len(lengths) != 1:  # a number for every column
+        raise InputError(f"{type(record).__name__} has lists of different lengths")
     return record

@@ -23,6 +23,7 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from varitext.corpora.question_answers import QuestionAnswers
+from varitext.errors import InputError
 from varitext.text import Vocabulary
 
 COUNTS = ("word_overlap", "idf_overlap", "word_overlap_all", "idf_overlap_all", "overlap_density")
@@ -39,6 +40,8 @@ class PairFeatures(NamedTuple):
     question_of: np.ndarray  # [pairs]
 
     def only(self, columns: Sequence[str]) -> "PairFeatures":
+        if unknown := set(columns) - set(self.columns):
+            raise InputError(f"no column of a pair is called {min(unknown)!r}; there are: {', '.join(self.columns)}")
         chosen = [self.columns.index(name) for name in columns]
         return PairFeatures(tuple(columns), self.values[:, chosen], self.question_of)
 
