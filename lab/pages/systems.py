@@ -208,9 +208,8 @@ def faults(found: dict[str, dict[str, Result]]) -> str:
         cases = sum(part["cases"] for part in parts.values())
         outcomes = sum((Counter(part["outcomes"]) for part in parts.values()), Counter[str]())
         failures = outcomes.pop("fault", 0)
-        rows.append(
-            [FAULTS[kind], f"{cases:,}", "; ".join(f"{n:,} {one}" for one, n in outcomes.most_common()), failures]
-        )
+        listed = "; ".join(f"{number:,} {outcome}" for outcome, number in outcomes.most_common())
+        rows.append([FAULTS[kind], f"{cases:,}", listed, str(failures)])
     return markdown_table(["fault", "cases", "outcome", "failures"], rows)
 
 
