@@ -91,7 +91,8 @@ peers: $(VARITEXT_PEERS)/.done
 	@echo "export VARITEXT_PEERS=$(VARITEXT_PEERS)"
 
 $(VARITEXT_PEERS)/.done: .venv/.all constraints.txt
-	$(PIP) --target $(VARITEXT_PEERS) --no-deps bertopic contextualized-topic-models hdbscan llvmlite numba pynndescent umap-learn
+	$(PIP) --target $(VARITEXT_PEERS) --no-deps bertopic contextualized-topic-models hdbscan llvmlite numba pynndescent \
+		umap-learn turftopic sentence-transformers transformers huggingface-hub igraph texttable
 	touch $@
 
 # every figure on the pages of results: about an hour, and a day for the paper's tables with all their seeds

@@ -47,7 +47,7 @@ class Task:
     @property
     def kept(self) -> Path | None:
         """What another run may have left: the fitted model or the sentence vectors."""
-        if self.system not in BERTOPIC:
+        if self.system in (*MODELS, "lda"):
             return self.plan.model_folder(self.corpus, *self.setting, self.seed)
         ending = "-quick" if self.quick else ""
         return Path(self.models, f"{self.corpus}-minilm{ending}.npy") if self.models else None
@@ -77,16 +77,22 @@ def _by_varitext(task: Task, train: Documents) -> Found:
 
 
 def _by_bertopic(task: Task, train: Documents) -> Found:
-    from lab.experiments.bertopic_pipeline import MiniLM, new_pipeline, topics_of
+    from lab.experiments.bertopic_pipeline import new_pipeline, topics_of
 
     texts = list(train.texts or ())
-    if task.kept is not None and task.kept.exists():
-        vectors = np.load(task.kept)
-    else:
-        vectors = MiniLM().embed(texts)
-        if task.kept is not None:
-            with atomic_file(task.kept) as temporary:
-                np.save(temporary, vectors)
     pipeline = new_pipeline(task.system, task.topics, task.seed, count_texts(texts).vocabulary.words)
-    found = topics_of(pipeline, texts, vectors, task.topics)
+    found = topics_of(pipeline, texts, sentence_vectors(task, texts), task.topics)
     return {"topics": found.topics, "groups": found.groups, "outliers": found.outliers}
+
+
+def sentence_vectors(task: Task, texts: list[str]) -> np.ndarray:
+    """By all-MiniLM-L6-v2; kept for other runs."""
+    from varitext.models.answers.pretrained import pretrained
+
+    if task.kept is not None and task.kept.exists():
+        return np.asarray(np.load(task.kept))
+    vectors = pretrained().sentence_vectors([text.split() for text in texts])
+    if task.kept is not None:
+        with atomic_file(task.kept) as temporary:
+            np.save(temporary, vectors)
+    return vectors

@@ -747,7 +747,8 @@ def test_transform_does_not_overwrite(fitted, divided, tmp_path):
 
 def test_topics(fitted):
     found = json.loads(varitext("topics", fitted, "--json", "--words", 7).out)["topics"]
-    assert found and all(len(topic["words"]) == 7 for topic in found)
+    assert found and all(1 <= len(topic["words"]) <= 7 for topic in found)
+    assert [topic["documents"] for topic in found] == sorted((topic["documents"] for topic in found), reverse=True)
     shown = varitext("topics", fitted, "--words", 7).out.splitlines()
     assert [line.split(": ")[1].split() for line in shown] == [topic["words"] for topic in found]
     assert [line.split()[:2] for line in shown] == [[str(t["number"]), str(t["documents"])] for t in found]
@@ -780,12 +781,33 @@ def test_topics_are_changed_in_the_folder(own_model):
     before = json.loads(varitext("topics", own_model, "--json").out)["topics"]
     assert len(before) > 2
     outcome = varitext("topics", own_model, "--merge", "0,2", "--rename", "1=mine", "--json")
-    after = json.loads(outcome.out)["topics"]
+    after = {topic["number"]: topic for topic in json.loads(outcome.out)["topics"]}
     assert outcome.code == 0 and len(after) == len(before) - 1 and after[1]["name"] == "mine"
     assert after[0]["documents"] == before[0]["documents"] + before[2]["documents"]
-    assert json.loads(varitext("topics", own_model, "--split", 0, "--drop", 1, "--json").out)["topics"][0] == before[0]
+    split = json.loads(varitext("topics", own_model, "--split", 0, "--drop", 1, "--json").out)["topics"]
+    assert [topic["words"] for topic in split if topic["number"] == 0] == [before[0]["words"]]
     assert "there is no topic 77" in refused(own_model, "topics", own_model, "--drop", 77)
     assert "'x' is not the number of a topic" in refused(own_model, "topics", own_model, "--merge", "x,1")
+
+
+def test_words_of_topics_are_changed_in_the_folder(own_model):
+    hidden = json.loads(varitext("topics", own_model, "--json").out)["topics"][0]["words"][0]
+    outcome = varitext("topics", own_model, "--stop-words", f"{hidden},german", "--relevance", 0.3, "--json")
+    words = [word for topic in json.loads(outcome.out)["topics"] for word in topic["words"]]
+    assert outcome.code == 0 and hidden not in words
+    words = [
+        word for line in varitext("topics", own_model, "--ngrams", "1-2").out.splitlines() for word in line.split()
+    ]
+    assert hidden in words  # what is not given is reset
+    assert "relevance must lie between 0 and 1" in refused(own_model, "topics", own_model, "--relevance", 3)
+    assert "no.txt" in refused(own_model, "topics", own_model, "--stop-words", "no.txt")
+    assert "--min-topic-size needs --topics" in refused(own_model, "topics", own_model, "--min-topic-size", 3)
+
+
+def test_small_topics_are_left_out(own_model):
+    found = json.loads(varitext("topics", own_model, "--topics", 8, "--min-topic-size", 20, "--json").out)
+    assert len(found["topics"]) < 8 and min(topic["documents"] for topic in found["topics"]) >= 20
+    assert "with fewer than 20 documents" in found["choice"]["how"]
 
 
 def test_topics_are_found_anew_with_words_to_start_from(own_model, tmp_path):
@@ -793,7 +815,7 @@ def test_topics_are_found_anew_with_words_to_start_from(own_model, tmp_path):
     seeds.write_text(json.dumps({"first": ["ban", "dar", "zyzzyva"]}))
     outcome = varitext("topics", own_model, "--topics", 3, "--seed-topics", seeds, "--json")
     found = json.loads(outcome.out)
-    assert len(found["topics"]) == 3 and found["topics"][0]["name"] == "first"
+    assert [topic["name"] for topic in found["topics"]].count("first") == 1 and len(found["topics"]) == 3
     assert found["seed_topics"][0]["unknown_words"] == ["zyzzyva"] and "unknown: zyzzyva" in outcome.err
     seeds.write_text(json.dumps({"first": ["zyzzyva"]}))
     assert "none of the seed words of 'first'" in refused(own_model, "topics", own_model, "--seed-topics", seeds)
@@ -806,7 +828,7 @@ def test_a_fit_takes_seed_words(divided, tmp_path):
     outcome = varitext(*typed, "--seed-topics", seeds, "--out", tmp_path / "model")
     assert outcome.code == 0 and "unknown: zyzzyva" in outcome.err and "3 topics" in outcome.err
     found = json.loads(varitext("topics", tmp_path / "model", "--json").out)["topics"]
-    assert len(found) == 3 and found[0]["name"] == "first"
+    assert len(found) == 3 and "first" in [topic["name"] for topic in found]
     seeds.write_text("[1]")
     assert "names with lists of words" in refused(tmp_path, *typed, "--seed-topics", seeds, "--out", tmp_path / "none")
     missing = refused(tmp_path, *typed, "--seed-topics", tmp_path / "no.json", "--out", tmp_path / "none")

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 from scipy.special import betainc
+from scipy.stats import chi2_contingency
 from sklearn.metrics import adjusted_rand_score
 from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
+from varitext.documents import topics as topics_module
 from varitext.documents.topic_records import read_topic_table, topic_from_dict
-from varitext.documents.topics import document_shares
+from varitext.documents.topic_words import DEFAULT_WORDING, WordCounts, cohesion_of, documents_having, name_topics
 from varitext.evaluation.shares import shares_by_value
 
 WORDS = [f"{kind}{chr(97 + i)}" for kind in ("space", "sport", "faith", "trade") for i in range(15)]
@@ -49,7 +51,7 @@ def test_regions_are_the_topics_that_made_the_documents(texts_model):
     assert sum(topic.share for topic in topics) == pytest.approx(1)
     for topic in topics:
         assert topic.documents == pytest.approx(KINDS.count(kind_of(topic)), abs=4)
-        assert len(topic.words) == len(topic.weights) == 5 and set(topic.name.split(", ")) <= set(WORDS)
+        assert len(topic.words) == len(topic.weights) == 5 and set(topic.name.replace(",", "").split()) <= set(WORDS)
         assert topic.coherence > 0
         for typical in topic.typical:
             assert KINDS[typical.row] == kind_of(topic) and TEXTS[typical.row].startswith(typical.text[:100])
@@ -156,7 +158,7 @@ def test_notebooks_show_the_topics(model):
 def test_a_fit_starts_from_seed_words_and_shows_its_progress(capsys, tmp_path):
     seeds = {"money": ["tradea", "tradeb"], "belief": ["faitha", "faithb"]}
     fitted = DocumentModel(latent_dim=4, epochs=6, threads=1, n_topics=4, seed_topics=seeds, verbose=True).fit(TEXTS)
-    assert [topic.name for topic in fitted.topics()[:2]] == ["money", "belief"]
+    assert {"money", "belief"} < {topic.name for topic in fitted.topics()}
     assert "100%  epoch 6" in capsys.readouterr().err
     fitted.save(tmp_path / "model")
     assert DocumentModel.load(tmp_path / "model").seed_topics == seeds
@@ -189,9 +191,9 @@ def test_topics_are_merged_split_renamed_and_dropped(model):
     memberships = model.topic_memberships(TEXTS[:20])
     model.merge_topics([3, 1]).rename_topic(1, "both")
     after = {topic.number: topic for topic in model.topics()}
-    assert sorted(after) == [0, 1, 2] and after[1].name == "both"
+    assert list(after) == [1, 0, 2] and after[1].name == "both"  # the largest first
     assert after[1].documents == before[1].documents + before[3].documents and after[1].coherence is None
-    np.testing.assert_allclose(model.topic_memberships(TEXTS[:20])[:, 1], memberships[:, 1] + memberships[:, 3])
+    np.testing.assert_allclose(model.topic_memberships(TEXTS[:20])[:, 0], memberships[:, 1] + memberships[:, 3])
     model.split_topic(1)
     assert sorted(topic.number for topic in model.topics()) == [0, 1, 2, 4]
     assert sorted(topic.words for topic in model.topics()) == sorted(topic.words for topic in before.values())
@@ -249,10 +251,10 @@ def test_impossible_changes_are_refused(model, change, message):
 
 def test_seed_words_make_topics(model):
     model.refit_topics(TEXTS, 5, {"money": ["tradea", "tradeb", "zyzzyva"], "belief": ["faithc", "faithd"]})
-    topics = model.topics(15)
-    assert [topic.name for topic in topics[:2]] == ["money", "belief"] and len(topics) == 5
-    assert [kind_of(topic) for topic in topics[:2]] == ["trade", "faith"]
+    topics = {topic.name: topic for topic in model.topics(15)}
+    assert len(topics) == 5 and [kind_of(topics[name]) for name in ("money", "belief")] == ["trade", "faith"]
     first = model.fitted_.regions.seeds[0]
+    assert first["number"] == topics["money"].number
     assert first["unknown_words"] == ["zyzzyva"] and first["cosine_to_seed"] > 0.8
     assert set(first["words_shown"]) <= {"tradea", "tradeb"}
 
@@ -328,24 +330,127 @@ def test_an_update_keeps_the_topics(model):
     assert model.topic_memberships(TEXTS[:5]).shape == (5, 4)
 
 
+def test_a_name_stays_after_a_merge_only_if_its_topic_has_most_of_the_documents(model):
+    largest, second, _, smallest = model.topics()
+    model.rename_topic(smallest.number, "mine").reduce_topics(1)
+    assert [topic.name for topic in model.topics()] != ["mine"]
+    model.split_topic(0).rename_topic(0, "most").merge_topics([0, 4])
+    assert (model.topics()[0].name == "most") == (largest.documents > second.documents)
+    with pytest.raises(InputError, match="topic 5 is called 'taken' already"):
+        model.rename_topic(5, "taken").rename_topic(6, "taken")
+
+
+# Sizes
+
+
+def test_sizes_are_counts_of_all_documents_largest_first(model, monkeypatch):
+    """Also where topics are found from a sample."""
+    monkeypatch.setattr(topics_module, "MAX_DOCUMENTS", 150)
+    model.refit_topics(TEXTS, 6)
+    sizes = [topic.documents for topic in model.topics()]
+    assert sizes == np.bincount(model.topic_memberships(TEXTS).argmax(1)).tolist() == sorted(sizes, reverse=True)
+    assert sum(topic.tokens for topic in model.topics()) == COUNTS.sum()
+
+
+@pytest.mark.parametrize("sampled", [150, 20_000])
+def test_the_documents_of_small_topics_go_to_others(model, monkeypatch, sampled):
+    monkeypatch.setattr(topics_module, "MAX_DOCUMENTS", sampled)
+    small = min(topic.documents for topic in model.refit_topics(TEXTS, 10).topics())
+    model.refit_topics(TEXTS, 10, min_topic_size=small + 20)
+    sizes = [topic.documents for topic in model.topics()]
+    assert min(sizes) >= small + 20 and len(sizes) < 10 and sum(sizes) == len(TEXTS)
+    model.refit_topics(TEXTS, 10, {"money": ["tradea"]}, min_topic_size=len(TEXTS))
+    assert "money" in [topic.name for topic in model.topics()]  # the user's stays
+
+
 # Words
 
 
+def word_counts(terms, having, sizes, every=None):
+    having, sizes = np.array(having), np.array(sizes)
+    return WordCounts(tuple(terms), having, sizes, having.sum(0), int(sizes.sum()) if every is None else every)
+
+
 def test_a_word_that_one_document_repeats_does_not_lead_a_topic():
-    """Ten documents of a region have `orbit` once; one of them has its author's name a hundred times."""
+    """Ten documents of a topic have `orbit` once; one of them has its author's name a hundred times."""
     counts = np.zeros((20, 4), np.float32)
     counts[:10, 0], counts[0, 1], counts[10:, 2], counts[:, 3] = 1, 100, 1, 1  # orbit, the name, hockey, the
-    regions = np.repeat(np.eye(2, dtype=np.float32), 10, 0)
-    shares = document_shares(scipy.sparse.csr_matrix(counts), regions)
-    np.testing.assert_allclose(shares.of_all, [0.5, 0.05, 0.5, 1], rtol=1e-6)
-    np.testing.assert_allclose(shares.of_regions[0], (np.array([10, 1, 0, 10]) + 0.5 * shares.of_all) / 10.5, rtol=1e-6)
-    log, all_log = np.log(shares.of_regions), np.log(shares.of_all)
-    np.testing.assert_allclose(shares.relevance(0.3), 0.3 * log + 0.7 * (log - all_log), rtol=1e-5)
-    order = shares.most_relevant(4).tolist()
-    assert order[0][0] == 0 and order[1][0] == 2
+    having = documents_having(scipy.sparse.csr_matrix(counts), np.repeat([0, 1], 10), 3)
+    assert having.tolist() == [[10, 1, 0, 10], [0, 0, 10, 10], [0, 0, 0, 0]]
+    counted = word_counts(["orbit", "name", "hockey", "the"], having[:2], [10, 10])
+    np.testing.assert_allclose(counted.relevance(0.3)[0, :2], 0.3 * np.log([1, 0.1]) + 0.7 * np.log(2), rtol=1e-6)
+    assert counted.relevance()[0, 2] == -np.inf
+    best = counted.best(4, DEFAULT_WORDING)
+    assert [columns[0] for columns in best] == [0, 2] and 3 not in best[0]
 
 
-def test_an_empty_region_has_the_shares_of_all_documents():
-    counts = scipy.sparse.csr_matrix(np.array([[1, 0], [3, 1]], np.float32))
-    shares = document_shares(counts, np.array([[1, 0], [1, 0]], np.float32))
-    np.testing.assert_allclose(shares.of_regions[1], shares.of_all, rtol=1e-6)
+def test_significance_is_the_root_of_the_likelihood_ratio():
+    counted = word_counts(["a", "b"], [[8, 1], [4, 20]], [10, 40])
+    for row, column in np.ndindex(2, 2):
+        have = counted.having[:, column]
+        table = np.array([have, counted.sizes - have])
+        expected = chi2_contingency(table, correction=False, lambda_="log-likelihood").statistic
+        more = have[row] / counted.sizes[row] > have.sum() / 50
+        assert counted.significance()[row, column] == pytest.approx((1 if more else -1) * np.sqrt(expected))
+
+
+def test_words_that_occur_together_come_first():
+    """Four words are in equally many documents of the topic; one of them is beside each of the others."""
+    counts = np.zeros((40, 5), np.float32)
+    counts[:10, 0] = counts[:10, 1] = counts[5:15, 2] = counts[10:20, 3] = counts[20:, 4] = 1
+    together = cohesion_of(scipy.sparse.csr_matrix(counts), [np.arange(4), np.array([4])])
+    p = np.array([1, 0.5, 1e-12 * 4]) / 4  # of word 0 with words 1, 2 and 3
+    assert together[0, 0] == pytest.approx(np.mean(np.log(p * 16) / -np.log(p)), rel=1e-5)
+    assert together[0, 4] == pytest.approx(together[0, :4].mean(), rel=1e-5) and together[1].tolist() == [0] * 5
+    counted = word_counts("abcde", [[10, 10, 10, 10, 0], [0, 0, 0, 0, 20]], [20, 20])
+    assert counted._replace(cohesion=together).best(5, DEFAULT_WORDING)[0].tolist() == [2, 0, 1, 3]
+    turned = np.where(np.arange(5) == 3, 1.0, together)
+    assert counted._replace(cohesion=turned).best(5, DEFAULT_WORDING)[0].tolist() == [3, 2, 0, 1]
+
+
+def test_words_and_names_are_in_the_documents_of_the_topic():
+    """31 messages about passwords, none of which has another word often: nothing is added to make ten."""
+    terms = ["password", "email", "repair", "card", "page"]
+    having = [[31, 15, 0, 0, 2], [0, 0, 40, 0, 4], [0, 0, 0, 60, 7]]
+    counted = word_counts(terms, having, [31, 40, 60])
+    best = [[terms[column] for column in columns] for columns in counted.best(10, DEFAULT_WORDING)]
+    assert best[0] == ["password", "email"] and best[1][0] == "repair" and best[2][0] == "card"
+    everything = word_counts(terms, [[3, 2, 0, 1, 1]], [3])
+    assert [terms[column] for column in everything.best(3, DEFAULT_WORDING)[0]] == ["password", "email", "card"]
+
+
+def test_names_have_the_best_words_phrases_and_the_usual_form():
+    terms = ["machine", "learning", "bikes", "bike", "neural", "motor", "helmet"]
+    having = [[50, 60, 0, 0, 30, 0, 0], [0, 0, 30, 50, 0, 20, 10], [0, 0, 25, 45, 0, 15, 0], [0] * 7]
+    counted = word_counts(terms, having, [100, 60, 50, 10], every=400)
+    phrases = word_counts(["machine learning", "bike helmet"], [[45, 0], [0, 1], [0, 0], [0, 0]], counted.sizes)
+    given = [(0, None), (1, None), (2, None), (7, None)]
+    names = name_topics(given, counted.best(30, DEFAULT_WORDING), counted, phrases)
+    assert names[0] == "machine learning, neural" and names[1].startswith("bike, ") and "bikes" not in names[1]
+    assert names[3] == "topic 7" and len(set(names)) == 4
+    mine = name_topics([(0, "bike, motor"), *given[1:]], counted.best(30, DEFAULT_WORDING), counted, phrases)
+    assert mine[0] == "bike, motor" and mine[2] not in (mine[0], mine[1])
+
+
+def test_words_change_without_a_fit(model, tmp_path):
+    words, names = ([getattr(topic, of) for topic in model.topics()] for of in ("words", "name"))
+    model.update_words(stop_words=[words[0][0], words[1][0]], relevance=0)
+    assert not {words[0][0], words[1][0]} & {word for topic in model.topics(30) for word in topic.words}
+    assert all(words[row][0] not in model.topics()[row].name for row in (0, 1))
+    model.save(tmp_path / "other")
+    assert DocumentModel.load(tmp_path / "other").topics() == model.topics()
+    assert [topic.name for topic in model.update_words().topics()] == names
+    with_phrases = model.update_words(ngrams=2).topics(30)
+    pairs = [word for topic in with_phrases for word in topic.words if " " in word]
+    assert pairs and all(any(pair in text for text in TEXTS) for pair in pairs)
+    assert all(0 <= weight <= 1 for topic in with_phrases for weight in topic.weights)
+    half = model.update_words(TEXTS[:200]).topics()
+    assert sum(topic.documents for topic in half) == 200
+    for change, message in (
+        (lambda: model.update_words(relevance=2), "relevance must lie between 0 and 1"),
+        (lambda: model.update_words(ngrams=3), "ngrams must be one of 1, 2"),
+        (lambda: model.update_words(stop_words="the"), "stop_words is a list of words"),
+        (lambda: model.update_words(COUNTS).update_words(ngrams=2), "phrases need texts"),
+    ):
+        with pytest.raises(InputError, match=message):
+            change()

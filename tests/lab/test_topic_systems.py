@@ -1,14 +1,16 @@
 """Topics of every system in a process of its own; BERTopic if its packages are available."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from lab import child, experiment_named
-from lab.experiments import topic_systems, topics
+from lab.experiments import topic_names, topic_systems, topics, turftopic_protocol
 from lab.experiments.topic_systems import BERTOPIC, Task
 from lab.experiments.topics import agreement_with_labels
+from varitext.documents.model import DocumentModel
 from varitext.errors import InputError
 from varitext.reproduce import document_fits
 from varitext.reproduce.engine import Plan, reproduce
@@ -78,7 +80,7 @@ def test_only_the_folder_of_the_environment_has_peers(monkeypatch, tmp_path):
 @pytest.mark.skipif(not child.is_available("bertopic"), reason="needs make peers")
 def test_bertopic_finds_topics_of_texts(corpus, tmp_path):
     task = Task(corpus, "bertopic", 3, 0, quick=True, models=str(tmp_path), threads=1)
-    found = topics._found(task)
+    found = child.in_child("lab.experiments.topic_systems:find_topics_of", asdict(task), 1, "bertopic")
     assert 1 < len(found["topics"]) <= 3 and {len(words) for words in found["topics"]} == {10}
     assert len(found["groups"]) == 120 and set(found["groups"]) <= {0, 1, 2}
     assert task.kept.exists() and found["peak_memory_mb"] > 0
@@ -89,3 +91,27 @@ def test_groups_are_compared_with_labels():
     assert found["purity"] == pytest.approx(4 / 6) and found["n_labels"] == 3
     assert agreement_with_labels([5, 5, 7], ["x", "x", "y"])["nmi"] == pytest.approx(1.0)
     assert agreement_with_labels([0, 1, 0, 1], ["x", "x", "y", "y"])["nmi"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_name_is_chosen_by_the_words_that_a_document_has():
+    scores = np.array([2, 0, 2, 1])
+    assert topic_names.share_right(scores, 0, np.array([1, 3])) == 1
+    assert topic_names.share_right(scores, 0, np.array([1, 2])) == 0.5  # a tie
+    assert topic_names.share_right(scores, 3, np.array([0, 1])) == 0
+    assert topic_names.share_right(np.zeros(4), 0, np.array([1, 2, 3])) == 0.25  # no name has a word of it
+
+
+def test_names_are_measured_on_held_out_documents():
+    generator = np.random.default_rng(1)
+    texts = [" ".join(generator.choice(KINDS[i % 6], 12)) for i in range(240)]
+    model = DocumentModel(latent_dim=6, epochs=20, threads=1, n_topics=6).fit(texts[:180])
+    found = topic_names.names_chosen(model, [*texts[180:], "unknown"], 0)
+    assert found.documents == 60 and 25 < found.near <= found.random <= 100
+
+
+def test_systems_of_turftopics_protocol_name_the_package_that_they_need(monkeypatch):
+    monkeypatch.setattr(turftopic_protocol, "is_here", lambda corpus, plan: True)
+    monkeypatch.setattr(turftopic_protocol, "is_available", lambda package: package == "bertopic")
+    missing = {run.settings["system"]: run.missing for run in turftopic_protocol.runs(Plan(quick=True))}
+    assert {system for system, reason in missing.items() if reason} == {"keynmf", "gmm"}
+    assert "turftopic is not available: run `make peers`" in missing["gmm"]

@@ -102,7 +102,7 @@ class DataSettings:
         """None if nothing about tokens was typed."""
         from varitext.text import TokenRules
 
-        shortest, longest = _ngrams(self.ngrams)
+        shortest, longest = ngram_lengths(self.ngrams)
         rules = TokenRules(
             strip_html=self.strip_html,
             strip_urls=self.strip_urls,
@@ -144,7 +144,7 @@ class QuestionSettings:
         return QuestionColumns(**vars(self))
 
 
-def _ngrams(typed: str | None) -> tuple[int, int]:
+def ngram_lengths(typed: str | None) -> tuple[int, int]:
     match = re.fullmatch(r"([1-5])(?:-([1-5]))?", (typed or "1").strip())
     if not match:
         raise InputError(f"--ngrams {typed!r} is not a length or a range from 1 to 5, such as 2 or 1-2")
@@ -162,6 +162,17 @@ def _stop_words(typed: str) -> str | tuple[str, ...]:
     for name in names:
         found |= stop_words_of(name) if is_language(name) else read_stop_words(Path(name))
     return tuple(sorted(found))
+
+
+def typed_words(typed: str) -> list[str]:
+    """Words, or those of languages and files, separated by commas."""
+    from varitext.text.stop_words import is_language, read_stop_words, stop_words_of
+
+    found: set[str] = set()
+    for name in filter(None, (name.strip() for name in typed.split(","))):
+        is_file = "." in name or "/" in name
+        found |= read_stop_words(Path(name)) if is_file else stop_words_of(name) if is_language(name) else {name}
+    return sorted(found)
 
 
 # Shared arguments and options

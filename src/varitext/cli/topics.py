@@ -7,7 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from varitext.cli.fit_run import topics_found
 from varitext.cli.input import binned_values, column_values, documents_for
-from varitext.cli.options import GROUPED, AsJson, By, DataDir, ModelFolder, OverTime, RawCsv, TextColumn, Trust, option
+from varitext.cli.options import (
+    GROUPED,
+    AsJson,
+    By,
+    DataDir,
+    ModelFolder,
+    OverTime,
+    RawCsv,
+    TextColumn,
+    Trust,
+    ngram_lengths,
+    option,
+    typed_words,
+)
 from varitext.cli.printing import check_table_file, log, print_json, write_table
 from varitext.documents.topic_records import TopicTable, first_words, read_topic_table
 from varitext.errors import InputError
@@ -45,11 +58,22 @@ def topics(
         Path | None,
         _change("FILE", 'Find topics again, some from seed words: a JSON file {"space": ["orbit", "nasa"]}.'),
     ] = None,
+    min_topic_size: Annotated[
+        int | None, _change("N", "With --topics or --seed-topics: smallest number of documents of a topic.", minimum=1)
+    ] = None,
     merge: Annotated[list[str] | None, _change("4,7", "Merge topics into one.")] = None,
     merge_to: Annotated[int | None, _change("N", "Merge the most similar topics until N are left.", minimum=1)] = None,
     split: Annotated[list[int] | None, _change("5", "Undo a merge, or split a topic in two.")] = None,
     rename: Annotated[list[str] | None, _change("3=NAME", "Rename a topic.")] = None,
     drop: Annotated[list[int] | None, _change("9", "Drop a topic.")] = None,
+    stop_words: Annotated[
+        str | None, _change("LIST", "Words that no topic shows: words, languages or files, separated by commas.")
+    ] = None,
+    ngrams: Annotated[str | None, _change("N-M", "Lengths of words: 1-2 to show phrases of two words, too.")] = None,
+    relevance: Annotated[
+        float | None,
+        _change("SHARE", "Rank words by how exclusive (0) or how frequent (1) they are in a topic (default: 0.6)."),
+    ] = None,
     by: By = None,
     over_time: OverTime = None,
     bins: Bins = "month",
@@ -63,12 +87,14 @@ def topics(
     """Print the topics with names, sizes and words; change them.
 
     A topic is a region of the latent space. Changes are applied in this order: --topics, --merge, --merge-to, --split,
-    --rename, --drop. Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
+    --rename, --drop, and then the choice of words (--stop-words, --ngrams, --relevance; those not given are reset).
+    Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
 
     \b
     Examples:
       varitext topics models/news --words 8 --out topics.csv
       varitext topics models/news --merge 4,7 --rename 3=space --drop 9
+      varitext topics models/news --stop-words com,edu --ngrams 1-2
       varitext topics models/mine --over-time published --bins quarter --out by-quarter.csv
     """
     if out is not None:
@@ -81,7 +107,13 @@ def topics(
         return documents_for(model, source, part, data_dir, text_column, "--from CORPUS")
 
     load = partial(load_document_model, folder, trust=trust)
-    changes = TopicChanges(number, seed_topics, merge or [], merge_to, split or [], rename or [], drop or [])
+    words_chosen = (stop_words, ngrams, relevance) if (stop_words, ngrams, relevance) != (None, None, None) else None
+    changes = TopicChanges(
+        *(number, seed_topics, min_topic_size, merge or [], merge_to, split or [], rename or [], drop or []),
+        words_chosen,
+    )
+    if min_topic_size is not None and number is None and seed_topics is None:
+        raise InputError("--min-topic-size needs --topics N or --seed-topics: topics are found again")
     if any(changes) or read_topic_table(folder) is None:
         _change_topics(load(), folder, changes, find)
     if by is not None or over_time is not None:
@@ -106,11 +138,13 @@ def topics(
 class TopicChanges(NamedTuple):
     number: int | None
     seed_topics: Path | None
+    min_topic_size: int | None
     merge: list[str]
     merge_to: int | None
     split: list[int]
     rename: list[str]
     drop: list[int]
+    words: tuple[str | None, str | None, float | None] | None  # stop words, n-grams, relevance
 
 
 def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, find: "FindDocuments") -> None:
@@ -120,7 +154,7 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
     if model.fitted_.regions is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
-        model.refit_topics(find(model), changes.number, wanted)
+        model.refit_topics(find(model), changes.number, wanted, changes.min_topic_size)
         log(topics_found(model))
     for numbers in changes.merge:
         model.merge_topics([_number(one) for one in numbers.split(",")])
@@ -135,6 +169,12 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
         model.rename_topic(_number(renamed), name)
     if changes.drop:
         model.drop_topics(changes.drop)
+    if changes.words is not None:
+        stop_words, ngrams, relevance = changes.words
+        longest = ngram_lengths(ngrams)[1]
+        regions = model.fitted_.regions
+        documents = find(model) if longest > 1 and regions and not regions.phrases.terms else None
+        model.update_words(documents, stop_words=typed_words(stop_words or ""), ngrams=longest, relevance=relevance)
     model.save(folder, overwrite=True)
 
 

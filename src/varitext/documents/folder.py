@@ -21,7 +21,8 @@ from varitext.documents.posterior import LengthLine
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.topic_model import topic_tree
 from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDocument
-from varitext.documents.topics import DocumentShares, Group, Regions
+from varitext.documents.topic_words import DEFAULT_WORDING, Phrases, Wording
+from varitext.documents.topics import Group, Regions
 from varitext.errors import InputError, first_line
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
@@ -145,6 +146,8 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
         "tree": [merge._asdict() for merge in topic_tree(regions)],
         "length_line": regions.line and regions.line._asdict(),
         "seed_topics": regions.seeds,
+        "wording": regions.wording._asdict(),
+        "phrases": regions.phrases.terms,
         "groups": [group._asdict() for group in regions.groups],
         "components": [
             {"coherence": coherence, "typical": [asdict(one) for one in typical]}
@@ -154,8 +157,9 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
     tensors = {
         **regions.mixture._asdict(),
         "word_probabilities": regions.word_probabilities,
-        "document_shares": regions.shares.of_regions,
-        "document_shares_of_all": regions.shares.of_all,
+        "word_documents": regions.word_documents,
+        "cohesion": regions.cohesion,
+        "phrase_documents": regions.phrases.having,
         "documents": regions.documents,
         "tokens": regions.tokens,
     }
@@ -176,11 +180,16 @@ def _restored_regions(
     except (ValueError, SafetensorError) as error:
         raise InputError(f"{folder}: its topics cannot be read ({first_line(error)})") from None
     line, choice, components = table["length_line"], table["choice"], table["components"]
-    _check_tensors(tensors, (len(components), len(vocabulary), dimensions), folder)
+    _check_tensors(tensors, (len(components), len(vocabulary), dimensions, len(table.get("phrases", ()))), folder)
+    wording = table.get("wording")
     regions = Regions(
         mixture=Mixture(*(tensors[name] for name in Mixture._fields)),
         word_probabilities=tensors["word_probabilities"],
-        shares=DocumentShares(tensors["document_shares"], tensors["document_shares_of_all"]),
+        word_documents=_word_documents(tensors),
+        cohesion=tensors.get("cohesion", np.zeros_like(tensors["word_probabilities"])),
+        phrases=Phrases(
+            tuple(table.get("phrases", ())), tensors.get("phrase_documents", np.zeros((len(components), 0)))
+        ),
         documents=tensors["documents"],
         tokens=tensors["tokens"],
         coherence=tuple(one["coherence"] for one in components),
@@ -190,6 +199,7 @@ def _restored_regions(
         choice=Choice(choice["number"], choice["how"], tuple(map(tuple, choice["log_likelihoods"]))),
         line=line and LengthLine(**line),
         seeds=tuple(table["seed_topics"]),
+        wording=Wording(**wording | {"stop_words": tuple(wording["stop_words"])}) if wording else DEFAULT_WORDING,
     )
     numbers = [component for group in regions.groups for component in group.components]
     for record in (regions, *(one for typical in regions.typical for one in typical)):
@@ -201,16 +211,27 @@ def _restored_regions(
     return regions
 
 
-def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int], folder: Path) -> None:
-    """Finite numbers in the shapes of so many regions, words and dimensions."""
-    regions, words, dimensions = sizes
+def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int, int], folder: Path) -> None:
+    """Finite numbers in the shapes of so many regions, words, dimensions and phrases."""
+    regions, most_words, dimensions, phrases = sizes
+    words = min(tensors["word_probabilities"].shape[-1], most_words)  # fewer if an update has added words
     expected: dict[str, tuple[int, ...]] = {
-        name: (regions,) for name in ("variances", "weights", "documents", "tokens")
+        **dict.fromkeys(("variances", "weights", "documents", "tokens"), (regions,)),
+        **dict.fromkeys(("word_probabilities", "word_documents", "cohesion", "document_shares"), (regions, words)),
+        "centres": (regions, dimensions),
+        "document_shares_of_all": (words,),
+        "phrase_documents": (regions, phrases),
     }
-    expected |= {name: (regions, words) for name in ("word_probabilities", "document_shares")}
-    expected |= {"centres": (regions, dimensions), "document_shares_of_all": (words,)}
-    for name, shape in expected.items():
-        if tensors[name].shape != shape:
-            raise InputError(f"{folder / TENSOR_FILE}: {name} is {tensors[name].shape}, expected {shape}")
-        if not np.isfinite(tensors[name]).all() or (name in ("variances", "weights") and (tensors[name] < 0).any()):
+    for name, values in tensors.items():
+        if values.shape != expected.get(name):
+            raise InputError(f"{folder / TENSOR_FILE}: {name} is {values.shape}, expected {expected.get(name)}")
+        if not np.isfinite(values).all() or (name in ("variances", "weights") and (values < 0).any()):
             raise InputError(f"{folder / TENSOR_FILE}: {name} holds infinities, NaN or negative numbers")
+
+
+def _word_documents(tensors: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Folders of version 1.0 have shares, to which half a document with the words of all was added."""
+    if "word_documents" in tensors:
+        return tensors["word_documents"]
+    shares, of_all, sizes = (tensors[name] for name in ("document_shares", "document_shares_of_all", "documents"))
+    return np.asarray(np.rint(shares * (sizes[:, None] + 0.5) - 0.5 * of_all), np.int32)

@@ -49,6 +49,11 @@ class Mixture(NamedTuple):
     variances: np.ndarray  # [T]
     weights: np.ndarray  # [T]   sum to one
 
+    def only(self, components: np.ndarray) -> "Mixture":
+        """These components, in this order."""
+        weights = self.weights[components]
+        return Mixture(self.centres[components], self.variances[components], weights / weights.sum())
+
     def memberships(self, documents: Directions) -> np.ndarray:
         """p(t | X), which sums to one.  [D, T]"""
         spread = self.variances + documents.variance[:, None]  # [D, T]

@@ -134,6 +134,9 @@ class DocumentModel(
         Number of topics. None: chosen automatically.
     seed_topics : mapping or None, default=None
         Words that guide topics, by the name of the topic: `{"space": ["orbit", "nasa"]}`.
+    min_topic_size : int or None, default=None
+        Smallest number of documents of a topic; the documents of smaller ones go to their next most probable topic.
+        None: no minimum.
     transform_to : {"vectors", "topics"}, default="vectors"
         What `transform` returns: posterior means or p(topic | document).
     verbose : bool, default=False
@@ -229,8 +232,11 @@ class DocumentModel(
                 self._train(run, resume)
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)
-            given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
-            return self._with(find_regions(network, words, given, self.n_topics, self.seed, line, wanted))
+            rules = None if self.tokeniser else documents.token_rules
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), rules)
+            return self._with(
+                find_regions(network, words, given, self.n_topics, self.seed, line, wanted, self.min_topic_size)
+            )
 
     def partial_fit(
         self,
@@ -621,6 +627,7 @@ class DocumentModel(
         X: DocumentInput,
         n_topics: int | None = None,
         seed_topics: Mapping[str, Sequence[str]] | None = None,
+        min_topic_size: int | None = None,
     ) -> Self:
         """Find the topics again, in these documents; the network stays as it is.
 
@@ -631,6 +638,8 @@ class DocumentModel(
             Number of topics. None: chosen automatically.
         seed_topics : mapping or None, default=None
             Words that guide topics, by the name of the topic; other topics are found beside them.
+        min_topic_size : int or None, default=None
+            Smallest number of documents of a topic. None: the model's setting.
 
         Returns
         -------
@@ -638,11 +647,52 @@ class DocumentModel(
         """
         check_is_fitted(self)
         check_at_least("n_topics", 1 if n_topics is None else n_topics, 1)
+        check_at_least("min_topic_size", 1 if min_topic_size is None else min_topic_size, 1)
         given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
         fitted, earlier = self.fitted_, self.fitted_.regions
         with running_on(self.threads):
             line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
-            return self._with(find_regions(fitted.network, fitted.vocabulary, given, n_topics, self.seed, line, wanted))
+            regions = find_regions(
+                fitted.network,
+                fitted.vocabulary,
+                given,
+                n_topics,
+                self.seed,
+                line,
+                wanted,
+                self.min_topic_size if min_topic_size is None else min_topic_size,
+            )
+            return self._with(regions)
+
+    def update_words(
+        self,
+        X: DocumentInput | None = None,
+        *,
+        stop_words: Sequence[str] = (),
+        ngrams: int = 1,
+        relevance: float | None = None,
+    ) -> Self:
+        """Choose the words and the names of the topics again; the topics and their numbers stay as they are.
+
+        Parameters
+        ----------
+        X : documents or None, default=None
+            Documents to count words and sizes in. None: the counts of the documents that the topics were found in.
+        stop_words : sequence of str, default=()
+            Words that no topic shows.
+        ngrams : {1, 2}, default=1
+            2: phrases of two words are among the words.
+        relevance : float or None, default=None
+            Weight from 0, words that only the topic has, to 1, words that most of its documents have. None: 0.6.
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        given = None if X is None else self._given(X)
+        with running_on(self.threads):
+            network = self.fitted_.network
+            return self._with(topic_model.with_words(self._regions(), stop_words, ngrams, relevance, given, network))
 
     def rename_topic(self, number: int, name: str) -> Self:
         """Give the topic with this number a name; returns the model itself.
@@ -666,7 +716,7 @@ class DocumentModel(
         ----------
         numbers : sequence of int
         name : str or None, default=None
-            Its name. None: the first that a user gave one of them, or its words.
+            Its name. None: the name that a user gave to a part with more than half of its documents, or its words.
 
         Returns
         -------
@@ -856,4 +906,5 @@ class DocumentModel(
         """Documents that have words, and their rows in X."""
         counts = self.count(X)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
-        return RegionDocuments(without_empty(counts), rows, texts_of(X))
+        rules = None if self.tokeniser else self.fitted_.token_rules
+        return RegionDocuments(without_empty(counts), rows, texts_of(X), rules)

@@ -91,6 +91,9 @@ class DocumentSettings:
     seed_topics: "Mapping[str, Sequence[str]] | None" = setting(
         None, Option('JSON file of words that guide topics: {"space": ["orbit", "nasa"]}.', MODEL, "FILE")
     )
+    min_topic_size: int | None = setting(
+        None, Option("Smallest number of documents of a topic (default: no minimum).", MODEL, "N", minimum=1)
+    )
     transform_to: str = "vectors"
     verbose: bool = False
 

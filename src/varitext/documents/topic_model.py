@@ -17,6 +17,7 @@ from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
 from varitext.documents.posterior import Posterior, posterior_of, surprises
 from varitext.documents.topic_records import DocumentInfo, Records, TopicShare
+from varitext.documents.topic_words import RELEVANCE, Wording
 from varitext.documents.topics import Group, RegionDocuments, Regions, described_components, document_directions
 from varitext.errors import InputError
 from varitext.evaluation.shares import Bins, binned, shares_by_value
@@ -126,21 +127,60 @@ def topic_tree(regions: Regions) -> list[TreeMerge]:
 # Changing topics
 
 
+def with_words(
+    regions: Regions,
+    stop_words: Sequence[str],
+    ngrams: int,
+    relevance: float | None,
+    given: RegionDocuments | None,
+    network: DocumentNetwork,
+) -> Regions:
+    """The same topics with words and names chosen in another way, from `given` or from the counts that are kept."""
+    if isinstance(stop_words, str) or not all(isinstance(word, str) for word in stop_words):
+        raise InputError("stop_words is a list of words")
+    if ngrams not in (1, 2):
+        raise InputError(f"ngrams must be one of 1, 2, not {ngrams}")
+    if relevance is not None and not 0 <= relevance <= 1:
+        raise InputError(f"relevance must lie between 0 and 1, not {relevance}")
+    wording = Wording(RELEVANCE if relevance is None else float(relevance), tuple(sorted(set(stop_words))), ngrams)
+    changed = replace(regions, wording=wording)
+    changed = changed if given is None else described_components(changed, network, given)
+    if ngrams > 1 and not changed.phrases.terms:
+        raise InputError("phrases need texts, and the model has none: give the texts to update_words, or use --from")
+    return _with(changed, changed.groups)
+
+
 def renamed(regions: Regions, number: int, name: str) -> Regions:
     if not name.strip():
         raise InputError(f"topic {number} needs a name")
     group = _group_numbered(regions, number)
+    _check_is_free(regions, name.strip(), [group])
     return _with(regions, [group._replace(name=name.strip()) if one is group else one for one in regions.groups])
 
 
 def merged(regions: Regions, numbers: Sequence[int], name: str | None = None) -> Regions:
-    """One topic in place of several; it keeps the lowest number, and a name that a user gave it."""
+    """One topic in place of several, with the lowest of their numbers; a name that a user gave one of them stays if
+    that one has more than half of the documents."""
     groups = [_group_numbered(regions, number) for number in sorted(set(numbers))]
     if len(groups) < 2:
         raise InputError("merging needs at least two topics")
-    name = name or next((group.name for group in groups if group.name), None)
+    if name is not None:
+        _check_is_free(regions, name, groups)
     whole = Group(groups[0].number, tuple(component for group in groups for component in group.components), name)
+    whole = whole._replace(name=name or _name_of_most(regions, whole, groups))
     return _with(regions, [whole if one is groups[0] else one for one in regions.groups if one not in groups[1:]])
+
+
+def _name_of_most(regions: Regions, whole: Group, parts: Sequence[Group]) -> str | None:
+    """The name of the part that has more than half of the documents."""
+    half = regions.group_documents(whole) / 2
+    return next((part.name for part in parts if regions.group_documents(part) > half), None)
+
+
+def _check_is_free(regions: Regions, name: str, own: Sequence[Group]) -> None:
+    for group in regions.groups:
+        if group.name == name and group not in own:
+            raise InputError(f"topic {group.number} is called {name!r} already: choose another name, or merge the two")
 
 
 def reduced(regions: Regions, number: int) -> Regions:
@@ -170,7 +210,8 @@ def split(regions: Regions, number: int, network: DocumentNetwork, given: Region
         if given is None:
             raise InputError(f"topic {number} was not merged from others: splitting it needs documents")
         return _divided(regions, group, network, given, seed)
-    parts = [Group(number, group.components[:1], group.name)]
+    first = Group(number, group.components[:1], group.name)
+    parts = [first._replace(name=_name_of_most(regions, group, [first]))]
     parts += [Group(_new_number(regions) + place, (one,)) for place, one in enumerate(group.components[1:])]
     return _with(regions, [*(parts[0] if one is group else one for one in regions.groups), *parts[1:]])
 
@@ -191,7 +232,8 @@ def _divided(regions: Regions, group: Group, network: DocumentNetwork, given: Re
         columns[-1][component] = first
     mixture = Mixture(*columns)
     groups = (*regions.groups, Group(_new_number(regions), (len(old.weights),)))
-    return described_components(replace(regions, mixture=mixture, groups=groups), network, given)
+    described = described_components(replace(regions, mixture=mixture, groups=groups), network, given)
+    return _with(described, described.groups)
 
 
 def _group_numbered(regions: Regions, number: int) -> Group:
@@ -207,4 +249,5 @@ def _new_number(regions: Regions) -> int:
 
 
 def _with(regions: Regions, groups: Sequence[Group]) -> Regions:
-    return replace(regions, groups=tuple(groups))
+    """The largest first."""
+    return replace(regions, groups=tuple(sorted(groups, key=lambda group: -regions.group_documents(group))))

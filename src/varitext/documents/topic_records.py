@@ -51,17 +51,17 @@ class TopicInfo(DictRecord):
     number : int
         Stays the same when other topics are merged, split or dropped.
     name : str
-        Words that tell it from its neighbours, or the name that the user gave it.
+        Its most frequent relevant words and phrases, or the name that the user gave it.
     documents : int
-        Training documents whose most probable topic it is.
+        Training documents whose most probable topic it is; all are counted.
     share : float
         The same as a share of the training documents.
     tokens : int
         Words in these documents.
     words : tuple[str, ...]
-        By relevance, best first.
+        Words that are more frequent in its documents than in others, most relevant first; at most 30.
     weights : tuple[float, ...]
-        p(word | topic) of each of them.
+        p(word | topic) of each of them; of a phrase, of both words in a row.
     coherence : float or None
         NPMI of the first ten words in training documents; None for a merged topic.
     typical : tuple[TypicalDocument, ...]

@@ -4,16 +4,14 @@ A topic is one component of the mixture, or several that a user has merged. What
 hand; what users change, merges, names and what was dropped, is a list of groups over them (`topic_model.py`).
 
 p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the words
-                that its documents have, smoothed towards the unigram model
-relevance       lambda log s(w | region) + (1 - lambda) log (s(w | region) / s(w)), after Sievert and Shirley (2014),
-                with the share s of documents that have the word in place of p: words are bursty, and a signature that
-                one author repeats is not what a region is about
-name            the first words that are not also among those of the nearest other region
+                that its documents have, smoothed towards the unigram model. Words and names: `topic_words.py`
+size            the documents whose most probable region it is: all are counted, and regions are numbered by it
 seed words      read as a document, they have a posterior mean; its direction is where a component starts, and a prior
                 counts it as a share of the documents. These may still draw the component elsewhere: `seeds_used`
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,28 +21,38 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from varitext.corpora.sharded_counts import Counts, some_rows
+from varitext.corpora.sharded_counts import Counts, blocks_of, some_rows
 from varitext.documents.mixture import Choice, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
 from varitext.documents.posterior import LengthLine, posterior_of
 from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
+from varitext.documents.topic_words import (
+    DEFAULT_WORDING,
+    KEPT_WORDS,
+    MIN_SUPPORT,
+    Phrases,
+    WordCounts,
+    Wording,
+    cohesion_of,
+    documents_having,
+    name_topics,
+    phrase_candidates,
+    phrase_probabilities,
+)
 from varitext.errors import InputError
 from varitext.evaluation.coherence import coherence_record
 from varitext.files import read_json
 from varitext.models.documents.base import DocumentNetwork
-from varitext.text import Vocabulary
+from varitext.text import TokenRules, Vocabulary, count_texts
 
 MAX_DOCUMENTS = 20_000  # that regions are found from
-KEPT_WORDS = 30  # of each topic, in the table
 EXCERPT = 300  # characters of a typical document
 COHERENCE_WORDS = 10
-
-RELEVANCE = 0.55  # lambda: less of it, and topics share fewer words; more, and their words go together better
-NAME_WORDS, NAME_CANDIDATES = 3, 10
-MIN_STEM_LENGTH, MAX_SUFFIX_LENGTH = 3, 2  # letters: bike and bikes are forms of one word
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
-DOCUMENT_SMOOTHING = 0.5  # documents with the words of all that are added to those of a region
 MAX_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
+
+PUNCTUATION = re.compile(r"[^\w\s'’-]+")
+CLAUSE_END = " xclausex "  # no word of a phrase
 
 PRIOR_DOCUMENTS = 0.02  # share of all documents that each seed counts as
 REPEATS = 5  # of each word in the document of seed words: a short document would be too uncertain
@@ -64,16 +72,19 @@ class Regions:
 
     mixture: Mixture
     word_probabilities: np.ndarray  # [T, V]   p(w | component)
-    shares: "DocumentShares"  # of documents that have a word, component by component
+    word_documents: np.ndarray  # [T, V]   training documents of each component that have a word
+    cohesion: np.ndarray  # [T, V]   of words, component by component
+    phrases: Phrases
     documents: np.ndarray  # [T]   training documents of each component
     tokens: np.ndarray  # [T]   words in these
     coherence: tuple[float | None, ...]
     typical: tuple[tuple[TypicalDocument, ...], ...]
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # the largest first
     words: tuple[str, ...]  # the vocabulary
     choice: Choice
     line: LengthLine | None
     seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
+    wording: Wording = DEFAULT_WORDING
 
     def memberships(self, documents: Directions) -> np.ndarray:
         """p(topic | X), dropped topics left out; columns in the order of `groups`.  [D, topics]"""
@@ -92,6 +103,20 @@ class Regions:
         components = list(group.components)
         return np.asarray(np.average(values[components], axis=0, weights=self.mixture.weights[components]))
 
+    def group_documents(self, group: Group) -> int:
+        return int(self.documents[list(group.components)].sum())
+
+    def word_counts(self) -> WordCounts:
+        """Of the topics, in the order of `groups`."""
+        cohesion = np.stack([self._average(self.cohesion, group) for group in self.groups])
+        counts = self._summed(self.words[: self.word_documents.shape[1]], self.word_documents)
+        return counts._replace(cohesion=cohesion)
+
+    def _summed(self, terms: tuple[str, ...], having: np.ndarray) -> WordCounts:
+        of_groups = np.stack([having[list(group.components)].sum(0) for group in self.groups])
+        sizes = np.array([self.group_documents(group) for group in self.groups])
+        return WordCounts(terms, of_groups, sizes, having.sum(0), int(self.documents.sum()))
+
     def info(self) -> list[TopicInfo]:
         """What is known about each topic, in the order of `groups`."""
         return list(self._info)
@@ -99,30 +124,31 @@ class Regions:
     @cached_property
     def _info(self) -> tuple[TopicInfo, ...]:
         """Ranking the whole vocabulary for every topic takes longer than placing a text."""
-        probabilities, centres = self.group_probabilities(), self.group_centres()
-        of_groups = np.stack([self._average(self.shares.of_regions, group) for group in self.groups])
-        order = self.shares._replace(of_regions=of_groups).most_relevant(KEPT_WORDS)
-        names = name_columns(order, centres, self.words)
-        every = max(1, int(self.documents.sum()))
+        counts, phrases, weights = self.word_counts(), self._summed(*self.phrases), self.group_probabilities()
+        best = counts.best(KEPT_WORDS, self.wording)
+        given = [(group.number, group.name) for group in self.groups]
+        names = name_topics(given, best, counts, phrases)
+        if self.wording.ngrams > 1:
+            weights = np.hstack([weights, phrase_probabilities(weights, counts, phrases)])
+            counts = counts.and_also(phrases)
+            best = counts.best(KEPT_WORDS, self.wording)
         return tuple(
-            self._topic(group, probabilities[row], order[row], names[row], every)
+            self._topic(group, names[row], [counts.terms[column] for column in best[row]], weights[row, best[row]])
             for row, group in enumerate(self.groups)
         )
 
-    def _topic(
-        self, group: Group, probabilities: np.ndarray, order: np.ndarray, name: list[int], every: int
-    ) -> TopicInfo:
+    def _topic(self, group: Group, name: str, words: Sequence[str], weights: np.ndarray) -> TopicInfo:
         components = list(group.components)
         by_size = sorted(components, key=lambda component: -self.documents[component])
-        documents = int(self.documents[components].sum())
+        documents = self.group_documents(group)
         return TopicInfo(
             number=group.number,
-            name=group.name or ", ".join(self.words[column] for column in name),
+            name=name,
             documents=documents,
-            share=documents / every,
+            share=documents / max(1, int(self.documents.sum())),
             tokens=int(self.tokens[components].sum()),
-            words=tuple(self.words[column] for column in order),
-            weights=tuple(float(probabilities[column]) for column in order),
+            words=tuple(words),
+            weights=tuple(weights.tolist()),
             coherence=self.coherence[components[0]] if len(components) == 1 else None,
             typical=tuple(one for component in by_size for one in self.typical[component])[:TYPICAL],
         )
@@ -134,6 +160,11 @@ class RegionDocuments(NamedTuple):
     counts: Counts
     rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
     texts: Sequence[str] | None = None  # what the user gave
+    token_rules: TokenRules | None = None  # how texts become words; None: by a function of the user's
+
+    def text(self, row: int) -> str | None:
+        """Of a row of the counts."""
+        return None if self.texts is None else self.texts[row if self.rows is None else int(self.rows[row])]
 
 
 def find_regions(
@@ -144,24 +175,34 @@ def find_regions(
     seed: int,
     line: LengthLine | None = None,
     seed_topics: "Sequence[SeedTopic]" = (),
+    minimum: int | None = None,
 ) -> Regions:
-    """The regions in which documents lie; their number is chosen on held-out documents if it is None."""
+    """The regions in which documents lie, the largest first, each with at least `minimum` documents unless it has seed
+    words; their number is chosen on held-out documents if it is None."""
     sample = _sampled(network, given, seed)
     seeds = seed_directions(network, vocabulary, seed_topics, len(sample.rows))
     choice = choose_number(sample.directions.unit, number, seed, len(seed_topics))
     mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds)
+    order, counted = _by_size(network, given, sample, mixture, minimum or 1, len(seed_topics))
+    if small := choice.number - len(order):
+        how = f"{choice.how}, less {small} with fewer than {minimum or 1} documents"
+        choice = replace(choice, number=len(order), how=how)
     names = [topic.name for topic in seed_topics] + [None] * (len(mixture.weights) - len(seed_topics))
-    groups = tuple(Group(topic, (topic,), name) for topic, name in enumerate(names))
-    regions = _described(network, given, sample, mixture, groups, vocabulary.words, choice, line)
-    top = regions.shares.most_relevant(COHERENCE_WORDS)
-    return replace(regions, seeds=seeds_used(seed_topics, vocabulary, seeds, mixture, top))
+    groups = tuple(Group(place, (place,), names[component]) for place, component in enumerate(order))
+    mixture = mixture.only(order)
+    regions = _described(network, given, sample, counted, mixture, groups, vocabulary.words, choice, line)
+    top = [topic.words[:COHERENCE_WORDS] for topic in regions.info()]
+    places = [int(np.flatnonzero(order == component)[0]) for component in range(len(seed_topics))]
+    return replace(regions, seeds=seeds_used(seed_topics, vocabulary, seeds, mixture, top, places))
 
 
 def described_components(regions: Regions, network: DocumentNetwork, given: RegionDocuments, seed: int = 0) -> Regions:
     """The same regions with words, sizes and typical documents taken from these documents."""
     sample = _sampled(network, given, seed)
+    mixture, groups = regions.mixture, regions.groups
+    counted = _counted(network, given, sample, mixture)
     described = _described(
-        network, given, sample, regions.mixture, regions.groups, regions.words, regions.choice, regions.line
+        network, given, sample, counted, mixture, groups, regions.words, regions.choice, regions.line, regions.wording
     )
     return replace(described, seeds=regions.seeds)
 
@@ -184,49 +225,124 @@ def _sampled(network: DocumentNetwork, given: RegionDocuments, seed: int) -> _Sa
     return _Sample(rows, counts, posterior.mean, directions_of(posterior))
 
 
+class _Counted(NamedTuple):
+    """All documents, each in its most probable component."""
+
+    documents: np.ndarray  # [T]
+    tokens: np.ndarray  # [T]
+    word_documents: np.ndarray  # [T, V]   documents that have a word
+
+
+def _counted(network: DocumentNetwork, given: RegionDocuments, sample: _Sample, mixture: Mixture) -> _Counted:
+    components, parts = len(mixture.weights), []
+    for counts, directions in _blocks_with_directions(network, given, sample):
+        topics, lengths = mixture.memberships(directions).argmax(1), np.asarray(counts.sum(1), np.float64).ravel()
+        sums = (np.bincount(topics, weights, components) for weights in (None, lengths))
+        parts.append((*sums, documents_having(counts, topics, components)))
+    documents, tokens, having = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
+    return _Counted(documents.astype(np.int64), np.rint(tokens).astype(np.int64), having.astype(np.int32))
+
+
+def _blocks_with_directions(
+    network: DocumentNetwork, given: RegionDocuments, sample: _Sample
+) -> Iterator[tuple[scipy.sparse.csr_matrix, Directions]]:
+    if len(sample.rows) == given.counts.shape[0]:
+        yield sample.counts, sample.directions
+    else:
+        for block in blocks_of(given.counts):
+            yield block, directions_of(posterior_of(network, block))
+
+
+def _by_size(
+    network: DocumentNetwork, given: RegionDocuments, sample: _Sample, mixture: Mixture, minimum: int, fixed: int
+) -> tuple[np.ndarray, _Counted]:
+    """The components, largest first; the smallest is left out until all but the first `fixed` have `minimum` documents,
+    so that its documents go to their next most probable one."""
+    kept, least = np.arange(len(mixture.weights)), minimum * len(sample.rows) / given.counts.shape[0]
+    while len(kept) > 1:
+        sizes = np.bincount(mixture.only(kept).memberships(sample.directions).argmax(1), minlength=len(kept))
+        if (smallest := _too_small(sizes, kept, least, fixed)) is None:
+            break
+        kept = np.delete(kept, smallest)
+    counted = _counted(network, given, sample, mixture.only(kept))
+    while len(kept) > 1 and (smallest := _too_small(counted.documents, kept, minimum, fixed)) is not None:
+        kept = np.delete(kept, smallest)
+        counted = _counted(network, given, sample, mixture.only(kept))
+    order = np.argsort(-counted.documents, kind="stable")
+    return kept[order], _Counted(*(values[order] for values in counted))
+
+
+def _too_small(sizes: np.ndarray, components: np.ndarray, minimum: float, fixed: int) -> int | None:
+    """The place of the smallest component that may be left out, if it is too small."""
+    free = np.where(components < fixed, np.inf, sizes)
+    return int(free.argmin()) if free.min() < minimum else None
+
+
 def _described(
     network: DocumentNetwork,
     given: RegionDocuments,
     sample: _Sample,
+    counted: _Counted,
     mixture: Mixture,
     groups: tuple[Group, ...],
     words: tuple[str, ...],
     choice: Choice,
     line: LengthLine | None,
+    wording: Wording = DEFAULT_WORDING,
 ) -> Regions:
     memberships = mixture.memberships(sample.directions)
-    nearest = mixture.memberships(Directions(sample.directions.unit, np.zeros(len(memberships))))
-    shares = document_shares(sample.counts, _hard(nearest))
-    topics, lengths = memberships.argmax(1), np.asarray(sample.counts.sum(1)).ravel()
-    documents, tokens = (np.bincount(topics, weights, len(mixture.weights)) for weights in (None, lengths))
-    scale = given.counts.shape[0] / sample.counts.shape[0]  # up to all documents
+    topics = memberships.argmax(1)
+    counts = WordCounts(
+        words, counted.word_documents, counted.documents, counted.word_documents.sum(0), int(counted.documents.sum())
+    )
+    cohesion = cohesion_of(sample.counts, counts.best(KEPT_WORDS, wording))
+    columns = counts._replace(cohesion=cohesion).best(KEPT_WORDS, wording)
+    best = [[words[column] for column in each] for each in columns]
+    own = np.eye(len(mixture.weights), dtype=np.float32)[topics]  # the words of soft regions are less distinct
     return Regions(
         mixture=mixture,
-        word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
-        shares=shares,
-        documents=np.rint(scale * documents).astype(np.int64),
-        tokens=np.rint(scale * tokens).astype(np.int64),
-        coherence=_coherence(shares.most_relevant(COHERENCE_WORDS), sample.counts),
+        word_probabilities=word_probabilities(network, sample.counts, sample.vectors, own),
+        word_documents=counted.word_documents,
+        cohesion=cohesion,
+        phrases=_phrases(given, sample.rows, topics, best, counted.documents),
+        documents=counted.documents,
+        tokens=counted.tokens,
+        coherence=_coherence([topic[:COHERENCE_WORDS] for topic in best], sample.counts, words),
         typical=_typical(mixture, sample.directions, memberships, sample.rows, given),
         groups=groups,
         words=words,
         choice=choice,
         line=line,
+        wording=wording,
     )
 
 
-def _hard(memberships: np.ndarray) -> np.ndarray:
-    """Every document in its most probable region only: the words of soft regions are less distinct."""
-    return np.asarray(np.eye(memberships.shape[1], dtype=np.float32)[memberships.argmax(1)])
+def _phrases(
+    given: RegionDocuments, rows: np.ndarray, topics: np.ndarray, best: Sequence[Sequence[str]], documents: np.ndarray
+) -> Phrases:
+    """The pairs of words of a topic that follow each other, with no punctuation between them, in at least two of its
+    documents; none without texts."""
+    candidates = phrase_candidates(best)
+    if given.texts is None or given.token_rules is None or not candidates:
+        return Phrases((), np.zeros((len(documents), 0), np.int32))
+    pairs = replace(given.token_rules, phrases=False, shortest_ngram=2, longest_ngram=2)
+    texts = (PUNCTUATION.sub(CLAUSE_END, given.text(row) or "") for row in rows)
+    found = count_texts(texts, pairs, Vocabulary(candidates)).counts
+    having = documents_having(found, topics, len(documents))
+    kept = np.flatnonzero(having.max(0) >= MIN_SUPPORT)
+    scale = documents / np.maximum(np.bincount(topics, minlength=len(documents)), 1)  # up to all documents
+    return Phrases(
+        tuple(candidates[place] for place in kept), np.rint(having[:, kept] * scale[:, None]).astype(np.int32)
+    )
 
 
-def _coherence(top: np.ndarray, counts: scipy.sparse.csr_matrix) -> tuple[float | None, ...]:
+def _coherence(
+    topics: Sequence[Sequence[str]], counts: scipy.sparse.csr_matrix, words: Sequence[str]
+) -> tuple[float | None, ...]:
     """NPMI of the first words in whole training documents."""
-    if top.shape[1] < 2:
-        return (None,) * len(top)
-    names = [f"word{column}" for column in range(counts.shape[1])]
-    topics = [[names[column] for column in columns] for columns in top]
-    return coherence_record(topics, counts, "npmi", window="document", vocabulary=names).by_topic
+    if all(len(topic) < 2 for topic in topics):
+        return (None,) * len(topics)
+    return coherence_record(topics, counts, "npmi", window="document", vocabulary=words).by_topic
 
 
 def _typical(
@@ -238,9 +354,9 @@ def _typical(
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
 
     def shown(row: int) -> TypicalDocument:
-        row = row if given.rows is None else int(given.rows[row])
-        text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
-        return TypicalDocument(row, text)
+        text = given.text(row)
+        excerpt = None if text is None else " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
+        return TypicalDocument(row if given.rows is None else int(given.rows[row]), excerpt)
 
     return tuple(
         tuple(shown(int(rows[place])) for place in column if np.isfinite(near[place, topic]))
@@ -269,54 +385,6 @@ def word_probabilities(
         sums += memberships[start : start + BLOCK].T @ probabilities
     sums = sums + 1e-6 * frequencies  # a region without documents has the unigram model
     return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)  # as it is kept in the folder
-
-
-class DocumentShares(NamedTuple):
-    """Share of documents that have a word, by region and overall."""
-
-    of_regions: np.ndarray  # [T, V]
-    of_all: np.ndarray  # [V]
-
-    def relevance(self, weight: float = RELEVANCE) -> np.ndarray:
-        """[T, V]"""
-        of_regions, of_all = (np.log(np.maximum(shares, 1e-30)) for shares in self)
-        return np.asarray(of_regions - (1 - weight) * of_all)
-
-    def most_relevant(self, words: int) -> np.ndarray:
-        """The columns of the most relevant words, best first.  [T, words]"""
-        return np.asarray(np.argsort(-self.relevance(), axis=1, kind="stable")[:, :words])
-
-
-def document_shares(counts: scipy.sparse.csr_matrix, memberships: np.ndarray) -> DocumentShares:
-    """From documents and their memberships; a region's shares are smoothed towards those of all documents."""
-    present = (counts > 0).astype(np.float32)
-    of_all = np.asarray(present.mean(0), np.float32).ravel()
-    with_word = np.asarray((present.T @ memberships).T) + DOCUMENT_SMOOTHING * of_all
-    size = memberships.sum(0)[:, None] + DOCUMENT_SMOOTHING
-    return DocumentShares(np.asarray(with_word / size, np.float32), of_all)
-
-
-def name_columns(order: np.ndarray, centres: np.ndarray, words: Sequence[str]) -> list[list[int]]:
-    """For each region the words of its name: its most relevant ones that are not also first words of the nearest other
-    region, and no two forms of one word."""
-    likeness = centres @ centres.T
-    np.fill_diagonal(likeness, -np.inf)
-    first = order[:, :NAME_CANDIDATES].tolist()
-    names = []
-    for region, columns in enumerate(first):
-        taken = set(first[likeness[region].argmax()]) if len(first) > 1 else set()
-        by_merit = sorted(columns, key=lambda column: column in taken)  # stable: relevance decides among the others
-        kept: list[int] = []
-        for column in by_merit:
-            if not any(_forms_of_one(words[column], words[other]) for other in kept):
-                kept.append(column)
-        names.append(kept[:NAME_WORDS])
-    return names
-
-
-def _forms_of_one(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return len(short) >= MIN_STEM_LENGTH and len(long) - len(short) <= MAX_SUFFIX_LENGTH and long.startswith(short)
 
 
 # Seed topics
@@ -364,22 +432,26 @@ def seed_directions(
 
 
 def seeds_used(
-    topics: Sequence[SeedTopic], vocabulary: Vocabulary, seeds: Seeds | None, mixture: Mixture, top: np.ndarray
+    topics: Sequence[SeedTopic],
+    vocabulary: Vocabulary,
+    seeds: Seeds | None,
+    mixture: Mixture,
+    top: Sequence[Sequence[str]],
+    places: Sequence[int],
 ) -> tuple[dict[str, Any], ...]:
     """For each seeded topic: unknown words, words among its first, cosine of its centre to the seed."""
     if seeds is None:
         return ()
     found = []
-    for number, topic in enumerate(topics):
-        shown = {vocabulary.words[column] for column in top[number]}
+    for topic, direction, number in zip(topics, seeds.directions, places, strict=True):
         centre = mixture.centres[number]
         found.append(
             {
                 "number": number,
                 "name": topic.name,
                 "unknown_words": [word for word in topic.words if word not in vocabulary.index],
-                "words_shown": [word for word in topic.words if word in shown],
-                "cosine_to_seed": float(centre @ seeds.directions[number] / max(np.linalg.norm(centre), 1e-12)),
+                "words_shown": [word for word in topic.words if word in top[number]],
+                "cosine_to_seed": float(centre @ direction / max(np.linalg.norm(centre), 1e-12)),
             }
         )
     return tuple(found)
