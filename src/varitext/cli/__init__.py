@@ -22,6 +22,7 @@ from varitext.cli import (
     compare,
     data,
     demo,
+    effects,
     evaluate,
     fit,
     index,
@@ -50,6 +51,7 @@ app = typer.Typer(
 app.add_typer(data.data_app, name="data")
 COMMANDS = (
     *(prepare.prepare, fit.fit, evaluate.evaluate, transform.transform, topics.topics, assign.assign, similar.similar),
+    effects.effects,
     *(rank.rank, index.index, calibrate.calibrate, compare.compare, report.report, report.figures, serve.serve),
     *(reproduce.reproduce, demo.demo),
 )

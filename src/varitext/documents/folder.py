@@ -196,7 +196,12 @@ def _restored_regions(
         typical=tuple(tuple(TypicalDocument(**typical) for typical in one["typical"]) for one in components),
         groups=tuple(Group(one["number"], tuple(one["components"]), one["name"]) for one in table["groups"]),
         words=vocabulary.words,
-        choice=Choice(choice["number"], choice["how"], tuple(map(tuple, choice["log_likelihoods"]))),
+        choice=Choice(
+            choice["number"],
+            choice["how"],
+            tuple(map(tuple, choice["log_likelihoods"])),
+            tuple(choice.get("standard_errors", ())),
+        ),
         line=line and LengthLine(**line),
         seeds=tuple(table["seed_topics"]),
         wording=Wording(**wording | {"stop_words": tuple(wording["stop_words"])}) if wording else DEFAULT_WORDING,

@@ -6,13 +6,18 @@
 The spread of q(h | X) widens every component alike: a short document, whose h is uncertain, belongs to several topics;
 a document without a known word has no direction, and belongs to all of them as the training documents do.
 
-The number of components is the one requested, or chosen by the likelihood of held-out documents. More components fit
-these better until they divide what belongs together, so the fewest within one standard error of the best are taken
-(Breiman et al. 1984): the documents cannot tell them from the best, and fewer are easier to read.
+The number of components is the one requested, or chosen by the likelihood of held-out documents, cross-validated.
+Documents at one place, such as copies of one text, are held out together: otherwise a component on each place is best.
+More components fit better until they divide what belongs together, so the fewest are taken that documents cannot tell
+from the best (within one standard error of the paired difference, after Breiman et al. 1984) or that have nearly all of
+its gain over a single component.
+
+Stability: the mixture is fitted again to documents drawn with replacement; how well a topic is found again is the
+Jaccard similarity of its documents with those of the most similar new component, averaged over draws (Hennig 2007).
 """
 
-import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,10 +33,13 @@ ITERATIONS = 50
 TOLERANCE = 1e-3  # nats per document: EM ends when an iteration gains less
 MIN_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
 
-NUMBERS = (2, 3, 5, 8, 12, 20, 30, 50, 75, 100)  # of components that are tried
+NUMBERS = (2, 3, 4, 5, 6, 8, 12, 20, 30, 50, 75, 100)  # of components that are tried
 MIN_DOCUMENTS = 15  # per component, on average
-FITTED_ON, HELD_OUT = 1500, 750  # documents
+MAX_CHOSEN_ON, FOLDS = 2000, 4  # documents, and the parts that are held out in turn
+MAX_DIVISIONS = 6  # into such parts, if there are few documents
 ROUNDING = 1e-4  # of a unit vector: documents that are nearer count as one place
+COPIES = 1e-2  # of a unit vector: documents that are nearer are held out together
+TIE = 0.1  # of the best number's gain over one component: fewer components that lose less are as good
 PATIENCE = 2  # numbers in a row that are worse than the best: the search ends
 
 
@@ -64,7 +72,7 @@ class Mixture(NamedTuple):
 
     def expected(self, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Memberships and log-likelihood of directions without a variance.  [D, T], [D]"""
-        return _normalised(np.log(self.weights) + _log_density(unit, self.centres, self.variances))
+        return _normalised(_log_joint(unit, self))
 
     def log_likelihood(self, unit: np.ndarray) -> np.ndarray:
         """Of every direction.  [D]"""
@@ -148,6 +156,15 @@ def _maximised(unit: np.ndarray, memberships: np.ndarray, seeds: Seeds | None) -
     return Mixture(centres, np.maximum(squares, MIN_VARIANCE), weights)
 
 
+def _log_joint(unit: np.ndarray, mixture: Mixture) -> np.ndarray:
+    """log weight N(u; centre, variance I), in one product of matrices.  [D, T]"""
+    centres, variances, weights = mixture
+    normaliser = -0.5 * (np.square(centres).sum(1) / variances + unit.shape[1] * np.log(2 * np.pi * variances))
+    factors = np.concatenate([centres / variances[:, None], -0.5 / variances[:, None]], 1)  # [T, K + 1]
+    terms = np.concatenate([unit, np.square(unit).sum(1, keepdims=True)], 1)
+    return np.asarray(terms @ factors.T + (np.log(weights) + normaliser))
+
+
 def _log_density(unit: np.ndarray, centres: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """log N(u; centre, variance I) of every document under every component.  [D, T]"""
     width = unit.shape[1]
@@ -167,6 +184,7 @@ class Choice(DictRecord):
     number: int
     how: str  # in a few words
     log_likelihoods: tuple[tuple[int, float], ...] = ()  # of held-out documents, nats each, by number of topics
+    standard_errors: tuple[float, ...] = ()  # of the differences to the best of them; 0 for the best itself
 
 
 def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0) -> Choice:
@@ -178,26 +196,59 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
             distinct = f"{asked} topics requested, but only {most} documents are distinct; using {most}"
             warnings.warn(distinct, UserWarning, stacklevel=2)
         return Choice(max(1, min(asked, most)), "as requested")
-    rows = np.random.default_rng((seed, 4)).permutation(len(unit))[: FITTED_ON + HELD_OUT]
-    n_held_out = min(HELD_OUT, len(rows) // 4)
-    held_out, fitted_on = unit[rows[:n_held_out]], unit[rows[n_held_out:]]
-    grid = [number for number in NUMBERS if number <= min(most, len(fitted_on) // MIN_DOCUMENTS)]
-    if not grid or not n_held_out:
+    unit = unit[np.random.default_rng((seed, 4)).permutation(len(unit))[:MAX_CHOSEN_ON]]
+    most = min(most, len(unit) * (FOLDS - 1) // FOLDS // MIN_DOCUMENTS)
+    grid = [number for number in NUMBERS if number <= most]
+    if not grid:
         return Choice(max(1, min(most, max(least, 1))), "too few documents to try more")
+    return _chosen(held_out_curve(unit, grid, seed), grid, least)
+
+
+def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int, np.ndarray]:
+    """By number of components, the log-likelihood of every document when it was held out.  [D]
+
+    From one component until `PATIENCE` numbers in a row are worse than the best.
+    """
+    copies = _copies(unit)
+    divisions = max(1, min(MAX_DIVISIONS, MAX_CHOSEN_ON // len(unit)))
+    orders = [np.random.default_rng((seed, 5, division)).permutation(len(unit)) for division in range(divisions)]
     found: dict[int, np.ndarray] = {}
-    for number in grid:
-        found[number] = fit_mixture(fitted_on, number, seed).log_likelihood(held_out)
+    for number in (1, *grid):
+        found[number] = np.mean([_held_out(unit, order[copies] % FOLDS, number, seed) for order in orders], axis=0)
         means = [float(values.mean()) for values in found.values()]
-        if len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
+        if len(means) > PATIENCE + 1 and len(means) - 1 - int(np.argmax(means)) >= PATIENCE:
             break
-    best = max(found, key=lambda number: float(found[number].mean()))
-    error = float(found[best].std()) / math.sqrt(n_held_out)
-    number = next(one for one in found if found[one].mean() >= found[best].mean() - error)
+    return found
+
+
+def _copies(unit: np.ndarray) -> np.ndarray:
+    """A number for every document, the same for those that are nearly at one place.  [D]"""
+    near = np.square(COPIES) > _squared_distances(unit, unit)
+    _, found = connected_components(near, directed=False)
+    return np.asarray(found)
+
+
+def _held_out(unit: np.ndarray, folds: np.ndarray, number: int, seed: int) -> np.ndarray:
+    """Log-likelihood of every document under the mixture fitted to the other folds.  [D]"""
+    found = np.empty(len(unit))
+    for fold in np.unique(folds):
+        mixture = fit_mixture(unit[folds != fold], number, seed + int(fold))
+        found[folds == fold] = mixture.log_likelihood(unit[folds == fold])
+    return found
+
+
+def _chosen(curve: dict[int, np.ndarray], grid: Sequence[int], least: int) -> Choice:
+    means = {number: float(values.mean()) for number, values in curve.items()}
+    one = means.pop(1)  # what others gain is measured from it
+    best = max(means, key=lambda number: means[number])
+    errors = {number: float((curve[best] - curve[number]).std()) / len(curve[best]) ** 0.5 for number in means}
+    tie = TIE * max(0.0, means[best] - one)
+    number = next(number for number in means if means[best] - means[number] <= max(errors[number], tie))
     if len(grid) == 1:
         how = "too few documents to try more"
     else:
-        how = f"chosen automatically from {grid[0]} to {max(found)} by held-out log-likelihood"
-    return Choice(max(number, least), how, tuple((one, float(found[one].mean())) for one in found))
+        how = f"chosen automatically from {grid[0]} to {max(means)} by held-out log-likelihood"
+    return Choice(max(number, least), how, tuple(means.items()), tuple(errors.values()))
 
 
 def number_of_places(unit: np.ndarray) -> int:

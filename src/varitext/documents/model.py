@@ -17,6 +17,7 @@ from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
 from varitext.documents import topic_model
+from varitext.documents.effects import Effects, estimate_effects
 from varitext.documents.fitting import DocumentFit, FittedDocuments
 from varitext.documents.folder import KIND, Trust, restore_documents, save_documents
 from varitext.documents.input import (
@@ -586,6 +587,31 @@ class DocumentModel(
             return topic_model.topic_shares(self._regions(), np.asarray(X.mean.any(1)), X, values, bins)
         counts = in_memory(self.count(X))
         return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
+
+    def effects(self, formula: str, table: Any, X: DocumentInput | Posterior | None = None) -> Effects:
+        """How the share of documents in each topic depends on covariates, with 95 % intervals.
+
+        Needs `pip install 'varitext[effects]'`.
+
+        Parameters
+        ----------
+        formula : str
+            For example "topic ~ party + s(date)" or "topic ~ party * s(date)": `s` is a spline over numbers or dates.
+        table : pandas.DataFrame or mapping
+            Covariates of the documents: a column of values for each.
+        X : documents, Posterior or None, default=None
+            The documents, or their posterior if it is known already. None: the texts in `table`, a DataFrame.
+
+        Returns
+        -------
+        Effects
+            `rows` or `to_frame()` have an estimate per topic and term; `contrast` and `predict` compare values.
+        """
+        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(table if X is None else X))
+        regions, directions = self._regions(), directions_of(posterior)
+        topics = [(topic.number, topic.name) for topic in regions.info()]
+        known = np.isfinite(directions.variance)
+        return estimate_effects(formula, table, regions.memberships(directions), topics, known)
 
     def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
         """The words that distinguish the documents of each class, month or other value from all others.

@@ -16,6 +16,8 @@ from varitext.records import DictRecord, check_choice, check_types
 if TYPE_CHECKING:
     import pandas
 
+    from varitext.documents.effects import Effect, Prediction
+
 TABLE_FILE, TENSOR_FILE = "topics.json", "topics.safetensors"
 TYPICAL = 3  # documents that are shown for a topic
 WORDS = 10
@@ -31,7 +33,7 @@ IN_BERTOPIC = {
     "typical": "Representative_Docs",
     "probability": "Probability",
 }
-Made = TypeVar("Made", bound="TopicInfo | DocumentInfo | TopicShare")
+Made = TypeVar("Made", bound="TopicInfo | DocumentInfo | TopicShare | Effect | Prediction")
 
 
 @dataclass(frozen=True)
