@@ -14,7 +14,7 @@ from varitext import reproduce
 
 ABLATIONS = (
     *("document-evaluation", "likelihoods", "document-choices", "plain-bound", "generality", "topics", "updating"),
-    *("topic-names", "turftopic-protocol"),
+    *("topic-names", "turftopic-protocol", "effects"),
     *(
         "default-ranker",
         "minilm",

@@ -1,10 +1,14 @@
 """Topics as users hold them: tables, changes, guidance, the model folder."""
 
+import contextlib
+import copy
 import json
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import betainc
 from scipy.stats import chi2_contingency
 from sklearn.metrics import adjusted_rand_score
@@ -12,7 +16,7 @@ from synthetic import topic_documents
 
 from varitext import DocumentModel, InputError
 from varitext.documents import topics as topics_module
-from varitext.documents.topic_records import read_topic_table, topic_from_dict
+from varitext.documents.topic_records import read_topic_table
 from varitext.documents.topic_words import DEFAULT_WORDING, WordCounts, cohesion_of, documents_having, name_topics
 from varitext.evaluation.shares import shares_by_value
 
@@ -282,7 +286,7 @@ def test_topics_come_back_from_the_folder_and_are_read_without_the_model(model, 
     assert loaded.topics(30) == model.topics(30) and loaded.topic_tree() == model.topic_tree()
     assert loaded.document_info(TEXTS[:9]) == model.document_info(TEXTS[:9])
     table = read_topic_table(tmp_path / "again")
-    assert [topic_from_dict(one) for one in table["topics"]] == list(model.topics(30))
+    assert table is not None and table.topics == list(model.topics(30))
     loaded.save(tmp_path / "third")
     for name in ("topics.json", "topics.safetensors"):
         assert (tmp_path / "third" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
@@ -454,3 +458,72 @@ def test_words_change_without_a_fit(model, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             change()
+
+
+# Undo, parts and stability
+
+
+def test_the_last_changes_are_undone_also_after_loading(model, tmp_path):
+    states = [model.topics()]
+    model.rename_topic(0, "first")
+    states.append(model.topics())
+    model.split_topic(1, TEXTS, n_parts=3)  # changes the mixture, too
+    states.append(model.topics())
+    model.merge_topics([0, 2])
+    model.save(tmp_path / "edited")
+    loaded = DocumentModel.load(tmp_path / "edited")
+    for before in reversed(states):
+        assert loaded.undo_topics().topics() == before
+    with pytest.raises(InputError, match="no change of topics to undo"):
+        loaded.undo_topics()
+
+
+def test_a_folder_keeps_five_changes(model, tmp_path):
+    for number in range(8):
+        model.rename_topic(0, f"name {number}")
+    model.save(tmp_path / "edited")
+    assert len(list((tmp_path / "edited").glob("before-*"))) == 5  # the tensors are the same: kept once
+    loaded = DocumentModel.load(tmp_path / "edited")
+    for _ in range(5):
+        loaded.undo_topics()
+    assert loaded.topics()[0].name == "name 2"
+
+
+def test_topics_within_a_topic_leave_the_model_alone(model):
+    model.refit_topics(TEXTS, 2)
+    before = model.topics()
+    mixed = max(before, key=lambda topic: topic.documents)
+    parts = model.subtopics(mixed.number, TEXTS, 3)
+    assert len(parts) == 3 and parts[0].number == mixed.number and model.topics() == before
+    assert sum(part.documents for part in parts) == pytest.approx(mixed.documents, abs=8)
+    with pytest.raises(InputError, match="n_parts must be at least 2"):
+        model.subtopics(mixed.number, TEXTS, 1)
+
+
+def test_topics_that_are_there_are_stable(model):
+    assert min(model.topic_stability(TEXTS).values()) > 0.85
+    model.refit_topics(TEXTS, 9)  # four kinds in nine pieces
+    assert min(model.topic_stability(TEXTS).values()) < 0.6
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["merge", "split", "drop", "rename", "undo"]), st.integers(0, 9)), max_size=8)
+)
+@settings(max_examples=15, deadline=None)
+def test_memberships_stay_normalised_whatever_is_changed(texts_model, changes):
+    model, some = copy.copy(texts_model), TEXTS[:60]
+    posterior = model.posterior(some)
+    for change, place in changes:
+        numbers = [topic.number for topic in model.topics()]
+        one, other = numbers[place % len(numbers)], numbers[(place + 1) % len(numbers)]
+        with contextlib.suppress(InputError):
+            {
+                "merge": lambda one=one, other=other: model.merge_topics([one, other]),
+                "split": lambda one=one: model.split_topic(one, some),
+                "drop": lambda one=one: model.drop_topics([one]),
+                "rename": lambda one=one: model.rename_topic(one, "renamed"),
+                "undo": lambda: model.undo_topics(),
+            }[change]()
+        found = model.topic_memberships(posterior)
+        assert found.shape == (60, len(model.topics())) and (found >= 0).all()
+        np.testing.assert_allclose(found.sum(1), 1)

@@ -74,6 +74,7 @@ def topics(
         float | None,
         _change("SHARE", "Rank words by how exclusive (0) or how frequent (1) they are in a topic (default: 0.6)."),
     ] = None,
+    undo: Annotated[bool, option("Undo the last change; the last five can be undone.", None, group=CHANGES)] = False,
     by: By = None,
     over_time: OverTime = None,
     bins: Bins = "month",
@@ -86,9 +87,9 @@ def topics(
 ) -> None:
     """Print the topics with names, sizes and words; change them.
 
-    A topic is a region of the latent space. Changes are applied in this order: --topics, --merge, --merge-to, --split,
-    --rename, --drop, and then the choice of words (--stop-words, --ngrams, --relevance; those not given are reset).
-    Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
+    A topic is a region of the latent space. Changes are applied in this order: --undo, --topics, --merge, --merge-to,
+    --split, --rename, --drop, and then the choice of words (--stop-words, --ngrams, --relevance; those not given are
+    reset). Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
 
     \b
     Examples:
@@ -110,7 +111,7 @@ def topics(
     words_chosen = (stop_words, ngrams, relevance) if (stop_words, ngrams, relevance) != (None, None, None) else None
     changes = TopicChanges(
         *(number, seed_topics, min_topic_size, merge or [], merge_to, split or [], rename or [], drop or []),
-        words_chosen,
+        *(words_chosen, undo),
     )
     if min_topic_size is not None and number is None and seed_topics is None:
         raise InputError("--min-topic-size needs --topics N or --seed-topics: topics are found again")
@@ -145,6 +146,7 @@ class TopicChanges(NamedTuple):
     rename: list[str]
     drop: list[int]
     words: tuple[str | None, str | None, float | None] | None  # stop words, n-grams, relevance
+    undo: bool
 
 
 def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, find: "FindDocuments") -> None:
@@ -152,6 +154,8 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
     from varitext.documents.topics import read_seed_topics
 
     seeds = read_seed_topics(changes.seed_topics) if changes.seed_topics else None
+    if changes.undo:
+        model.undo_topics()
     if model.fitted_.regions is None or changes.number is not None or seeds is not None:
         wanted = None if seeds is None else {topic.name: topic.words for topic in seeds}
         model.refit_topics(find(model), changes.number, wanted, changes.min_topic_size)

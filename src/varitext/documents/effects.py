@@ -36,7 +36,7 @@ COVERAGE = 0.95
 POINTS = 40  # of a curve
 MAX_AVERAGED = 2000  # documents over which a curve or contrast is averaged
 MAX_CLASSES = 200  # of a column of texts
-MAX_CONDITION = 1e3  # of M: beyond it topics overlap too much to be told apart
+MAX_CONDITION = 20  # of M: beyond it memberships say too little to be corrected, and effects would be inflated
 ORIGIN = datetime(1970, 1, 1)
 
 

@@ -22,7 +22,7 @@ from varitext.documents.settings import DocumentSettings
 from varitext.documents.topic_model import topic_tree
 from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDocument
 from varitext.documents.topic_words import DEFAULT_WORDING, Phrases, Wording
-from varitext.documents.topics import Group, Regions
+from varitext.documents.topics import MAX_UNDO, Group, Regions
 from varitext.errors import InputError, first_line
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
@@ -48,7 +48,7 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
-    attachments = {} if fitted.regions is None else _stored_regions(fitted.regions)
+    attachments = {} if fitted.regions is None else _stored_states(fitted.regions)
     save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
 
 
@@ -80,7 +80,7 @@ def restore_documents(
         vocabulary=stored.vocabulary,
         history=stored.metrics,
         updates=config["updates"],
-        regions=_restored_regions(stored.attachments, stored.vocabulary, network.vector_dim, folder),
+        regions=_restored_states(stored.attachments, stored.vocabulary, network.vector_dim, folder),
         **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
     )
     check_types(fitted)
@@ -137,6 +137,40 @@ def _plain(value: Any) -> Any:
     if callable(value):
         return getattr(value, "__qualname__", type(value).__qualname__)
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _stored_states(regions: Regions) -> dict[str, bytes]:
+    """The topics, and those before each of the last changes: before-1.topics.json, and its tensors if they differ."""
+    files = _stored_regions(regions)
+    state, number = regions.before, 1
+    tensors = files[TENSOR_FILE]
+    while state is not None:
+        earlier = _stored_regions(state)
+        files[_before(number, TABLE_FILE)] = earlier[TABLE_FILE]
+        if earlier[TENSOR_FILE] != tensors:
+            tensors = files[_before(number, TENSOR_FILE)] = earlier[TENSOR_FILE]
+        state, number = state.before, number + 1
+    return files
+
+
+def _restored_states(
+    files: Mapping[str, bytes], vocabulary: Vocabulary, dimensions: int, folder: Path
+) -> Regions | None:
+    states, own = [_restored_regions(files, vocabulary, dimensions, folder)], dict(files)
+    for number in range(1, MAX_UNDO + 1):
+        if states[0] is None or _before(number, TABLE_FILE) not in files:
+            break
+        own[TABLE_FILE] = files[_before(number, TABLE_FILE)]
+        own[TENSOR_FILE] = files.get(_before(number, TENSOR_FILE), own[TENSOR_FILE])
+        states.append(_restored_regions(own, vocabulary, dimensions, folder))
+    found: Regions | None = None
+    for state in reversed(states):
+        found = state and state.after(found)
+    return found
+
+
+def _before(number: int, name: str) -> str:
+    return f"before-{number}.{name}"
 
 
 def _stored_regions(regions: Regions) -> dict[str, bytes]:

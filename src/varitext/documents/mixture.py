@@ -40,6 +40,7 @@ MAX_DIVISIONS = 6  # into such parts, if there are few documents
 ROUNDING = 1e-4  # of a unit vector: documents that are nearer count as one place
 COPIES = 1e-2  # of a unit vector: documents that are nearer are held out together
 TIE = 0.1  # of the best number's gain over one component: fewer components that lose less are as good
+REFITS = 20  # of the mixture to documents drawn with replacement, for stability
 PATIENCE = 2  # numbers in a row that are worse than the best: the search ends
 
 
@@ -249,6 +250,22 @@ def _chosen(curve: dict[int, np.ndarray], grid: Sequence[int], least: int) -> Ch
     else:
         how = f"chosen automatically from {grid[0]} to {max(means)} by held-out log-likelihood"
     return Choice(max(number, least), how, tuple(means.items()), tuple(errors.values()))
+
+
+def stability(unit: np.ndarray, labels: np.ndarray, topics: int, components: int, seed: int) -> np.ndarray:
+    """How well each topic is found again, 0 to 1; `labels` are the topics of documents.  [topics]"""
+    found = np.full((REFITS, topics), np.nan)
+    for refit in range(REFITS):
+        drawn = np.random.default_rng((seed, 6, refit)).integers(len(unit), size=len(unit))
+        rows = np.unique(drawn)
+        again = fit_mixture(unit[drawn], components, seed + refit).expected(unit[rows])[0].argmax(1)
+        both = np.zeros((topics, components))
+        np.add.at(both, (labels[rows], again), 1)
+        sizes = both.sum(1, keepdims=True)
+        jaccard = (both / np.maximum(sizes + both.sum(0) - both, 1)).max(1)
+        found[refit] = np.where(sizes[:, 0] > 0, jaccard, np.nan)
+    drawn_at_all = np.isfinite(found).any(0)
+    return np.where(drawn_at_all, np.nansum(found, 0) / np.maximum(np.isfinite(found).sum(0), 1), np.nan)
 
 
 def number_of_places(unit: np.ndarray) -> int:

@@ -28,7 +28,7 @@ from varitext.documents.input import (
     widened_vocabulary,
     without_empty,
 )
-from varitext.documents.mixture import directions_of
+from varitext.documents.mixture import directions_of, number_of_places, stability
 from varitext.documents.plot import DocumentPlots
 from varitext.documents.posterior import (
     BLOCK,
@@ -770,22 +770,71 @@ class DocumentModel(
         """
         return self._with(topic_model.dropped(self._regions(), numbers))
 
-    def split_topic(self, number: int, X: DocumentInput | None = None) -> Self:
-        """Undo a merge, or divide a topic in two.
+    def split_topic(self, number: int, X: DocumentInput | None = None, n_parts: int = 2) -> Self:
+        """Undo a merge, or divide a topic; the other topics stay as they are.
 
         Parameters
         ----------
         number : int
         X : documents or None, default=None
             Documents to divide the topic by, if it was not merged from others.
+        n_parts : int, default=2
+            Parts of a topic that was not merged.
 
         Returns
         -------
         self : DocumentModel
         """
-        given = None if X is None else self._given(X)
+        return self._with(self._split(number, X, n_parts))
+
+    def subtopics(self, number: int, X: DocumentInput, n_parts: int = 2) -> Records[TopicInfo]:
+        """The topics within a topic: what `split_topic` would make of it. The model stays as it is.
+
+        Parameters
+        ----------
+        number : int
+        X : documents
+            Documents to divide the topic by.
+        n_parts : int, default=2
+            Parts of a topic that was not merged.
+
+        Returns
+        -------
+        list of TopicInfo
+        """
+        there = {group.number for group in self._regions().groups} - {number}
+        return first_words((one for one in self._split(number, X, n_parts).info() if one.number not in there), WORDS)
+
+    def undo_topics(self) -> Self:
+        """Undo the last change of topics; the last five can be undone, also after saving and loading.
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        regions = self._regions()
+        if regions.before is None:
+            raise InputError("there is no change of topics to undo")
+        self.fitted_ = replace(self.fitted_, regions=regions.before)
+        return self
+
+    def topic_stability(self, X: DocumentInput) -> dict[int, float]:
+        """How well each topic is found again when topics are fitted to other draws of the documents `X`.
+
+        Returns
+        -------
+        dict of int to float
+            By topic number, the mean over 20 draws of the Jaccard similarity, 0 to 1, of its documents and those of the
+            most similar new topic. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN
+            without documents.
+        """
+        regions, given = self._regions(), self._given(X)
         with running_on(self.threads):
-            return self._with(topic_model.split(self._regions(), number, self.fitted_.network, given, self.seed))
+            directions = topic_model.document_directions(self.fitted_.network, given, self.seed)
+            labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
+            components = min(components, number_of_places(directions.unit))
+            found = stability(directions.unit, labels, len(regions.groups), components, self.seed)
+        return {group.number: float(one) for group, one in zip(regions.groups, found, strict=True)}
 
     @property
     def plot(self) -> DocumentPlots:
@@ -885,7 +934,7 @@ class DocumentModel(
         self.n_features_in_ = len(fitted.vocabulary)
 
     def _with(self, regions: Regions) -> Self:
-        self.fitted_ = replace(self.fitted_, regions=regions)
+        self.fitted_ = replace(self.fitted_, regions=regions.after(self.fitted_.regions))
         return self
 
     def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
@@ -923,6 +972,12 @@ class DocumentModel(
 
     def _posterior_of(self, counts: Counts, block: int = BLOCK, refine: bool = True) -> Posterior:
         return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
+
+    def _split(self, number: int, X: DocumentInput | None, n_parts: int) -> Regions:
+        check_at_least("n_parts", n_parts, 2)
+        given, network = None if X is None else self._given(X), self.fitted_.network
+        with running_on(self.threads):
+            return topic_model.split(self._regions(), number, network, given, self.seed, n_parts)
 
     def _regions(self) -> Regions:
         check_is_fitted(self)

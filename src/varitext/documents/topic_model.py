@@ -203,35 +203,45 @@ def dropped(regions: Regions, numbers: Sequence[int]) -> Regions:
     return _with(regions, left)
 
 
-def split(regions: Regions, number: int, network: DocumentNetwork, given: RegionDocuments | None, seed: int) -> Regions:
-    """The parts that it was merged from; a topic that was not merged is divided in two, by documents."""
+def split(
+    regions: Regions,
+    number: int,
+    network: DocumentNetwork,
+    given: RegionDocuments | None,
+    seed: int,
+    n_parts: int = 2,
+) -> Regions:
+    """The parts that it was merged from; a topic that was not merged is divided into `n_parts`, by documents."""
     group = _group_numbered(regions, number)
     if len(group.components) == 1:
         if given is None:
             raise InputError(f"topic {number} was not merged from others: splitting it needs documents")
-        return _divided(regions, group, network, given, seed)
+        return _divided(regions, group, network, given, seed, n_parts)
     first = Group(number, group.components[:1], group.name)
     parts = [first._replace(name=_name_of_most(regions, group, [first]))]
     parts += [Group(_new_number(regions) + place, (one,)) for place, one in enumerate(group.components[1:])]
     return _with(regions, [*(parts[0] if one is group else one for one in regions.groups), *parts[1:]])
 
 
-def _divided(regions: Regions, group: Group, network: DocumentNetwork, given: RegionDocuments, seed: int) -> Regions:
-    """Two components in place of one, from the documents that belong to it."""
+def _divided(
+    regions: Regions, group: Group, network: DocumentNetwork, given: RegionDocuments, seed: int, n_parts: int
+) -> Regions:
+    """Several components in place of one, from the documents that belong to it."""
     component = group.components[0]
     directions = document_directions(network, given)
     own = regions.mixture.memberships(directions).argmax(1) == component
     unit = directions.unit[own]
-    if number_of_places(unit) < 2:
+    if number_of_places(unit) < n_parts:
         raise InputError(f"topic {group.number} has too few distinct documents among these to be split")
-    halves, old = fit_mixture(unit, 2, seed), regions.mixture
-    halves = halves._replace(weights=old.weights[component] * halves.weights)
+    parts, old = fit_mixture(unit, n_parts, seed), regions.mixture
+    parts = parts._replace(weights=old.weights[component] * parts.weights)
     columns = []
-    for values, (first, second) in zip(old, halves, strict=True):  # the first in its place, the second at the end
-        columns.append(np.concatenate([values, second[None]]))
-        columns[-1][component] = first
+    for values, own in zip(old, parts, strict=True):  # the first in its place, the others at the end
+        columns.append(np.concatenate([values, own[1:]]))
+        columns[-1][component] = own[0]
     mixture = Mixture(*columns)
-    groups = (*regions.groups, Group(_new_number(regions), (len(old.weights),)))
+    new = [Group(_new_number(regions) + one, (len(old.weights) + one,)) for one in range(n_parts - 1)]
+    groups = (*regions.groups, *new)
     described = described_components(replace(regions, mixture=mixture, groups=groups), network, given)
     return _with(described, described.groups)
 

@@ -47,6 +47,7 @@ from varitext.text import TokenRules, Vocabulary, count_texts
 MAX_DOCUMENTS = 20_000  # that regions are found from
 EXCERPT = 300  # characters of a typical document
 COHERENCE_WORDS = 10
+MAX_UNDO = 5  # changes that are kept
 SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
 MAX_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
@@ -85,6 +86,18 @@ class Regions:
     line: LengthLine | None
     seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
     wording: Wording = DEFAULT_WORDING
+    before: "Regions | None" = None  # the last change, for undo; at most `MAX_UNDO` of them
+
+    def after(self, earlier: "Regions | None") -> "Regions":
+        """The same topics, with those before the change."""
+        states: list[Regions] = []
+        while earlier is not None and len(states) < MAX_UNDO:
+            states.append(earlier)
+            earlier = earlier.before
+        oldest: Regions | None = None
+        for state in reversed(states):
+            oldest = replace(state, before=oldest)
+        return replace(self, before=oldest)
 
     def memberships(self, documents: Directions) -> np.ndarray:
         """p(topic | X), dropped topics left out; columns in the order of `groups`.  [D, topics]"""
