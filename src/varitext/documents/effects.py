@@ -23,9 +23,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from varitext.corpora.dates import parse_dates
-from varitext.documents.topic_records import Records
+from varitext.documents.topic_records import Effect, Prediction, Records
 from varitext.errors import InputError
-from varitext.records import DictRecord, check_choice
+from varitext.records import check_choice
 
 if TYPE_CHECKING:
     import pandas
@@ -38,69 +38,6 @@ MAX_AVERAGED = 2000  # documents over which a curve or contrast is averaged
 MAX_CLASSES = 200  # of a column of texts
 MAX_CONDITION = 20  # of M: beyond it memberships say too little to be corrected, and effects would be inflated
 ORIGIN = datetime(1970, 1, 1)
-
-
-@dataclass(frozen=True)
-class Effect(DictRecord):
-    """What one term of the formula adds to the share of a topic.
-
-    Attributes
-    ----------
-    topic : int
-        Number of the topic.
-    name : str
-        Name of the topic.
-    term : str
-        The term, as formulaic names the column: "party[T.b]".
-    estimate : float
-        Share of documents that it adds, from -1 to 1.
-    standard_error : float
-        Of the estimate.
-    low, high : float
-        95 % interval.
-    p : float
-        Two-sided p-value of no effect, not corrected for the number of topics.
-    """
-
-    topic: int
-    name: str
-    term: str
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
-    p: float
-
-
-@dataclass(frozen=True)
-class Prediction(DictRecord):
-    """The share of a topic at one value of a covariate, averaged over the documents' other covariates.
-
-    Attributes
-    ----------
-    topic : int
-        Number of the topic.
-    name : str
-        Name of the topic.
-    column : str
-        The covariate.
-    value : str or float
-        Its value; a date as 2026-01-31.
-    by : str or None
-        Value of the second covariate, if one was named.
-    estimate, standard_error, low, high : float
-        Share of documents, its standard error and 95 % interval.
-    """
-
-    topic: int
-    name: str
-    column: str
-    value: str | float
-    by: str | None
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
 
 
 class _Regression(NamedTuple):

@@ -43,7 +43,14 @@ from varitext.documents.posterior import (
 from varitext.documents.settings import DocumentSettings
 from varitext.documents.topic_model import TopicMatrices, TreeMerge, regions_of
 from varitext.documents.topic_records import WORDS, DocumentInfo, Records, TopicInfo, TopicShare, first_words
-from varitext.documents.topics import RegionDocuments, Regions, find_regions, known_words, seed_topics_of
+from varitext.documents.topics import (
+    RegionDocuments,
+    Regions,
+    document_directions,
+    find_regions,
+    known_words,
+    seed_topics_of,
+)
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
@@ -830,7 +837,7 @@ class DocumentModel(
         """
         regions, given = self._regions(), self._given(X)
         with running_on(self.threads):
-            directions = topic_model.document_directions(self.fitted_.network, given, self.seed)
+            directions = document_directions(self.fitted_.network, given, self.seed)
             labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
             components = min(components, number_of_places(directions.unit))
             found = stability(directions.unit, labels, len(regions.groups), components, self.seed)

@@ -16,8 +16,6 @@ from varitext.records import DictRecord, check_choice, check_types
 if TYPE_CHECKING:
     import pandas
 
-    from varitext.documents.effects import Effect, Prediction
-
 TABLE_FILE, TENSOR_FILE = "topics.json", "topics.safetensors"
 TYPICAL = 3  # documents that are shown for a topic
 WORDS = 10
@@ -129,6 +127,69 @@ class TopicShare(DictRecord):
     of: int  # documents with this value
     share: float  # documents / of
     low: float  # of the 95 % interval
+    high: float
+
+
+@dataclass(frozen=True)
+class Effect(DictRecord):
+    """What one term of the formula adds to the share of a topic.
+
+    Attributes
+    ----------
+    topic : int
+        Number of the topic.
+    name : str
+        Name of the topic.
+    term : str
+        The term, as formulaic names the column: "party[T.b]".
+    estimate : float
+        Share of documents that it adds, from -1 to 1.
+    standard_error : float
+        Of the estimate.
+    low, high : float
+        95 % interval.
+    p : float
+        Two-sided p-value of no effect, not corrected for the number of topics.
+    """
+
+    topic: int
+    name: str
+    term: str
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Prediction(DictRecord):
+    """The share of a topic at one value of a covariate, averaged over the documents' other covariates.
+
+    Attributes
+    ----------
+    topic : int
+        Number of the topic.
+    name : str
+        Name of the topic.
+    column : str
+        The covariate.
+    value : str or float
+        Its value; a date as 2026-01-31.
+    by : str or None
+        Value of the second covariate, if one was named.
+    estimate, standard_error, low, high : float
+        Share of documents, its standard error and 95 % interval.
+    """
+
+    topic: int
+    name: str
+    column: str
+    value: str | float
+    by: str | None
+    estimate: float
+    standard_error: float
+    low: float
     high: float
 
 
