@@ -96,3 +96,11 @@ def test_more_topics_than_places_are_not_made():
         assert choose_number(np.eye(2), 50, seed=0).number == 2
     assert choose_number(np.ones((30, 1)), None, seed=0).number == 1
     assert fit_mixture(np.ones((30, 1)), 1, seed=0).weights == pytest.approx(1)
+
+
+def test_copies_are_held_out_together():
+    """Every place has fifty copies: were they apart, a component on each would be best."""
+    unit, _ = drawn(4, documents=60)
+    assert choose_number(np.repeat(unit, 50, axis=0), None, seed=0).number <= 6
+    few = choose_number(np.repeat(np.eye(8)[:3], 50, axis=0), None, seed=0)
+    assert few.number == 3 and "too few distinct documents" in few.how

@@ -194,11 +194,15 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
     if asked is not None:
         asked = max(asked, least)
         if asked > most:
-            distinct = f"{asked} topics requested, but only {most} documents are distinct; using {most}"
-            warnings.warn(distinct, UserWarning, stacklevel=2)
+            fewer = f"{asked} topics requested, but only {most} documents are distinct; using {most}"
+            warnings.warn(fewer, UserWarning, stacklevel=2)
         return Choice(max(1, min(asked, most)), "as requested")
     unit = unit[np.random.default_rng((seed, 4)).permutation(len(unit))[:MAX_CHOSEN_ON]]
     most = min(most, len(unit) * (FOLDS - 1) // FOLDS // MIN_DOCUMENTS)
+    distinct = int(_copies(unit).max()) + 1
+    if distinct < 2 * FOLDS:  # to hold some of them out would leave too few
+        return Choice(max(1, least, min(most, distinct)), "too few distinct documents to try more")
+    most = min(most, distinct * (FOLDS - 1) // FOLDS)
     grid = [number for number in NUMBERS if number <= most]
     if not grid:
         return Choice(max(1, min(most, max(least, 1))), "too few documents to try more")
@@ -212,7 +216,7 @@ def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int
     """
     copies = _copies(unit)
     divisions = max(1, min(MAX_DIVISIONS, MAX_CHOSEN_ON // len(unit)))
-    orders = [np.random.default_rng((seed, 5, division)).permutation(len(unit)) for division in range(divisions)]
+    orders = [np.random.default_rng((seed, 5, one)).permutation(copies.max() + 1) for one in range(divisions)]
     found: dict[int, np.ndarray] = {}
     for number in (1, *grid):
         found[number] = np.mean([_held_out(unit, order[copies] % FOLDS, number, seed) for order in orders], axis=0)
