@@ -30,9 +30,11 @@ from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, check_architecture, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text.boilerplate import Boilerplate
 
 KIND = "document-model"
 ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions"}
+LATER = {"boilerplate", "notes"}  # which the first folders of this version do not have
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
@@ -70,6 +72,8 @@ def restore_documents(
     rules = {
         "token_rules": TokenRules.from_dict(learned["token_rules"]),
         "vocabulary_rules": VocabularyRules.from_dict(learned["vocabulary_rules"]),
+        "boilerplate": learned.get("boilerplate") and Boilerplate.from_dict(learned["boilerplate"]),
+        "notes": tuple(learned.get("notes", ())),
     }
     fitted = FittedDocuments(
         model=config["model"],
@@ -80,7 +84,9 @@ def restore_documents(
         history=stored.metrics,
         updates=config["updates"],
         regions=_restored_regions(stored.attachments, stored.vocabulary, network.vector_dim, folder),
-        **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
+        **{name: learned[name] for name in LEARNED if name not in LATER}
+        | rules
+        | {"kl_per_dimension": kl_per_dimension},
     )
     check_types(fitted)
     return settings, fitted

@@ -54,6 +54,7 @@ from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
 from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
+from varitext.text.boilerplate import Boilerplate
 from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
@@ -120,6 +121,12 @@ class DocumentModel(
         Your own function from a text to a list of tokens.
     text_column : str or None, default=None
         Column of a DataFrame that holds the texts. None: "text", or the only text column.
+    keep_boilerplate : bool, default=False
+        Keep what a fit on texts otherwise removes: quoted replies, signatures, mail headers, HTML, addresses, hashes,
+        and lines that many documents share. What it removed is in `fitted_.notes`.
+    keep_duplicates : bool, default=False
+        Learn from every copy of a text; otherwise copies count once, except among fewer than 100 distinct texts. Sizes
+        of topics count all.
     processes : int, default=1
         Processes that count words.
     fractional_counts : bool, default=False
@@ -220,16 +227,21 @@ class DocumentModel(
         documents = documents_to_learn(X, self, self._validated, vocabulary)
         known_words(wanted, documents.vocabulary)  # unknown seed words are refused now, not after training
         self.n_features_in_ = len(documents.vocabulary)
-        held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
+        held_out = None
+        if dev is not None:
+            held_out = self._held_out(dev, documents.vocabulary, documents.token_rules, documents.boilerplate)
         with running_on(self.threads):
             with self._watched(progress) as shown:
+                if shown is not None:
+                    for note in documents.notes:
+                        shown.note(f"note: {note}")
                 run = DocumentFit(
                     self, documents, held_out, checkpoint, shown, world, Optimization(optimizer, schedule)
                 )
                 self._train(run, resume)
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)
-            given = RegionDocuments(documents.counts, documents.rows, texts_of(X))
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), documents.copies)
             return self._with(find_regions(network, words, given, self.n_topics, self.seed, line, wanted))
 
     def partial_fit(
@@ -276,11 +288,11 @@ class DocumentModel(
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
-        rules, vocabulary = self.fitted_.token_rules, self.fitted_.vocabulary
+        rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self)
-        counts = without_empty(self._count(X, vocabulary, rules))
-        held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self, boilerplate)
+        counts = without_empty(self._count(X, vocabulary, rules, boilerplate))
+        held_out = None if dev is None else self._held_out(dev, vocabulary, rules, boilerplate)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
             update = DocumentUpdate(
@@ -313,7 +325,7 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
+        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules, self.fitted_.boilerplate)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document.
@@ -832,12 +844,16 @@ class DocumentModel(
         with show_progress() as shown:
             yield shown
 
-    def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+    def _count(
+        self, X: DocumentInput, vocabulary: Vocabulary, rules: TokenRules, boilerplate: Boilerplate | None
+    ) -> Counts:
         X = listed_documents(X, self.text_column)
-        return count_documents(X, vocabulary, token_rules, self, self._validated)
+        return count_documents(X, vocabulary, rules, self, self._validated, boilerplate)
 
-    def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
-        return without_empty(self._count(dev, vocabulary, token_rules))
+    def _held_out(
+        self, dev: DocumentInput, vocabulary: Vocabulary, rules: TokenRules, boilerplate: Boilerplate | None
+    ) -> Counts:
+        return without_empty(self._count(dev, vocabulary, rules, boilerplate))
 
     def _validated(self, X: Any, reset: bool) -> scipy.sparse.csr_matrix:
         """Counts without words, as scikit-learn checks them; `reset` to learn how many columns there are."""

@@ -134,6 +134,7 @@ class RegionDocuments(NamedTuple):
     counts: Counts
     rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
     texts: Sequence[str] | None = None  # what the user gave
+    copies: np.ndarray | None = None  # how many documents each stands for
 
 
 def find_regions(
@@ -198,8 +199,9 @@ def _described(
     nearest = mixture.memberships(Directions(sample.directions.unit, np.zeros(len(memberships))))
     shares = document_shares(sample.counts, _hard(nearest))
     topics, lengths = memberships.argmax(1), np.asarray(sample.counts.sum(1)).ravel()
-    documents, tokens = (np.bincount(topics, weights, len(mixture.weights)) for weights in (None, lengths))
-    scale = given.counts.shape[0] / sample.counts.shape[0]  # up to all documents
+    copies = np.ones(given.counts.shape[0]) if given.copies is None else given.copies
+    copies, scale = copies[sample.rows], copies.sum() / copies[sample.rows].sum()  # up to all documents
+    documents, tokens = (np.bincount(topics, copies * one, len(mixture.weights)) for one in (np.ones(1), lengths))
     return Regions(
         mixture=mixture,
         word_probabilities=word_probabilities(network, sample.counts, sample.vectors, _hard(nearest)),
