@@ -91,5 +91,5 @@ def test_a_tokeniser_of_ones_own_is_named_in_the_folder_and_needed_again(tmp_pat
     again.save(tmp_path / "n")
     whole = DocumentModel.load(tmp_path / "n", tokeniser=words_of)
     np.testing.assert_array_equal(whole.transform(TEXTS), model.transform(TEXTS))
-    with pytest.raises(InputError, match="document 0 .from 0. must be a list of words"):
+    with pytest.raises(InputError, match=r"document 0 .from 0. must be a list of words"):
         DocumentModel(**SMALL, tokeniser=str.upper).fit(TEXTS)

@@ -11,26 +11,9 @@ from varitext.text.duplicates import first_copies, shared_runs
 from varitext.text.language import detect_languages
 from varitext.text.spans import JoinedTexts
 
-WORDS = [
-    "orbit",
-    "moon",
-    "rocket",
-    "crew",
-    "launch",
-    "goal",
-    "team",
-    "ball",
-    "match",
-    "league",
-    "bread",
-    "oven",
-    "flour",
-    "yeast",
-    "crust",
-    "engine",
-    "brake",
-    "tyre",
-]
+WORDS = tuple(
+    ["orbit", "moon", "rocket", "crew", "launch", "goal", "team", "ball", "match", "league", "bread", "oven", "flour", "yeast", "crust", "engine", "brake", "tyre"]
+)
 DRAW = random.Random(0)
 
 

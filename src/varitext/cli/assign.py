@@ -29,6 +29,7 @@ from varitext.cli.options import (
     option,
 )
 from varitext.cli.printing import CountedLines, check_table_file, log, write_table
+from varitext.documents.topic_records import WHOLE
 from varitext.errors import InputError
 from varitext.files import atomic_file, locked, read_json, sha256_of, write_json, write_text
 from varitext.loading import load_document_model
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from varitext.corpora.document_input import DocumentInput
 
 BLOCK = 4096  # documents
-TOPIC_COLUMNS = ("topic", "second_topic")  # whole numbers, even where some documents have none
 
 
 def assign(
@@ -256,6 +256,6 @@ def _pandas_types(names: list[str]) -> dict[str, Any]:
     columns = [
         {"name": name, "field_name": name, "pandas_type": "int64", "numpy_type": "Int64", "metadata": None}
         for name in names
-        if name in TOPIC_COLUMNS
+        if name in WHOLE
     ]
     return {"index_columns": [], "column_indexes": [], "columns": columns, "pandas_version": "2.0.0"}

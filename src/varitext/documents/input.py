@@ -156,6 +156,10 @@ def texts_of(X: DocumentInput) -> Sequence[str] | None:
     return content if is_texts else None
 
 
+def ids_of(X: DocumentInput) -> Sequence[str] | None:
+    return X.ids if isinstance(X, Documents) else None
+
+
 def _column_names(X: Any, width: int) -> Vocabulary:
     """The column names of a data frame, as scikit-learn reads them; otherwise numbers."""
     names = getattr(X, "columns", ())

@@ -23,6 +23,7 @@ from varitext.documents.input import (
     corpus_of,
     count_documents,
     documents_to_learn,
+    ids_of,
     texts_of,
     widened_vocabulary,
     without_empty,
@@ -241,7 +242,7 @@ class DocumentModel(
                 self._train(run, resume)
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)
-            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), documents.copies)
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), documents.copies, ids_of(X))
             return self._with(find_regions(network, words, given, self.n_topics, self.seed, line, wanted))
 
     def partial_fit(
@@ -671,6 +672,30 @@ class DocumentModel(
         """
         return self._with(topic_model.renamed(self._regions(), number, name))
 
+    def name_words(self, words: Sequence[str]) -> Self:
+        """Name the columns of the counts that the model was fitted on, in their order.
+
+        For a model at the end of a scikit-learn pipeline, which cannot pass names on:
+        `pipeline[-1].name_words(pipeline[:-1].get_feature_names_out())`.
+
+        Parameters
+        ----------
+        words : sequence of str
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        check_is_fitted(self)
+        vocabulary = Vocabulary(tuple(map(str, words)))
+        if len(vocabulary) != self.n_features_in_:
+            raise InputError(f"{len(vocabulary)} words for a model of {self.n_features_in_} columns")
+        regions = self.fitted_.regions
+        named = None if regions is None else replace(regions, words=vocabulary.words)
+        self.fitted_ = replace(self.fitted_, vocabulary=vocabulary, regions=named)
+        return self
+
     def merge_topics(self, numbers: Sequence[int], name: str | None = None) -> Self:
         """Merge topics into one, which keeps the lowest of their numbers.
 
@@ -872,4 +897,4 @@ class DocumentModel(
         """Documents that have words, and their rows in X."""
         counts = self.count(X)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
-        return RegionDocuments(without_empty(counts), rows, texts_of(X))
+        return RegionDocuments(without_empty(counts), rows, texts_of(X), ids=ids_of(X))

@@ -135,6 +135,7 @@ class RegionDocuments(NamedTuple):
     rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
     texts: Sequence[str] | None = None  # what the user gave
     copies: np.ndarray | None = None  # how many documents each stands for
+    ids: Sequence[str] | None = None  # of what the user gave
 
 
 def find_regions(
@@ -242,7 +243,7 @@ def _typical(
     def shown(row: int) -> TypicalDocument:
         row = row if given.rows is None else int(given.rows[row])
         text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
-        return TypicalDocument(row, text)
+        return TypicalDocument(row, text, None if given.ids is None else given.ids[row])
 
     return tuple(
         tuple(shown(int(rows[place])) for place in column if np.isfinite(near[place, topic]))
