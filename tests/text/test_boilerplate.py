@@ -1,6 +1,7 @@
 """Boilerplate, copies and languages: what is removed, what must stay, and the same again on what is left."""
 
 import random
+import re
 from collections import Counter
 
 import numpy as np
@@ -11,9 +12,7 @@ from varitext.text.duplicates import first_copies, shared_runs
 from varitext.text.language import detect_languages
 from varitext.text.spans import JoinedTexts
 
-WORDS = tuple(
-    ["orbit", "moon", "rocket", "crew", "launch", "goal", "team", "ball", "match", "league", "bread", "oven", "flour", "yeast", "crust", "engine", "brake", "tyre"]
-)
+WORDS = re.findall(r"\w+", "orbit moon rocket crew launch goal team ball league bread oven flour yeast crust")
 DRAW = random.Random(0)
 
 

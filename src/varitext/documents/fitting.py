@@ -77,6 +77,7 @@ class FittedDocuments:
     regions: Regions | None = None  # the topics; None after an interrupted fit
     boilerplate: Boilerplate | None = None  # what is removed from texts; None: nothing
     notes: tuple[str, ...] = ()  # what was done to the texts of the fit
+    passages: int | None = None  # words of a passage; None: documents are read whole
 
     def latent_space(self) -> LatentSpace:
         """What latent dimensions are ranked, and compared with those of another fit, by."""
@@ -146,6 +147,7 @@ class DocumentFit:
             updates=[],
             boilerplate=documents.boilerplate,
             notes=documents.notes,
+            passages=documents.passage_words,
         )
 
 

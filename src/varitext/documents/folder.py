@@ -34,7 +34,7 @@ from varitext.text.boilerplate import Boilerplate
 
 KIND = "document-model"
 ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions"}
-LATER = {"boilerplate", "notes"}  # which the first folders of this version do not have
+LATER = {"boilerplate", "notes", "passages"}  # which the first folders of this version do not have
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
@@ -74,6 +74,7 @@ def restore_documents(
         "vocabulary_rules": VocabularyRules.from_dict(learned["vocabulary_rules"]),
         "boilerplate": learned.get("boilerplate") and Boilerplate.from_dict(learned["boilerplate"]),
         "notes": tuple(learned.get("notes", ())),
+        "passages": learned.get("passages"),
     }
     fitted = FittedDocuments(
         model=config["model"],

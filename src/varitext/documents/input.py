@@ -25,6 +25,7 @@ from varitext.text import TokenRules, Vocabulary, VocabularyRules, checked_texts
 from varitext.text.boilerplate import Boilerplate, boilerplate_note, learn_boilerplate
 from varitext.text.duplicates import first_copies
 from varitext.text.language import detect_languages
+from varitext.text.passages import Passages, split_passages
 from varitext.text.stop_words import AUTO
 from varitext.text.tokens import resolve_segmenter
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES
@@ -50,6 +51,8 @@ class TrainingDocuments:
     copies: np.ndarray | None = None  # how many documents given each stands for, if some are copies
     boilerplate: Boilerplate | None = None  # what was removed from texts
     notes: tuple[str, ...] = ()  # what a user should know
+    excerpts: Sequence[str] | None = None  # the texts of the documents, if they are passages
+    passage_words: int | None = None
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
@@ -91,6 +94,7 @@ def documents_to_learn(
     n_empty = counts.shape[0] - kept.shape[0]
     rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else slice(None)
     given = None if prepared.rows is None else prepared.rows[rows]
+    passage_words = settings.passages if prepared.texts else None
     return TrainingDocuments(
         counts=kept,
         vocabulary=vocabulary,
@@ -102,6 +106,8 @@ def documents_to_learn(
         copies=None if prepared.copies is None else prepared.copies[rows],
         boilerplate=prepared.boilerplate,
         notes=prepared.notes,
+        excerpts=None if passage_words is None else [prepared.texts[row] for row in np.arange(counts.shape[0])[rows]],
+        passage_words=passage_words,
     )
 
 
@@ -138,6 +144,12 @@ def prepare_texts(texts: list[str], settings: DocumentSettings, rules: Vocabular
             texts = [texts[row] for row in rows]
         else:
             rows = None
+    if settings.passages is not None:
+        passages = split_passages(texts, settings.passages)
+        notes.append(f"{len(texts):,} documents are read as {len(passages.texts):,} passages")
+        texts = passages.texts
+        rows = passages.owners if rows is None else rows[passages.owners]
+        copies = None if copies is None else copies[passages.owners]
     return PreparedTexts(texts, rules, boilerplate, rows, copies, tuple(filter(None, notes)))
 
 
@@ -147,6 +159,14 @@ def without_boilerplate(X: DocumentInput, boilerplate: Boilerplate | None) -> Do
     if boilerplate is None or kind_of(content) != "texts":
         return X
     return list(boilerplate.clean(checked_texts(content)))
+
+
+def passages_of(X: DocumentInput, words: int | None, boilerplate: Boilerplate | None) -> Passages | None:
+    """The passages of texts; None if they are read whole, and for counts and lists of words."""
+    if words is None or kind_of(unwrap(X)[0]) != "texts":
+        return None
+    content, _ = unwrap(without_boilerplate(X, boilerplate))
+    return split_passages(checked_texts(content), words)
 
 
 def texts_of(X: DocumentInput) -> Sequence[str] | None:

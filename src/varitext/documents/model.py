@@ -24,6 +24,7 @@ from varitext.documents.input import (
     count_documents,
     documents_to_learn,
     ids_of,
+    passages_of,
     texts_of,
     widened_vocabulary,
     without_empty,
@@ -56,6 +57,7 @@ from varitext.runtime.processes import ALONE, World
 from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
 from varitext.text.boilerplate import Boilerplate
+from varitext.text.passages import Passages
 from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
@@ -128,6 +130,9 @@ class DocumentModel(
     keep_duplicates : bool, default=False
         Learn from every copy of a text; otherwise copies count once, except among fewer than 100 distinct texts. Sizes
         of topics count all.
+    passages : int or None, default=None
+        Find topics of passages of about this many words, in texts such as books. The topics of a document are then the
+        shares of its words, `documents` of a topic are passages, and `transform` reads documents whole.
     processes : int, default=1
         Processes that count words.
     fractional_counts : bool, default=False
@@ -242,7 +247,8 @@ class DocumentModel(
                 self._train(run, resume)
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)
-            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), documents.copies, ids_of(X))
+            about = documents.copies, ids_of(X), documents.excerpts
+            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), *about)
             return self._with(find_regions(network, words, given, self.n_topics, self.seed, line, wanted))
 
     def partial_fit(
@@ -290,6 +296,8 @@ class DocumentModel(
         check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
         rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
+        if (passages := self._passages(X)) is not None:
+            X = passages.texts
         if new_words:
             vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self, boilerplate)
         counts = without_empty(self._count(X, vocabulary, rules, boilerplate))
@@ -553,8 +561,13 @@ class DocumentModel(
         ndarray of shape (n_documents, n_topics)
             Rows sum to one; columns are in the order of `topics()`.
         """
-        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X))
-        return self._regions().memberships(directions_of(posterior))
+        if isinstance(X, Posterior):
+            return self._regions().memberships(directions_of(X))
+        passages = self._passages(X)
+        if passages is None:
+            return self.topic_memberships(self._posterior_of(self.count(X)))
+        counts = in_memory(self.count(passages.texts))
+        return passages.averaged(self.topic_memberships(self._posterior_of(counts)), np.asarray(counts.sum(1)).ravel())
 
     def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
         """Topic, probability, uncertainty and surprise of each document of `X`.
@@ -564,10 +577,11 @@ class DocumentModel(
         list of DocumentInfo
             `to_frame()` makes a pandas DataFrame of it.
         """
-        counts = in_memory(self.count(X))
+        passages = self._passages(X)
+        counts = in_memory(self.count(X if passages is None else passages.texts))
         posterior = self._posterior_of(counts)
         with running_on(self.threads):
-            return topic_model.document_info(self.fitted_, counts, posterior, self.seed)
+            return topic_model.document_info(self.fitted_, counts, posterior, self.seed, passages)
 
     def topic_shares(
         self, X: DocumentInput | Posterior, values: Sequence[object], bins: Bins = None
@@ -589,10 +603,8 @@ class DocumentModel(
         list of TopicShare
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
-        if isinstance(X, Posterior):
-            return topic_model.topic_shares(self._regions(), np.asarray(X.mean.any(1)), X, values, bins)
-        counts = in_memory(self.count(X))
-        return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
+        known = X.mean.any(1) if isinstance(X, Posterior) else in_memory(self.count(X)).getnnz(1)
+        return topic_model.topic_shares(self._regions(), self.topic_memberships(X), np.asarray(known), values, bins)
 
     def distinct_words(self, X: DocumentInput, values: Sequence[object], words: int = WORDS) -> list[DistinctWords]:
         """The words that distinguish the documents of each class, month or other value from all others.
@@ -888,6 +900,10 @@ class DocumentModel(
 
     def _posterior_of(self, counts: Counts, block: int = BLOCK, refine: bool = True) -> Posterior:
         return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
+
+    def _passages(self, X: DocumentInput) -> Passages | None:
+        check_is_fitted(self)
+        return passages_of(listed_documents(X, self.text_column), self.fitted_.passages, self.fitted_.boilerplate)
 
     def _regions(self) -> Regions:
         check_is_fitted(self)

@@ -84,6 +84,9 @@ class DocumentSettings:
         False, Option("Keep quoted replies, signatures, addresses, and lines that many documents share.", DATA)
     )
     keep_duplicates: bool = setting(False, Option("Learn from copies of a document, too.", DATA))
+    passages: int | None = setting(
+        None, Option("Find topics of passages of about N words: for books and long reports.", DATA, "N", minimum=20)
+    )
     processes: int = setting(1, Option("Processes that count words.", WHERE_IT_RUNS, "N", minimum=1, maximum=256))
     fractional_counts: bool = False
     threads: int | None = setting(None, THREADS)

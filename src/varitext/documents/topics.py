@@ -136,6 +136,7 @@ class RegionDocuments(NamedTuple):
     texts: Sequence[str] | None = None  # what the user gave
     copies: np.ndarray | None = None  # how many documents each stands for
     ids: Sequence[str] | None = None  # of what the user gave
+    excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
 
 
 def find_regions(
@@ -240,9 +241,11 @@ def _typical(
     near = np.where(memberships.argmax(1)[:, None] == np.arange(near.shape[1]), near, -np.inf)
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
 
-    def shown(row: int) -> TypicalDocument:
-        row = row if given.rows is None else int(given.rows[row])
-        text = None if given.texts is None else " ".join(given.texts[row][: 2 * EXCERPT].split())[:EXCERPT]
+    def shown(place: int) -> TypicalDocument:
+        row = place if given.rows is None else int(given.rows[place])
+        text = given.texts[row] if given.texts is not None else None
+        text = given.excerpts[place] if given.excerpts is not None else text
+        text = None if text is None else " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
         return TypicalDocument(row, text, None if given.ids is None else given.ids[row])
 
     return tuple(
