@@ -897,7 +897,7 @@ def test_assign_reads_the_column_of_the_fit_and_keeps_all_columns(own_model, tmp
     few = ("--latent-dim", 2, "--epochs", 1, "--threads", 1, "--topics", 2)
     assert varitext("fit", table, "--text-column", "body", *few, "--out", folder).code == 0
     assert varitext("assign", folder, table, "--out", out).code == 0
-    header, *rows = csv.reader(out.open())
+    header, *rows = csv.reader(io.StringIO(out.read_text()))
     assert header[:2] == ["remark", "body"] and rows[0][:2] == ["note 0", TEXTS[0]]
     topics, places = [row[header.index("topic")] for row in rows], [row[header.index("row")] for row in rows]
     assert set(topics) <= {"0", "1", ""} and topics[-1] == "" and places == [str(n) for n in range(len(rows))]

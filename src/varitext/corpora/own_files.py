@@ -10,6 +10,7 @@ import hashlib
 import io
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -227,8 +228,10 @@ def _table_texts(rows: Iterator[Row], where: str, columns: Columns, is_sheet: bo
 
 def column_names(path: Path, encoding: str | None = None) -> Collection[str]:
     """The columns that the first row of a table has; none if `path` is not a table."""
-    is_table = path.is_file() and tables.suffix_of(path) in READERS
-    first = next(tables.table_rows(path, [], encoding), None) if is_table else None
+    if not path.is_file() or tables.suffix_of(path) not in READERS:
+        return ()
+    with closing(tables.table_rows(path, [], encoding)) as rows:
+        first = next(rows, None)
     return () if first is None else first.values.keys()
 
 
