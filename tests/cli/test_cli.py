@@ -864,7 +864,9 @@ def test_formulas_are_escaped_in_csv_alone(own_model, tmp_path):
     for name, ids in expected.items():
         out = tmp_path / name
         assert varitext("assign", own_model, table, "--text-column", "text", "--out", out).code == 0
-        rows = json.loads(out.read_text()) if out.suffix == ".json" else list(csv.DictReader(io.StringIO(out.read_text())))
+        rows = (
+            json.loads(out.read_text()) if out.suffix == ".json" else list(csv.DictReader(io.StringIO(out.read_text())))
+        )
         assert [row["id"] for row in rows] == ids and ("'=1+1" in rows[0]) == (out.suffix == ".csv")
     raw = tmp_path / "raw.csv"
     assert varitext("assign", own_model, table, "--text-column", "text", "--raw-csv", "--out", raw).code == 0
