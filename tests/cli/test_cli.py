@@ -34,6 +34,7 @@ from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from lab.faults.strangers import seal
+from varitext.cli import assign as assigning
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
@@ -885,11 +886,13 @@ def test_formulas_are_escaped_in_csv_alone(own_model, tmp_path):
     for name, ids in expected.items():
         out = tmp_path / name
         assert varitext("assign", own_model, table, "--text-column", "text", "--out", out).code == 0
-        rows = json.loads(out.read_text()) if out.suffix == ".json" else list(csv.DictReader(out.open(newline="")))
+        rows = (
+            json.loads(out.read_text()) if out.suffix == ".json" else list(csv.DictReader(io.StringIO(out.read_text())))
+        )
         assert [row["id"] for row in rows] == ids and ("'=1+1" in rows[0]) == (out.suffix == ".csv")
     raw = tmp_path / "raw.csv"
     assert varitext("assign", own_model, table, "--text-column", "text", "--raw-csv", "--out", raw).code == 0
-    assert [row["id"] for row in csv.DictReader(raw.open(newline=""))] == formulas
+    assert [row["id"] for row in csv.DictReader(io.StringIO(raw.read_text()))] == formulas
 
 
 def test_foreign_words_cannot_command_the_terminal(own_model, tmp_path):
@@ -908,6 +911,53 @@ def test_foreign_words_cannot_command_the_terminal(own_model, tmp_path):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", outcome.out + outcome.err)
     printed = json.loads(varitext("topics", folder, "--json").out)
     assert printed["topics"][0]["name"] == "\x1b]0;owned\x07\x9b"  # JSON loses nothing
+
+
+def test_assign_reads_the_column_of_the_fit_and_keeps_all_columns(own_model, tmp_path):
+    """The model was fitted on a column named body: a file with two columns of text needs no option."""
+    table, folder, out = tmp_path / "table.csv", tmp_path / "other", tmp_path / "documents.csv"
+    lines = [f"note {number},{text}" for number, text in enumerate(TEXTS)]
+    table.write_text("remark,body\n" + "\n".join([*lines, "nothing known,zzz"]) + "\n")
+    few = ("--latent-dim", 2, "--epochs", 1, "--threads", 1, "--topics", 2)
+    assert varitext("fit", table, "--text-column", "body", *few, "--out", folder).code == 0
+    assert varitext("assign", folder, table, "--out", out).code == 0
+    header, *rows = csv.reader(io.StringIO(out.read_text()))
+    assert header[:2] == ["remark", "body"] and rows[0][:2] == ["note 0", TEXTS[0]]
+    topics, places = [row[header.index("topic")] for row in rows], [row[header.index("row")] for row in rows]
+    assert set(topics) <= {"0", "1", ""} and topics[-1] == "" and places == [str(n) for n in range(len(rows))]
+    pandas = pytest.importorskip("pandas")
+    assert varitext("assign", folder, table, "--out", out.with_suffix(".parquet")).code == 0
+    frame = pandas.read_parquet(out.with_suffix(".parquet"))
+    assert str(frame["topic"].dtype) == "Int64" and frame["topic"].isna().sum() == 1
+    assert str(DocumentModel.load(folder).document_info(["zzz", TEXTS[0]]).to_frame()["topic"].dtype) == "Int64"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+def test_assign_continues_after_a_kill(ending, own_model, table, tmp_path, monkeypatch):
+    """Whatever ends the run keeps the blocks that are done, and the result is that of one run."""
+    monkeypatch.setattr(assigning, "BLOCK", 7)
+    whole, out = tmp_path / f"whole{ending}", tmp_path / f"documents{ending}"
+    typed = ("assign", own_model, table, "--text-column", "text", "--out")
+    assert varitext(*typed, whole).code == 0
+    info, calls = DocumentModel.document_info, []
+
+    def interrupted(model, documents):
+        calls.append(documents)
+        if len(calls) > 2:
+            raise KeyboardInterrupt
+        return info(model, documents)
+
+    monkeypatch.setattr(DocumentModel, "document_info", interrupted)
+    assert varitext(*typed, out).code == 130
+    assert not out.exists() and len(list((tmp_path / f"{out.name}.parts").glob("0*"))) == 2
+    monkeypatch.setattr(DocumentModel, "document_info", info)
+    again = varitext(*typed, out)
+    assert again.code == 0 and "the first 2 blocks" in again.err and not (tmp_path / f"{out.name}.parts").exists()
+    if ending == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        assert parquet.read_table(out).equals(parquet.read_table(whole))
+    else:
+        assert out.read_bytes() == whole.read_bytes()
 
 
 ODD_TABLES = {  # id, text, date, label of each row

@@ -19,7 +19,7 @@ OPTIONS = """
 --device --resume --ray-workers --ray-address --part --data-dir --preset --updates --estimator --vocabulary-size
 --processes --text-column --count-column --counts --position --features --vectors --embedding-dim --unseen-words
 --tune-vectors --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding
---min-documents --samples --kl-schedule --seeds
+--min-documents --samples --keep-boilerplate --keep-duplicates --passages --kl-schedule --seeds
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics --seed-topics
 --question-column --answer-column --min-relevance --trust
 """

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
 
 from varitext import DocumentModel, InputError
 
@@ -91,5 +92,82 @@ def test_a_tokeniser_of_ones_own_is_named_in_the_folder_and_needed_again(tmp_pat
     again.save(tmp_path / "n")
     whole = DocumentModel.load(tmp_path / "n", tokeniser=words_of)
     np.testing.assert_array_equal(whole.transform(TEXTS), model.transform(TEXTS))
-    with pytest.raises(InputError, match="document 1 must be a list of words"):
+    with pytest.raises(InputError, match=r"document 0 .from 0. must be a list of words"):
         DocumentModel(**SMALL, tokeniser=str.upper).fit(TEXTS)
+
+
+def test_what_is_not_documents_is_one_line():
+    for wrong, said in (
+        ([1, 2, 3], "document 0 is int"),
+        ([{"text": "a"}], "document 0 is dict"),
+        ([None], "document 0 is None"),
+        (None, "not None"),
+        ({"text": "a"}, "not dict"),
+        (["moon", None], r"document 1 .from 0. must be text, not None"),
+        ([["moon", 2]], "document 0 mixes words with int"),
+    ):
+        with pytest.raises(InputError, match=said) as caught:
+            DocumentModel(**SMALL).fit(wrong)
+        assert "\n" not in str(caught.value)
+
+
+MAILS = [f"{text}\nIn article <{n}@x.edu> Jo writes:\n> quoted rubbish\nregards" for n, text in enumerate(TEXTS * 4)]
+
+
+def test_new_texts_are_read_as_those_of_the_fit(tmp_path):
+    """What a fit removes is removed later, also after saving; counts know nothing of it."""
+    model = DocumentModel(**SMALL).fit(MAILS)
+    assert not {"quoted", "writes"} & set(model.fitted_.vocabulary.words)
+    assert "quoted lines" in model.fitted_.notes[0] and "--keep-boilerplate" in model.fitted_.notes[0]
+    model.save(tmp_path / "m")
+    again = DocumentModel.load(tmp_path / "m")
+    assert again.fitted_.boilerplate == model.fitted_.boilerplate and again.fitted_.notes == model.fitted_.notes
+    reply = "moon\n> orbit orbit\n"
+    assert again.count([reply]).sum() == model.count(["moon"]).sum() == 1
+    kept = DocumentModel(**SMALL, keep_boilerplate=True).fit(MAILS)
+    assert kept.fitted_.boilerplate is None and kept.count([reply]).sum() == 3
+
+
+def test_copies_count_once_and_sizes_count_all():
+    rng = np.random.default_rng(0)
+    words = [f"{a}{b}{c}" for a in "bdk" for b in "aeo" for c in "lmnr"]
+    texts = [" ".join(rng.choice(words, 12)) for _ in range(120)]
+    given = [*texts, *texts[:30], "", texts[5].upper() + "!"]
+    with pytest.warns(UserWarning, match="1 empty document"):
+        model = DocumentModel(**SMALL, n_topics=2).fit(given)
+    fitted = model.fitted_
+    assert fitted.n_training_documents + fitted.n_dev_documents == 120 and "31 copies" in fitted.notes[-1]
+    assert sum(topic.documents for topic in model.topics()) == 151
+    every = [one for topic in model.topics() for one in topic.typical]
+    assert all(given[one.row].startswith(one.text[:20]) for one in every)
+    with pytest.warns(UserWarning, match="1 empty document"):
+        kept = DocumentModel(**SMALL, n_topics=2, keep_duplicates=True).fit(given).fitted_
+    assert kept.n_training_documents + kept.n_dev_documents == 151
+
+
+def test_passages_of_a_document_share_its_words():
+    """Books whose passages are of two kinds, three of one to one of the other."""
+    rng = np.random.default_rng(0)
+    kinds = [["orbit", "moon", "rocket", "crew"], ["bread", "oven", "flour", "yeast"]]
+    books = [" ".join(" ".join(rng.choice(kinds[(b + (p == 3)) % 2], 40)) for p in range(4)) for b in range(30)]
+    settings = {**SMALL, "epochs": 30, "learning_rate": 0.05, "n_topics": 2, "passages": 40}
+    model = DocumentModel(**settings).fit(books)
+    assert model.fitted_.passages == 40 and sum(topic.documents for topic in model.topics()) == 120
+    shares = model.topic_memberships(books)
+    assert shares.shape == (30, 2)
+    np.testing.assert_allclose(shares.max(1), 0.75, atol=0.02)
+    info = model.document_info(books)
+    assert [one.row for one in info] == list(range(30)) and info[0].topic != info[1].topic
+    np.testing.assert_allclose([one.probability for one in info], shares.max(1))
+    assert {one.known_words for one in info} == {160}
+
+
+def test_words_of_a_pipeline_are_named_after_the_fit():
+    pipeline = make_pipeline(CountVectorizer(), DocumentModel(**SMALL, n_topics=2)).fit(TEXTS)
+    pipeline[-1].name_words(pipeline[:-1].get_feature_names_out())
+    assert "moon" in pipeline[-1].fitted_.vocabulary.words
+    assert {word for topic in pipeline[-1].topics() for word in topic.words} <= set(
+        pipeline[-1].fitted_.vocabulary.words
+    )
+    with pytest.raises(InputError, match="2 words for a model of"):
+        pipeline[-1].name_words(["moon", "orbit"])

@@ -184,7 +184,7 @@ def test_two_processes_give_what_one_gives(vocabulary, monkeypatch):
 
 
 def test_an_error_elsewhere_arrives_here():
-    refused(lambda: count_texts(["aa", "bb", 3], processes=2), "document 3 must be text, not int")
+    refused(lambda: count_texts(["aa", "bb", 3], processes=2), "document 2 (from 0) must be text, not int")
 
 
 def test_a_script_without_a_guard_can_use_processes(tmp_path):
@@ -252,10 +252,10 @@ def test_a_damaged_vocabulary_file_is_named(tmp_path, content):
         (lambda: count_texts([]), "no documents"),
         (lambda: count_texts(["", "1 2 3"]), "No usable words in 2 documents: all are stop words"),
         (lambda: count_texts("one text"), "not a single string"),
-        (lambda: count_texts(["fine", None]), "document 2 must be text"),
-        (lambda: count_texts([b"bytes"]), "document 1 must be text"),
-        (lambda: count_tokens(["a string"]), "document 1 must be a list"),
-        (lambda: count_tokens([["fine"], ["fine", 3]]), "document 2 must be a list"),
+        (lambda: count_texts(["fine", None]), r"document 1 .from 0. must be text, not None"),
+        (lambda: count_texts([b"bytes"]), r"document 0 .from 0. must be text, not bytes"),
+        (lambda: count_tokens(["a string"]), r"document 0 .from 0. must be a list"),
+        (lambda: count_tokens([["fine"], ["fine", 3]]), r"document 1 .from 0. must be a list"),
         (lambda: count_texts(["fine"], processes=0), "processes"),
         (lambda: tokenise(None), "must be a string"),
     ],

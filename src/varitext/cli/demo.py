@@ -42,7 +42,7 @@ def demo(
     started = time.monotonic()
     check_can_write(out / "model")
     print("1. Documents")
-    train, test = (load_documents("20newsgroups", part, data_dir, None) for part in ("train", "test"))
+    train, test = (load_documents("20newsgroups", part, data_dir) for part in ("train", "test"))
     print(f"   20 Newsgroups: {len(train):,} articles to learn from, {len(test):,} held out")
     print("2. Fit NVDM with 50 latent dimensions on the CPU")
     model = DocumentModel(vocabulary_rules=VocabularyRules(size=VOCABULARY_SIZE), processes=2, threads=threads)

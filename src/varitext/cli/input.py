@@ -14,15 +14,32 @@ from varitext.errors import InputError
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
     from varitext.answers.segment import IndexedDocument
-    from varitext.corpora import Documents, QuestionAnswers, QuestionColumns
+    from varitext.corpora import Columns, Documents, QuestionAnswers, QuestionColumns
     from varitext.documents.model import DocumentModel
 
 
-def load_documents(corpus: str, part: str | None, data_dir: Path | None, text_column: str | None) -> "Documents":
+def load_documents(
+    corpus: str, part: str | None, data_dir: Path | None, columns: "Columns | None" = None
+) -> "Documents":
     """The named part; by default the test part, or all documents of an undivided file."""
     from varitext.corpora import Columns, load_as
 
-    return load_as(corpus, part or default_part(corpus), data_dir, Columns(text_column))
+    return load_as(corpus, part or default_part(corpus), data_dir, columns or Columns())
+
+
+def fitted_columns(model: "DocumentModel", corpus: str, part: str | None, text_column: str | None) -> "Columns":
+    """The columns that were named for the fit, as far as these files have them; the text's may be named anew."""
+    from varitext.corpora import CORPORA, Columns
+    from varitext.corpora.own_files import STANDARD_INPUT, column_names, folder_or_file
+
+    fitted = Columns.recorded(model.fitted_.corpus or {})
+    if corpus in CORPORA or corpus == STANDARD_INPUT:
+        return Columns(text_column)
+    path, _ = folder_or_file(Path(corpus), part or default_part(corpus))
+    there = column_names(path, fitted.encoding)
+    wanted = {**fitted.as_dict(), "text_column": text_column or fitted.text_column or model.text_column}
+    named = {name: value for name, value in wanted.items() if name == "encoding" or value in there}
+    return Columns(**{**named, **({"text_column": text_column} if text_column else {})})
 
 
 def default_part(corpus: str) -> str:
@@ -47,7 +64,7 @@ def documents_for(
     from varitext.corpora import load_again
 
     if corpus is not None:
-        return load_documents(corpus, part, data_dir, text_column)
+        return load_documents(corpus, part, data_dir, fitted_columns(model, corpus, part, text_column))
     part = part or default_part(own_corpus(model, "documents", hint))
     with warnings.catch_warnings():  # the fit has warned about the table already
         warnings.simplefilter("ignore", UserWarning)

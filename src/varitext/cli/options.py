@@ -77,7 +77,7 @@ class DataSettings:
     max_share: float | None = _of_data("Drop words in a larger share of the documents (default: 0.5).", "SHARE")
     stop_words: str | None = _of_data(
         "Stop words: languages, files with one word per line, or none, separated by commas: german,my.txt "
-        "(default: english).",
+        "(default: those of the language of the texts).",
         "LIST",
     )
     ngrams: str | None = _of_data("Lengths of n-grams: 1-2 for words and pairs (default: 1).", "N-M")

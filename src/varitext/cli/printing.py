@@ -6,14 +6,15 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from varitext.errors import InputError, printable
-from varitext.files import atomic_file, check_can_write, write_text
+from varitext.files import atomic_file, check_can_write
 
 TABLE_FORMATS = (".csv", ".json", ".parquet")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -59,15 +60,15 @@ def log(message: str) -> None:
 
 
 class CountedLines:
-    """Logs the number of documents read, every few seconds."""
+    """Logs the number of documents read, or whatever is done to them, every few seconds."""
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    def __init__(self, done: str = "read") -> None:
+        self._done, self._last = done, time.monotonic()
 
     def __call__(self, documents: int) -> None:
         if time.monotonic() - self._last >= LINE_EVERY:
             self._last = time.monotonic()
-            log(f"{documents} documents read")
+            log(f"{documents} documents {self._done}")
 
 
 def first_words(text: str, length: int = 100) -> str:
@@ -99,21 +100,28 @@ def check_table_file(path: Path) -> None:
     check_new_file(path)
 
 
-def write_table(path: Path, rows: Sequence[dict[str, Any]], raw_csv: bool = False) -> None:
-    """All rows have the same names; a list becomes one text in a .csv, where formulas are escaped unless `raw_csv`."""
-    if path.suffix == ".json":
-        return write_text(path, json.dumps(list(rows), indent=1, ensure_ascii=False, default=str) + "\n")
+def write_table(path: Path, rows: Iterable[dict[str, Any]], raw_csv: bool = False) -> None:
+    """All rows have the same names; a list becomes one text in a .csv, where formulas are escaped unless `raw_csv`.
+
+    Only a .parquet holds all rows in memory.
+    """
     with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
-            _write_parquet(temporary, rows)
-        else:
-            with temporary.open("w", encoding="utf-8", newline="") as stream:
-                writer = csv.writer(stream, lineterminator="\n")
-                writer.writerow([csv_cell(name, raw_csv) for name in (rows[0] if rows else ())])
-                writer.writerows([csv_cell(value, raw_csv) for value in row.values()] for row in rows)
+            return _write_parquet(temporary, rows)
+        with temporary.open("w", encoding="utf-8", newline="") as stream:
+            if path.suffix == ".json":
+                texts = (json.dumps(row, indent=1, ensure_ascii=False, default=str) for row in rows)
+                stream.writelines(chain(["["], (f"{',' * bool(n)}\n{text}" for n, text in enumerate(texts)), ["\n]\n"]))
+                return
+            rows = iter(rows)
+            first = next(rows, {})
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerow([csv_cell(name, raw_csv) for name in first])
+            every = chain([first] if first else (), rows)
+            writer.writerows([csv_cell(value, raw_csv) for value in row.values()] for row in every)
 
 
-def _write_parquet(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+def _write_parquet(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     import pyarrow
     from pyarrow import parquet
 

@@ -62,6 +62,8 @@ def _print_neighbours(neighbours: list[dict[str, Any]], as_json: bool) -> None:
 
 def _document_entry(documents: "Documents", index: int, similarity: float) -> dict[str, Any]:
     entry: dict[str, Any] = {"similarity": similarity, "index": index}
+    if documents.ids is not None:
+        entry["id"] = documents.ids[index]
     if documents.labels is not None:
         entry["label"] = documents.labels[index]
     if documents.texts is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from varitext.cli import options
-from varitext.cli.input import default_part, load_documents
+from varitext.cli.input import default_part, fitted_columns, load_documents
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import CountedLines, log
 from varitext.loading import load_document_model
@@ -46,7 +46,8 @@ def transform(
 
     check_vector_file(out)
     model = load_document_model(folder, threads, device, trust)
-    counts = model.count(load_documents(file, part, data_dir, text_column))
+    columns = fitted_columns(model, file, part, text_column)
+    counts = model.count(load_documents(file, part, data_dir, columns))
     documents, width = counts.shape[0], model.fitted_.network.vector_dim
     write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
     _note_unknown(sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)))

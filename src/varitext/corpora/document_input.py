@@ -1,7 +1,7 @@
 """Documents in any form as sparse counts: texts, token lists, counts, DataFrames, or a corpus record."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,14 @@ from varitext.corpora.counts import check_counts
 from varitext.corpora.documents import Documents, choose_column, is_missing
 from varitext.corpora.sharded_counts import ShardedCounts
 from varitext.errors import InputError
-from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens
+from varitext.text import Counted, TokenRules, Vocabulary, VocabularyRules, count_texts, count_tokens, kind_name
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES
 
 Texts = Sequence[str]
 TokenLists = Sequence[Sequence[str]]
 CountMatrix = scipy.sparse.spmatrix | np.ndarray
 Tokeniser = Callable[[str], Sequence[str]]  # written by the user
+EXPECTED = "documents are texts, lists of words, or rows of counts"
 DocumentInput = Texts | TokenLists | CountMatrix | ShardedCounts | Documents
 
 
@@ -78,13 +79,20 @@ def kind_of(X: Any) -> str:
         raise InputError("Expected a list of documents, not one string. Put the text into a list.")
     if scipy.sparse.issparse(X) or isinstance(X, ShardedCounts):
         return "counts"
+    if (not hasattr(X, "__len__") and not hasattr(X, "__array__")) or isinstance(X, (bytes, Mapping)):
+        raise InputError(f"Expected a list of documents, not {kind_name(X)}: {EXPECTED}")
     if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__len__") or not len(X):
         return "counts"
     first = next(iter(X))
     if isinstance(first, str):
         return "texts"
-    is_tokens = isinstance(first, (list, tuple)) and all(isinstance(token, str) for token in first)
-    return "tokens" if is_tokens else "counts"
+    if isinstance(X, (list, tuple)) and (not hasattr(first, "__len__") or isinstance(first, (bytes, Mapping))):
+        raise InputError(f"document 0 is {kind_name(first)}: {EXPECTED}")
+    if not isinstance(first, (list, tuple)) or not any(isinstance(token, str) for token in first):
+        return "counts"
+    if odd := next((token for token in first if not isinstance(token, str)), ""):
+        raise InputError(f"document 0 mixes words with {kind_name(odd)}: {EXPECTED}")
+    return "tokens"
 
 
 def translate_counts(counts: scipy.sparse.csr_matrix, given: Vocabulary, wanted: Vocabulary) -> scipy.sparse.csr_matrix:

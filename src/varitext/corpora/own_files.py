@@ -9,10 +9,12 @@ import csv
 import hashlib
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from scipy.sparse import csr_matrix, vstack
@@ -49,7 +51,8 @@ FEAT_LINES = 1000  # at a time
 
 class TextRow(NamedTuple):
     text: str
-    columns: dict[str, Any]
+    columns: dict[str, Any]  # the others
+    row: Mapping[str, Any] = MappingProxyType({})  # all columns of the file, or what else is known
 
 
 @dataclass(frozen=True)
@@ -215,12 +218,21 @@ def _table_texts(rows: Iterator[Row], where: str, columns: Columns, is_sheet: bo
     for values, place in rows:
         if column not in values:
             raise InputError(f"{place}: no field {column!r}. Fields: {tables.listed(values)}.")
-        text = values.pop(column)
+        row, text = dict(values), values.pop(column)
         if is_sheet:  # an empty cell is an empty text, a number its digits
             text = "" if text is None else str(text)
         if not isinstance(text, str):
             raise InputError(f"{place}: {column!r} {_held(text)}, not text")
-        yield TextRow(text, values)
+        yield TextRow(text, values, row)
+
+
+def column_names(path: Path, encoding: str | None = None) -> Collection[str]:
+    """The columns that the first row of a table has; none if `path` is not a table."""
+    if not path.is_file() or tables.suffix_of(path) not in READERS:
+        return ()
+    with closing(tables.table_rows(path, [], encoding)) as rows:
+        first = next(rows, None)
+    return () if first is None else first.values.keys()
 
 
 def _choose_text(rows: Iterator[Row], where: str, columns: Columns) -> tuple[str, Iterator[Row]]:
@@ -265,7 +277,8 @@ def _folder_texts(folder: Path, columns: Columns, sources: list[SourceFile]) -> 
     for path in _text_files(folder):
         content = read_bytes(path)
         name = path.relative_to(folder)
-        yield TextRow(tables.decode(content, str(path), columns.encoding), {LABEL_COLUMN: name.parent.as_posix()})
+        label = {LABEL_COLUMN: name.parent.as_posix()}
+        yield TextRow(tables.decode(content, str(path), columns.encoding), label, {"file": name.as_posix(), **label})
         files.append(SourceFile(name.as_posix(), hashlib.sha256(content).hexdigest()))
     if not files:
         raise InputError(f"{folder} has no .txt files")

@@ -11,7 +11,7 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 Reader = Callable[[io.BufferedReader, str, str | None], Iterator[Row]]
 
 
-def table_rows(path: Path, sources: list[SourceFile], encoding: str | None = None) -> Iterator[Row]:
+def table_rows(path: Path, sources: list[SourceFile], encoding: str | None = None) -> Generator[Row, None, None]:
     """The rows of a file; at its end, its name and hash are added to `sources`."""
     if path.name.lower().endswith(".parquet"):
         yield from parquet_rows(path, str(path))

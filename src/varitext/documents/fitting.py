@@ -40,6 +40,7 @@ from varitext.runtime.interruption import Interruption
 from varitext.runtime.processes import ALONE, World, working_on
 from varitext.runtime.randomness import seeded, stream
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text.boilerplate import Boilerplate
 from varitext.training.optimizer import ADAMW, Optimization
 from varitext.training.settings import Progress, Score, StepLoss, TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
@@ -74,6 +75,9 @@ class FittedDocuments:
     n_repeated_documents: int  # held-out documents that are also training documents, word for word
     updates: list[dict[str, Any]]  # one `UpdateRecord` per call of `partial_fit`
     regions: Regions | None = None  # the topics; None after an interrupted fit
+    boilerplate: Boilerplate | None = None  # what is removed from texts; None: nothing
+    notes: tuple[str, ...] = ()  # what was done to the texts of the fit
+    passages: int | None = None  # words of a passage; None: documents are read whole
 
     def latent_space(self) -> LatentSpace:
         """What latent dimensions are ranked, and compared with those of another fit, by."""
@@ -141,6 +145,9 @@ class DocumentFit:
             n_empty_documents=documents.n_empty,
             n_repeated_documents=count_repeats(self.held_out, self.train),
             updates=[],
+            boilerplate=documents.boilerplate,
+            notes=documents.notes,
+            passages=documents.passage_words,
         )
 
 

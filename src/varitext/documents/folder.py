@@ -31,9 +31,11 @@ from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, check_architecture, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text.boilerplate import Boilerplate
 
 KIND = "document-model"
 ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions"}
+LATER = {"boilerplate", "notes", "passages"}  # which the first folders of this version do not have
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
@@ -71,6 +73,9 @@ def restore_documents(
     rules = {
         "token_rules": TokenRules.from_dict(learned["token_rules"]),
         "vocabulary_rules": VocabularyRules.from_dict(learned["vocabulary_rules"]),
+        "boilerplate": learned.get("boilerplate") and Boilerplate.from_dict(learned["boilerplate"]),
+        "notes": tuple(learned.get("notes", ())),
+        "passages": learned.get("passages"),
     }
     fitted = FittedDocuments(
         model=config["model"],
@@ -81,7 +86,9 @@ def restore_documents(
         history=stored.metrics,
         updates=config["updates"],
         regions=_restored_states(stored.attachments, stored.vocabulary, network.vector_dim, folder),
-        **{name: learned[name] for name in LEARNED} | rules | {"kl_per_dimension": kl_per_dimension},
+        **{name: learned[name] for name in LEARNED if name not in LATER}
+        | rules
+        | {"kl_per_dimension": kl_per_dimension},
     )
     check_types(fitted)
     return settings, fitted
@@ -195,6 +202,7 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
         "cohesion": regions.cohesion,
         "phrase_documents": regions.phrases.having,
         "documents": regions.documents,
+        "distinct": regions.distinct,
         "tokens": regions.tokens,
     }
     text = json.dumps(table, indent=1, ensure_ascii=False) + "\n"
@@ -225,6 +233,7 @@ def _restored_regions(
             tuple(table.get("phrases", ())), tensors.get("phrase_documents", np.zeros((len(components), 0)))
         ),
         documents=tensors["documents"],
+        distinct=tensors.get("distinct", tensors["documents"]),
         tokens=tensors["tokens"],
         coherence=tuple(one["coherence"] for one in components),
         typical=tuple(tuple(TypicalDocument(**typical) for typical in one["typical"]) for one in components),
@@ -255,7 +264,7 @@ def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int
     regions, most_words, dimensions, phrases = sizes
     words = min(tensors["word_probabilities"].shape[-1], most_words)  # fewer if an update has added words
     expected: dict[str, tuple[int, ...]] = {
-        **dict.fromkeys(("variances", "weights", "documents", "tokens"), (regions,)),
+        **dict.fromkeys(("variances", "weights", "documents", "distinct", "tokens"), (regions,)),
         **dict.fromkeys(("word_probabilities", "word_documents", "cohesion", "document_shares"), (regions, words)),
         "centres": (regions, dimensions),
         "document_shares_of_all": (words,),

@@ -1,8 +1,9 @@
 """Documents of any form as counts over the words of a model: to fit, to transform, to update with."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,17 @@ from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
 from varitext.errors import InputError
-from varitext.text import TokenRules, Vocabulary, VocabularyRules
+from varitext.text import TokenRules, Vocabulary, VocabularyRules, checked_texts
+from varitext.text.boilerplate import Boilerplate, boilerplate_note, learn_boilerplate
+from varitext.text.duplicates import first_copies
+from varitext.text.language import detect_languages
+from varitext.text.passages import Passages, split_passages
+from varitext.text.stop_words import AUTO
 from varitext.text.tokens import resolve_segmenter
+from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES
+
+MIN_DISTINCT = 100  # documents: fewer are too few to learn from without their copies
+KEEP = "To keep them: keep_{0}=True, --keep-{0}"
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
 """scikit-learn's checks of counts without words; the second argument: whether to learn the number of columns."""
@@ -38,6 +48,11 @@ class TrainingDocuments:
     n_empty: int  # documents that were left out
     corpus: dict[str, str] | None  # name, part and sha256
     rows: np.ndarray | None = None  # the row of each document in what was given, if some were left out
+    copies: np.ndarray | None = None  # how many documents given each stands for, if some are copies
+    boilerplate: Boilerplate | None = None  # what was removed from texts
+    notes: tuple[str, ...] = ()  # what a user should know
+    excerpts: Sequence[str] | None = None  # the texts of the documents, if they are passages
+    passage_words: int | None = None
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
@@ -49,13 +64,19 @@ def documents_to_learn(
     X: DocumentInput, settings: DocumentSettings, validate: Validate, words: Sequence[str] | None = None
 ) -> TrainingDocuments:
     """Counts of all documents that have words; `words` are the vocabulary, or the names of the columns of counts."""
-    content, named = unwrap(X)
+    (content, named), corpus = unwrap(X), corpus_of(X)
     token_rules = settings.token_rules or TokenRules(segmenter="auto")
+    vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
+    prepared = PreparedTexts()
     if kind_of(content) == "texts" and settings.tokeniser is None:
-        token_rules = resolve_segmenter(token_rules, (text for text in content if isinstance(text, str)))
+        texts = list(checked_texts(content))
+        token_rules = resolve_segmenter(token_rules, texts)
+        prepared = prepare_texts(texts, settings, vocabulary_rules)
+        vocabulary_rules, X = prepared.vocabulary_rules, prepared.texts
     elif token_rules.segmenter == "auto":
         token_rules = replace(token_rules, segmenter="none")
-    vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
+    if vocabulary_rules.stop_words == AUTO:
+        vocabulary_rules = replace(vocabulary_rules, stop_words="english")
     asked = None if words is None else Vocabulary(tuple(map(str, words)))
     counted = count_words(X, token_rules, asked, vocabulary_rules, settings.processes, settings.tokeniser)
     named = named if asked is None else asked
@@ -71,8 +92,81 @@ def documents_to_learn(
         raise InputError(f"the counts have {counts.shape[1]} columns for a vocabulary of {len(vocabulary)} words")
     kept = _checked_size(counts, settings.latent_dim)
     n_empty = counts.shape[0] - kept.shape[0]
-    rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else None
-    return TrainingDocuments(kept, vocabulary, token_rules, vocabulary_rules, n_empty, corpus_of(X), rows)
+    rows = np.flatnonzero(counts.getnnz(1)) if n_empty and not isinstance(counts, ShardedCounts) else slice(None)
+    given = None if prepared.rows is None else prepared.rows[rows]
+    passage_words = settings.passages if prepared.texts else None
+    return TrainingDocuments(
+        counts=kept,
+        vocabulary=vocabulary,
+        token_rules=token_rules,
+        vocabulary_rules=vocabulary_rules,
+        n_empty=n_empty,
+        corpus=corpus,
+        rows=given if given is not None or isinstance(rows, slice) else rows,
+        copies=None if prepared.copies is None else prepared.copies[rows],
+        boilerplate=prepared.boilerplate,
+        notes=prepared.notes,
+        excerpts=None if passage_words is None else [prepared.texts[row] for row in np.arange(counts.shape[0])[rows]],
+        passage_words=passage_words,
+    )
+
+
+@dataclass(frozen=True)
+class PreparedTexts:
+    """Texts as their words are counted, and what was done to them."""
+
+    texts: list[str] = field(default_factory=list)
+    vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES
+    boilerplate: Boilerplate | None = None
+    rows: np.ndarray | None = None  # of the texts in what was given, if copies were left out
+    copies: np.ndarray | None = None  # how many texts each stands for
+    notes: tuple[str, ...] = ()
+
+
+def prepare_texts(texts: list[str], settings: DocumentSettings, rules: VocabularyRules) -> PreparedTexts:
+    """Without boilerplate and copies, with the stop words of their languages."""
+    notes: list[str | None] = []
+    boilerplate = rows = copies = None
+    if not settings.keep_boilerplate:
+        boilerplate, tally = learn_boilerplate(texts), Counter[str]()
+        texts = list(boilerplate.clean(texts, tally))
+        notes.append(boilerplate_note(boilerplate, tally))
+    if rules.stop_words == AUTO:
+        languages = detect_languages(texts)
+        rules = replace(rules, stop_words=languages.stop_words)
+        notes.append(languages.note)
+    if not settings.keep_duplicates:
+        first = first_copies(texts)
+        rows = np.flatnonzero(first == np.arange(len(texts)))
+        if MIN_DISTINCT <= len(rows) < len(texts):
+            copies = np.bincount(first)[rows]
+            notes.append(f"{len(texts) - len(rows):,} copies of documents count once. {KEEP.format('duplicates')}")
+            texts = [texts[row] for row in rows]
+        else:
+            rows = None
+    if settings.passages is not None:
+        passages = split_passages(texts, settings.passages)
+        notes.append(f"{len(texts):,} documents are read as {len(passages.texts):,} passages")
+        texts = passages.texts
+        rows = passages.owners if rows is None else rows[passages.owners]
+        copies = None if copies is None else copies[passages.owners]
+    return PreparedTexts(texts, rules, boilerplate, rows, copies, tuple(filter(None, notes)))
+
+
+def without_boilerplate(X: DocumentInput, boilerplate: Boilerplate | None) -> DocumentInput:
+    """Texts as those of the fit were read; counts and lists of words as they are."""
+    content, _ = unwrap(X)
+    if boilerplate is None or kind_of(content) != "texts":
+        return X
+    return list(boilerplate.clean(checked_texts(content)))
+
+
+def passages_of(X: DocumentInput, words: int | None, boilerplate: Boilerplate | None) -> Passages | None:
+    """The passages of texts; None if they are read whole, and for counts and lists of words."""
+    if words is None or kind_of(unwrap(X)[0]) != "texts":
+        return None
+    content, _ = unwrap(without_boilerplate(X, boilerplate))
+    return split_passages(checked_texts(content), words)
 
 
 def texts_of(X: DocumentInput) -> Sequence[str] | None:
@@ -80,6 +174,10 @@ def texts_of(X: DocumentInput) -> Sequence[str] | None:
     content, _ = unwrap(X)
     is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
     return content if is_texts else None
+
+
+def ids_of(X: DocumentInput) -> Sequence[str] | None:
+    return X.ids if isinstance(X, Documents) else None
 
 
 def _column_names(X: Any, width: int) -> Vocabulary:
@@ -112,9 +210,15 @@ def _checked_size(counts: Counts, latent_dim: int) -> Counts:
 
 
 def count_documents(
-    X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules, settings: DocumentSettings, validate: Validate
+    X: DocumentInput,
+    vocabulary: Vocabulary,
+    token_rules: TokenRules,
+    settings: DocumentSettings,
+    validate: Validate,
+    boilerplate: Boilerplate | None = None,
 ) -> Counts:
     """Counts over a vocabulary; words that it does not have are left out."""
+    X = without_boilerplate(X, boilerplate)
     counted = count_words(X, token_rules, vocabulary, processes=settings.processes, tokeniser=settings.tokeniser)
     if counted is not None:
         return counted.counts
@@ -134,8 +238,10 @@ def widened_vocabulary(
     token_rules: TokenRules,
     vocabulary_rules: VocabularyRules,
     settings: DocumentSettings,
+    boilerplate: Boilerplate | None = None,
 ) -> Vocabulary:
     """The words of a model, followed by those that new documents add by its rules."""
+    X = without_boilerplate(X, boilerplate)
     counted = count_words(X, token_rules, None, vocabulary_rules, settings.processes, settings.tokeniser)
     content, named = unwrap(X)
     if counted is not None:

@@ -24,6 +24,8 @@ from varitext.documents.input import (
     corpus_of,
     count_documents,
     documents_to_learn,
+    ids_of,
+    passages_of,
     texts_of,
     widened_vocabulary,
     without_empty,
@@ -62,6 +64,8 @@ from varitext.runtime.devices import check_device, running_on
 from varitext.runtime.processes import ALONE, World
 from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
+from varitext.text.boilerplate import Boilerplate
+from varitext.text.passages import Passages
 from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
@@ -128,6 +132,15 @@ class DocumentModel(
         Your own function from a text to a list of tokens.
     text_column : str or None, default=None
         Column of a DataFrame that holds the texts. None: "text", or the only text column.
+    keep_boilerplate : bool, default=False
+        Keep what a fit on texts otherwise removes: quoted replies, signatures, mail headers, HTML, addresses, hashes,
+        and lines that many documents share. What it removed is in `fitted_.notes`.
+    keep_duplicates : bool, default=False
+        Learn from every copy of a text; otherwise copies count once, except among fewer than 100 distinct texts. Sizes
+        of topics count all.
+    passages : int or None, default=None
+        Find topics of passages of about this many words, in texts such as books. The topics of a document are then the
+        shares of its words, `documents` of a topic are passages, and `transform` reads documents whole.
     processes : int, default=1
         Processes that count words.
     fractional_counts : bool, default=False
@@ -231,9 +244,14 @@ class DocumentModel(
         documents = documents_to_learn(X, self, self._validated, vocabulary)
         known_words(wanted, documents.vocabulary)  # unknown seed words are refused now, not after training
         self.n_features_in_ = len(documents.vocabulary)
-        held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
+        held_out = None
+        if dev is not None:
+            held_out = self._held_out(dev, documents.vocabulary, documents.token_rules, documents.boilerplate)
         with running_on(self.threads):
             with self._watched(progress) as shown:
+                if shown is not None:
+                    for note in documents.notes:
+                        shown.note(f"note: {note}")
                 run = DocumentFit(
                     self, documents, held_out, checkpoint, shown, world, Optimization(optimizer, schedule)
                 )
@@ -241,7 +259,9 @@ class DocumentModel(
             network, words = self.fitted_.network, self.fitted_.vocabulary
             line = fit_length_line(network, run.held_out, self.seed)
             rules = None if self.tokeniser else documents.token_rules
-            given = RegionDocuments(documents.counts, documents.rows, texts_of(X), rules)
+            given = RegionDocuments(
+                documents.counts, documents.rows, texts_of(X), rules, documents.copies, ids_of(X), documents.excerpts
+            )
             return self._with(
                 find_regions(network, words, given, self.n_topics, self.seed, line, wanted, self.min_topic_size)
             )
@@ -290,11 +310,13 @@ class DocumentModel(
             return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
-        rules, vocabulary = self.fitted_.token_rules, self.fitted_.vocabulary
+        rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
+        if (passages := self._passages(X)) is not None:
+            X = passages.texts
         if new_words:
-            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self)
-        counts = without_empty(self._count(X, vocabulary, rules))
-        held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
+            vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self, boilerplate)
+        counts = without_empty(self._count(X, vocabulary, rules, boilerplate))
+        held_out = None if dev is None else self._held_out(dev, vocabulary, rules, boilerplate)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
             update = DocumentUpdate(
@@ -327,7 +349,7 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
+        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules, self.fitted_.boilerplate)
 
     def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
         """One vector per document.
@@ -554,8 +576,13 @@ class DocumentModel(
         ndarray of shape (n_documents, n_topics)
             Rows sum to one; columns are in the order of `topics()`.
         """
-        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X))
-        return self._regions().memberships(directions_of(posterior))
+        if isinstance(X, Posterior):
+            return self._regions().memberships(directions_of(X))
+        passages = self._passages(X)
+        if passages is None:
+            return self.topic_memberships(self._posterior_of(self.count(X)))
+        counts = in_memory(self.count(passages.texts))
+        return passages.averaged(self.topic_memberships(self._posterior_of(counts)), np.asarray(counts.sum(1)).ravel())
 
     def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
         """Topic, probability, uncertainty and surprise of each document of `X`.
@@ -565,10 +592,11 @@ class DocumentModel(
         list of DocumentInfo
             `to_frame()` makes a pandas DataFrame of it.
         """
-        counts = in_memory(self.count(X))
+        passages = self._passages(X)
+        counts = in_memory(self.count(X if passages is None else passages.texts))
         posterior = self._posterior_of(counts)
         with running_on(self.threads):
-            return topic_model.document_info(self.fitted_, counts, posterior, self.seed)
+            return topic_model.document_info(self.fitted_, counts, posterior, self.seed, passages)
 
     def topic_shares(
         self, X: DocumentInput | Posterior, values: Sequence[object], bins: Bins = None
@@ -590,10 +618,8 @@ class DocumentModel(
         list of TopicShare
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
-        if isinstance(X, Posterior):
-            return topic_model.topic_shares(self._regions(), np.asarray(X.mean.any(1)), X, values, bins)
-        counts = in_memory(self.count(X))
-        return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
+        known = X.mean.any(1) if isinstance(X, Posterior) else in_memory(self.count(X)).getnnz(1)
+        return topic_model.topic_shares(self._regions(), self.topic_memberships(X), np.asarray(known), values, bins)
 
     def effects(self, formula: str, table: Any, X: DocumentInput | Posterior | None = None) -> Effects:
         """How the share of documents in each topic depends on covariates, with 95 % intervals.
@@ -741,6 +767,30 @@ class DocumentModel(
             The model itself.
         """
         return self._with(topic_model.renamed(self._regions(), number, name))
+
+    def name_words(self, words: Sequence[str]) -> Self:
+        """Name the columns of the counts that the model was fitted on, in their order.
+
+        For a model at the end of a scikit-learn pipeline, which cannot pass names on:
+        `pipeline[-1].name_words(pipeline[:-1].get_feature_names_out())`.
+
+        Parameters
+        ----------
+        words : sequence of str
+
+        Returns
+        -------
+        DocumentModel
+            The model itself.
+        """
+        check_is_fitted(self)
+        vocabulary = Vocabulary(tuple(map(str, words)))
+        if len(vocabulary) != self.n_features_in_:
+            raise InputError(f"{len(vocabulary)} words for a model of {self.n_features_in_} columns")
+        regions = self.fitted_.regions
+        named = None if regions is None else replace(regions, words=vocabulary.words)
+        self.fitted_ = replace(self.fitted_, vocabulary=vocabulary, regions=named)
+        return self
 
     def merge_topics(self, numbers: Sequence[int], name: str | None = None) -> Self:
         """Merge topics into one, which keeps the lowest of their numbers.
@@ -964,12 +1014,16 @@ class DocumentModel(
         with show_progress() as shown:
             yield shown
 
-    def _count(self, X: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
+    def _count(
+        self, X: DocumentInput, vocabulary: Vocabulary, rules: TokenRules, boilerplate: Boilerplate | None
+    ) -> Counts:
         X = listed_documents(X, self.text_column)
-        return count_documents(X, vocabulary, token_rules, self, self._validated)
+        return count_documents(X, vocabulary, rules, self, self._validated, boilerplate)
 
-    def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
-        return without_empty(self._count(dev, vocabulary, token_rules))
+    def _held_out(
+        self, dev: DocumentInput, vocabulary: Vocabulary, rules: TokenRules, boilerplate: Boilerplate | None
+    ) -> Counts:
+        return without_empty(self._count(dev, vocabulary, rules, boilerplate))
 
     def _validated(self, X: Any, reset: bool) -> scipy.sparse.csr_matrix:
         """Counts without words, as scikit-learn checks them; `reset` to learn how many columns there are."""
@@ -986,6 +1040,10 @@ class DocumentModel(
         with running_on(self.threads):
             return topic_model.split(self._regions(), number, network, given, self.seed, n_parts)
 
+    def _passages(self, X: DocumentInput) -> Passages | None:
+        check_is_fitted(self)
+        return passages_of(listed_documents(X, self.text_column), self.fitted_.passages, self.fitted_.boilerplate)
+
     def _regions(self) -> Regions:
         check_is_fitted(self)
         return regions_of(self.fitted_)
@@ -995,4 +1053,4 @@ class DocumentModel(
         counts = self.count(X)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         rules = None if self.tokeniser else self.fitted_.token_rules
-        return RegionDocuments(without_empty(counts), rows, texts_of(X), rules)
+        return RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X))

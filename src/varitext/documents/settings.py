@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING
 
 from varitext.models.documents import DOCUMENT_MODELS
-from varitext.records import MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
+from varitext.records import DATA, MODEL, TRAINING, WHERE_IT_RUNS, Option, setting
 from varitext.training.settings import (
     DEVICE,
     EPOCHS,
@@ -80,6 +80,13 @@ class DocumentSettings:
     vocabulary_rules: "VocabularyRules | None" = None
     tokeniser: "Tokeniser | None" = None
     text_column: str | None = None
+    keep_boilerplate: bool = setting(
+        False, Option("Keep quoted replies, signatures, addresses, and lines that many documents share.", DATA)
+    )
+    keep_duplicates: bool = setting(False, Option("Learn from copies of a document, too.", DATA))
+    passages: int | None = setting(
+        None, Option("Find topics of passages of about N words: for books and long reports.", DATA, "N", minimum=20)
+    )
     processes: int = setting(1, Option("Processes that count words.", WHERE_IT_RUNS, "N", minimum=1, maximum=256))
     fractional_counts: bool = False
     threads: int | None = setting(None, THREADS)

@@ -23,6 +23,7 @@ from varitext.errors import InputError
 from varitext.evaluation.shares import Bins, binned, shares_by_value
 from varitext.evaluation.vectors import unit_rows
 from varitext.models.documents.base import DocumentNetwork
+from varitext.text.passages import Passages
 
 
 class TopicMatrices(NamedTuple):
@@ -63,13 +64,22 @@ def nearest_topics(regions: Regions, posterior: Posterior, n: int) -> list[tuple
 
 
 def document_info(
-    fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, posterior: Posterior, seed: int
+    fitted: FittedDocuments,
+    counts: scipy.sparse.csr_matrix,
+    posterior: Posterior,
+    seed: int,
+    passages: Passages | None = None,
 ) -> Records[DocumentInfo]:
+    """Of each of the counts, or of the documents that these are the `passages` of."""
     regions = regions_of(fitted)
     memberships = regions.memberships(directions_of(posterior))
     surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
     spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
     known = np.asarray(counts.sum(1)).ravel().astype(int)
+    if passages is not None:
+        memberships, spread = (passages.averaged(one, known) for one in (memberships, spread))
+        surprise = None if surprise is None else passages.averaged(surprise, known)
+        known = np.bincount(passages.owners, known, passages.documents).astype(int)
     names = [(topic.number, topic.name) for topic in regions.info()]
     found: Records[DocumentInfo] = Records()
     for row, shares in enumerate(memberships):
@@ -86,11 +96,10 @@ def document_info(
 
 
 def topic_shares(
-    regions: Regions, known: np.ndarray, posterior: Posterior, values: Sequence[object], bins: Bins
+    regions: Regions, memberships: np.ndarray, known: np.ndarray, values: Sequence[object], bins: Bins
 ) -> Records[TopicShare]:
     """`known` tells which documents have a known word."""
-    places = regions.memberships(directions_of(posterior)).argmax(1)
-    most_probable = [regions.groups[place].number for place in places]
+    most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
     assigned = [topic if words else None for topic, words in zip(most_probable, known, strict=True)]
     names = {topic.number: topic.name for topic in regions.info()}
     inside = binned(values, bins)

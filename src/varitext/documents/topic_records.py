@@ -22,6 +22,7 @@ WORDS = 10
 MAX_SHOWN = 50  # rows of a table in a notebook
 TEXT = 80  # characters of a document in it
 LEFT = 'style="text-align:left"'
+WHOLE = ("topic", "second_topic")  # columns of whole numbers that may be missing
 IN_BERTOPIC = {
     "number": "Topic",
     "topic": "Topic",
@@ -40,6 +41,7 @@ class TypicalDocument:
 
     row: int  # of the training documents, from 0
     text: str | None  # its beginning, if the model was fitted on texts
+    id: str | None = None  # in the column of ids, if one was named
 
 
 @dataclass(frozen=True)
@@ -226,7 +228,9 @@ class Records(list[Made]):
         except ImportError:
             raise InputError("a DataFrame needs pandas: pip install pandas") from None
         rows = self.as_dicts()
-        return pandas.DataFrame([_as_in_bertopic(row) for row in rows] if names == "bertopic" else rows)
+        frame = pandas.DataFrame([_as_in_bertopic(row) for row in rows] if names == "bertopic" else rows)
+        gaps = {name: "Int64" for name in WHOLE if name in frame and frame[name].isna().any()}
+        return frame.astype(gaps)  # whole numbers, although some are missing
 
 
 def _cell(value: object) -> str:

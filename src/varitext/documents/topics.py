@@ -77,6 +77,7 @@ class Regions:
     cohesion: np.ndarray  # [T, V]   of words, component by component
     phrases: Phrases
     documents: np.ndarray  # [T]   training documents of each component
+    distinct: np.ndarray  # [T]   the same, copies counted once, as in `word_documents`
     tokens: np.ndarray  # [T]   words in these
     coherence: tuple[float | None, ...]
     typical: tuple[tuple[TypicalDocument, ...], ...]
@@ -127,8 +128,8 @@ class Regions:
 
     def _summed(self, terms: tuple[str, ...], having: np.ndarray) -> WordCounts:
         of_groups = np.stack([having[list(group.components)].sum(0) for group in self.groups])
-        sizes = np.array([self.group_documents(group) for group in self.groups])
-        return WordCounts(terms, of_groups, sizes, having.sum(0), int(self.documents.sum()))
+        sizes = np.array([self.distinct[list(group.components)].sum() for group in self.groups])
+        return WordCounts(terms, of_groups, sizes, having.sum(0), int(self.distinct.sum()))
 
     def info(self) -> list[TopicInfo]:
         """What is known about each topic, in the order of `groups`."""
@@ -174,10 +175,19 @@ class RegionDocuments(NamedTuple):
     rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
     texts: Sequence[str] | None = None  # what the user gave
     token_rules: TokenRules | None = None  # how texts become words; None: by a function of the user's
+    copies: np.ndarray | None = None  # how many documents each stands for
+    ids: Sequence[str] | None = None  # of what the user gave
+    excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
 
     def text(self, row: int) -> str | None:
         """Of a row of the counts."""
-        return None if self.texts is None else self.texts[row if self.rows is None else int(self.rows[row])]
+        if self.excerpts is not None:
+            return self.excerpts[row]
+        return None if self.texts is None else self.texts[self.row(row)]
+
+    def row(self, row: int) -> int:
+        """In what the user gave."""
+        return row if self.rows is None else int(self.rows[row])
 
 
 def find_regions(
@@ -243,17 +253,21 @@ class _Counted(NamedTuple):
 
     documents: np.ndarray  # [T]
     tokens: np.ndarray  # [T]
-    word_documents: np.ndarray  # [T, V]   documents that have a word
+    word_documents: np.ndarray  # [T, V]   documents that have a word, copies counted once
+    distinct: np.ndarray  # [T]   documents, copies counted once
 
 
 def _counted(network: DocumentNetwork, given: RegionDocuments, sample: _Sample, mixture: Mixture) -> _Counted:
-    components, parts = len(mixture.weights), []
+    components, parts, begin = len(mixture.weights), [], 0
+    every = np.ones(given.counts.shape[0]) if given.copies is None else given.copies
     for counts, directions in _blocks_with_directions(network, given, sample):
+        copies = every[begin : (begin := begin + counts.shape[0])]
         topics, lengths = mixture.memberships(directions).argmax(1), np.asarray(counts.sum(1), np.float64).ravel()
-        sums = (np.bincount(topics, weights, components) for weights in (None, lengths))
+        sums = [np.bincount(topics, weights, components) for weights in (copies, copies * lengths, None)]
         parts.append((*sums, documents_having(counts, topics, components)))
-    documents, tokens, having = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
-    return _Counted(documents.astype(np.int64), np.rint(tokens).astype(np.int64), having.astype(np.int32))
+    documents, tokens, distinct, having = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
+    whole = (np.rint(values).astype(np.int64) for values in (documents, tokens))
+    return _Counted(*whole, having.astype(np.int32), distinct.astype(np.int64))
 
 
 def _blocks_with_directions(
@@ -306,7 +320,7 @@ def _described(
     memberships = mixture.memberships(sample.directions)
     topics = memberships.argmax(1)
     counts = WordCounts(
-        words, counted.word_documents, counted.documents, counted.word_documents.sum(0), int(counted.documents.sum())
+        words, counted.word_documents, counted.distinct, counted.word_documents.sum(0), int(counted.distinct.sum())
     )
     cohesion = cohesion_of(sample.counts, counts.best(KEPT_WORDS, wording))
     columns = counts._replace(cohesion=cohesion).best(KEPT_WORDS, wording)
@@ -317,8 +331,9 @@ def _described(
         word_probabilities=word_probabilities(network, sample.counts, sample.vectors, own),
         word_documents=counted.word_documents,
         cohesion=cohesion,
-        phrases=_phrases(given, sample.rows, topics, best, counted.documents),
+        phrases=_phrases(given, sample.rows, topics, best, counted.distinct),
         documents=counted.documents,
+        distinct=counted.distinct,
         tokens=counted.tokens,
         coherence=_coherence([topic[:COHERENCE_WORDS] for topic in best], sample.counts, words),
         typical=_typical(mixture, sample.directions, memberships, sample.rows, given),
@@ -367,9 +382,9 @@ def _typical(
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
 
     def shown(row: int) -> TypicalDocument:
-        text = given.text(row)
+        text, place = given.text(row), given.row(row)
         excerpt = None if text is None else " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
-        return TypicalDocument(row if given.rows is None else int(given.rows[row]), excerpt)
+        return TypicalDocument(place, excerpt, None if given.ids is None else given.ids[place])
 
     return tuple(
         tuple(shown(int(rows[place])) for place in column if np.isfinite(near[place, topic]))

@@ -96,7 +96,14 @@ def fitted_model(corpus: str, setting: Setting, seed: int, plan: Plan) -> Docume
         return fitted
     epochs = QUICK_EPOCHS if plan.quick else None
     model = DocumentModel(
-        setting.model, setting.latent_dim, preset=setting.preset, epochs=epochs, threads=plan.threads, seed=seed
+        setting.model,
+        setting.latent_dim,
+        preset=setting.preset,
+        epochs=epochs,
+        threads=plan.threads,
+        seed=seed,
+        keep_boilerplate=True,  # every system gets the same text
+        keep_duplicates=True,
     )
     model.fit(load_part(corpus, "train", plan))
     if folder:

@@ -17,6 +17,7 @@ __all__ = [
     "TokenRules",
     "Vocabulary",
     "VocabularyRules",
+    "checked_texts",
     "choose_vocabulary",
     "count_texts",
     "count_tokens",
@@ -47,13 +48,13 @@ def count_texts(
     phrases: frozenset[str] = frozenset()
     if token_rules.phrases:
         if vocabulary is None:
-            texts = list(_checked_texts(texts))  # because they are read twice
+            texts = list(checked_texts(texts))  # because they are read twice
             phrases = find_phrases(texts, token_rules, vocabulary_rules)
         else:
             phrases = phrases_among(vocabulary.words)
     find_words = counting.words_of_texts(token_rules, phrases)
     of_ngrams = token_rules.longest_ngram > 1
-    return _count(_checked_texts(texts), find_words, vocabulary, vocabulary_rules, processes, of_ngrams)
+    return _count(checked_texts(texts), find_words, vocabulary, vocabulary_rules, processes, of_ngrams)
 
 
 def find_phrases(texts: Iterable[str], token_rules: TokenRules, vocabulary_rules: VocabularyRules) -> frozenset[str]:
@@ -132,18 +133,22 @@ def _select_columns(counts: csr_matrix, chosen: np.ndarray) -> csr_matrix:
     return selected
 
 
-def _checked_texts(texts: Iterable[str]) -> Iterator[str]:
+def checked_texts(texts: Iterable[str]) -> Iterator[str]:
     if isinstance(texts, str):
         raise InputError("Expected a list of texts, not a single string")
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InputError(f"document {number} must be text, not {type(text).__name__}")
+            raise InputError(f"document {number} (from 0) must be text, not {kind_name(text)}")
         yield text
 
 
+def kind_name(value: object) -> str:
+    return "None" if value is None else type(value).__name__
+
+
 def _checked_tokens(token_lists: Iterable[Sequence[str]]) -> Iterator[list[str]]:
-    for number, document in enumerate(token_lists, start=1):
+    for number, document in enumerate(token_lists):
         tokens = list(document) if isinstance(document, Iterable) and not isinstance(document, str) else None
         if tokens is None or not all(issubclass(kind, str) for kind in set(map(type, tokens))):
-            raise InputError(f"document {number} must be a list of words")
+            raise InputError(f"document {number} (from 0) must be a list of words")
         yield tokens

@@ -6,7 +6,7 @@ from pathlib import Path
 from varitext.errors import InputError
 from varitext.files import read_text
 
-NONE = "none"
+NONE, AUTO = "none", "auto"
 CODES = {
     "afrikaans": "af", "arabic": "ar", "armenian": "hy", "basque": "eu", "bengali": "bn", "breton": "br",
     "bulgarian": "bg", "catalan": "ca", "chinese": "zh", "croatian": "hr", "czech": "cs", "danish": "da",
@@ -23,7 +23,7 @@ CODES = {
 
 def is_language(name: str) -> bool:
     """Whether there is a list for a language, by its name or ISO code, or 'none'."""
-    return name.lower() in CODES or name.lower() in CODES.values() or name == NONE
+    return name.lower() in CODES or name.lower() in CODES.values() or name in (NONE, AUTO)
 
 
 def stop_words_of(names: str) -> Set[str]:
@@ -40,7 +40,7 @@ def check_languages(names: str) -> None:
 def _of_language(name: str) -> Set[str]:
     if name == NONE:
         return frozenset()
-    if (code := CODES.get(name, name)) == "en":
+    if (code := CODES.get(name, name)) in ("en", AUTO):  # which a fit on texts has replaced by what it detects
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         return frozenset(ENGLISH_STOP_WORDS)

@@ -34,8 +34,9 @@ class VocabularyRules:
         A word must not occur in a larger share of the documents. Applies from 20 documents on.
     skip_most_frequent : int, default=0
         Leave out the most frequent words of all (the paper: 50).
-    stop_words : str or tuple of str, default="english"
-        Words to leave out: "none", one or more languages ("german,french"), or the words themselves.
+    stop_words : str or tuple of str, default="auto"
+        Words to leave out: "auto", those of the languages that the texts of a fit are in, English if that is not
+        certain; "none"; one or more languages ("german,french"); or the words themselves.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class VocabularyRules:
     minimum_documents: int = 3
     maximum_document_share: float = 0.5
     skip_most_frequent: int = 0
-    stop_words: str | tuple[str, ...] = "english"
+    stop_words: str | tuple[str, ...] = "auto"
 
     def __post_init__(self) -> None:
         if isinstance(self.stop_words, (list, set, frozenset)):
