@@ -15,6 +15,7 @@ from varitext.cli.options import (
     TextColumn,
     Threads,
     Trust,
+    Vectors,
     option,
 )
 from varitext.cli.printing import check_table_file, log, write_table
@@ -31,6 +32,7 @@ def assign(
     trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
+    vectors: Vectors = None,
     raw_csv: RawCsv = False,
 ) -> None:
     """Write the topic of each document to a table.
@@ -46,7 +48,7 @@ def assign(
     check_table_file(out)
     model = load_document_model(folder, threads, device, trust)
     documents = load_documents(file, part, data_dir, text_column)
-    found = model.document_info(documents)
+    found = model.document_info(documents, vectors)
     kept = dict(documents.columns)
     if not kept and documents.labels is not None:
         kept = {"label": documents.labels}

@@ -16,6 +16,7 @@ from varitext.corpora.document_input import (
     translate_counts,
     unwrap,
 )
+from varitext.corpora.document_vectors import VectorOrigin
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
@@ -38,6 +39,7 @@ class TrainingDocuments:
     n_empty: int  # documents that were left out
     corpus: dict[str, str] | None  # name, part and sha256
     rows: np.ndarray | None = None  # the row of each document in what was given, if some were left out
+    vectors: VectorOrigin | None = None  # of the sentence vectors beside the counts
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
+from varitext.corpora.document_vectors import is_known
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
 from varitext.documents import topic_model
 from varitext.documents.effects import Effects, estimate_effects
@@ -52,6 +53,7 @@ from varitext.documents.topics import (
     seed_topics_of,
 )
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
+from varitext.documents.vectors import VectorInput, vectors_to_learn, with_vectors
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
@@ -183,6 +185,7 @@ class DocumentModel(
         X: DocumentInput,
         y: object = None,
         *,
+        vectors: VectorInput | None = None,
         dev: DocumentInput | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
@@ -201,6 +204,9 @@ class DocumentModel(
         X : documents
             Documents to learn from.
         y : ignored
+        vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
+            Sentence vectors to learn from beside the words: your own, as a matrix or a .npy file, or "minilm" to encode
+            the texts. The default model is then "nvdm_vectors".
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         vocabulary : sequence of str or None, default=None
@@ -229,6 +235,8 @@ class DocumentModel(
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
         documents = documents_to_learn(X, self, self._validated, vocabulary)
+        if vectors is not None:
+            documents = vectors_to_learn(documents, X, vectors)
         known_words(wanted, documents.vocabulary)  # unknown seed words are refused now, not after training
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None if dev is None else self._held_out(dev, documents.vocabulary, documents.token_rules)
@@ -251,6 +259,7 @@ class DocumentModel(
         X: DocumentInput,
         y: object = None,
         *,
+        vectors: VectorInput | None = None,
         dev: DocumentInput | None = None,
         new_words: bool = False,
         epochs: int | None = None,
@@ -269,6 +278,8 @@ class DocumentModel(
         X : documents
             New documents.
         y : ignored
+        vectors
+            As in `count`.
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         new_words : bool, default=False
@@ -287,13 +298,14 @@ class DocumentModel(
         self : DocumentModel
         """
         if not hasattr(self, "fitted_"):
-            return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
+            return self.fit(X, vectors=vectors, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
         rules, vocabulary = self.fitted_.token_rules, self.fitted_.vocabulary
         if new_words:
             vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self)
-        counts = without_empty(self._count(X, vocabulary, rules))
+        counts = self._count(X, vocabulary, rules)
+        counts = without_empty(with_vectors(counts, vectors, X, self.fitted_.network, self.fitted_.vectors))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
@@ -318,8 +330,16 @@ class DocumentModel(
 
     # Vectors and likelihood
 
-    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
+    def count(self, X: DocumentInput, vectors: VectorInput | None = None) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Count the words of the vocabulary in the documents `X`; other words are left out.
+
+        Parameters
+        ----------
+        X : documents
+        vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
+            Sentence vectors to keep beside the counts, for a model that was fitted with some. None: MiniLM's if X are
+            texts and the model was fitted with those, otherwise none. Counts with vectors can be passed wherever
+            documents are expected.
 
         Returns
         -------
@@ -327,9 +347,11 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
+        X, fitted = listed_documents(X, self.text_column), self.fitted_
+        counts = self._count(X, fitted.vocabulary, fitted.token_rules)
+        return with_vectors(counts, vectors, X, fitted.network, fitted.vectors)
 
-    def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
+    def transform(self, X: DocumentInput, refine: bool = True, vectors: VectorInput | None = None) -> np.ndarray:
         """One vector per document.
 
         Parameters
@@ -337,6 +359,8 @@ class DocumentModel(
         X : documents
         refine : bool, default=True
             As in `posterior`.
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -344,11 +368,13 @@ class DocumentModel(
             Posterior means; or, with `transform_to="topics"`, p(topic | document), one column per topic.
         """
         if self.transform_to == "topics":
-            return self.topic_memberships(self.posterior(X, refine=refine))
-        counts = self.count(X)
+            return self.topic_memberships(self.posterior(X, refine=refine, vectors=vectors))
+        counts = self.count(X, vectors)
         return means_of(self.fitted_.network, counts, refine=refine, threads=self.threads)
 
-    def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
+    def posterior(
+        self, X: DocumentInput, block: int = BLOCK, refine: bool = True, vectors: VectorInput | None = None
+    ) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
         A document without a known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
@@ -361,13 +387,15 @@ class DocumentModel(
         refine : bool, default=True
             Whether a model that refines its posterior in prediction does so. Without it vectors are those of the
             inference network: several times faster, a little less accurate.
+        vectors
+            As in `count`.
 
         Returns
         -------
         Posterior
             `mean` and `std`, each of shape (n_documents, latent_dim).
         """
-        return self._posterior_of(self.count(X), block, refine)
+        return self._posterior_of(self.count(X, vectors), block, refine)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The posterior a block of documents at a time: the vectors of a large corpus need not fit into memory.
@@ -397,7 +425,7 @@ class DocumentModel(
         -------
         PerplexityRecord
         """
-        counts = self.count(X)
+        counts = self._words_of(X)
         with running_on(self.threads):
             return perplexity_of(self.fitted_.network, counts, samples, self.seed)
 
@@ -444,7 +472,7 @@ class DocumentModel(
         ndarray of shape (n_documents,)
             Nats per word; documents without a known word are left out.
         """
-        counts = without_empty(self.count(X))
+        counts = without_empty(self._words_of(X))
         with running_on(self.threads):
             return bounds_per_word(self.fitted_.network, counts, samples, self.seed)
 
@@ -541,31 +569,39 @@ class DocumentModel(
             raise InputError(f"no word of the query {query!r} is among the {self.n_features_in_} words of the model")
         return topic_model.nearest_topics(self._regions(), self._posterior_of(counts), n)
 
-    def topic_memberships(self, X: DocumentInput | Posterior) -> np.ndarray:
+    def topic_memberships(self, X: DocumentInput | Posterior, vectors: VectorInput | None = None) -> np.ndarray:
         """p(topic | document).
 
         Parameters
         ----------
         X : documents or Posterior
             Documents, or their posterior if it is known already.
+        vectors
+            As in `count`.
 
         Returns
         -------
         ndarray of shape (n_documents, n_topics)
             Rows sum to one; columns are in the order of `topics()`.
         """
-        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X))
+        posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(X, vectors))
         return self._regions().memberships(directions_of(posterior))
 
-    def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
-        """Topic, probability, uncertainty and surprise of each document of `X`.
+    def document_info(self, X: DocumentInput, vectors: VectorInput | None = None) -> Records[DocumentInfo]:
+        """Topic, probability, uncertainty and surprise of each document.
+
+        Parameters
+        ----------
+        X : documents
+        vectors
+            As in `count`.
 
         Returns
         -------
         list of DocumentInfo
             `to_frame()` makes a pandas DataFrame of it.
         """
-        counts = in_memory(self.count(X))
+        counts = in_memory(self.count(X, vectors))
         posterior = self._posterior_of(counts)
         with running_on(self.threads):
             return topic_model.document_info(self.fitted_, counts, posterior, self.seed)
@@ -593,7 +629,7 @@ class DocumentModel(
         if isinstance(X, Posterior):
             return topic_model.topic_shares(self._regions(), np.asarray(X.mean.any(1)), X, values, bins)
         counts = in_memory(self.count(X))
-        return topic_model.topic_shares(self._regions(), counts.getnnz(1), self._posterior_of(counts), values, bins)
+        return topic_model.topic_shares(self._regions(), is_known(counts), self._posterior_of(counts), values, bins)
 
     def effects(self, formula: str, table: Any, X: DocumentInput | Posterior | None = None) -> Effects:
         """How the share of documents in each topic depends on covariates, with 95 % intervals.
@@ -661,6 +697,7 @@ class DocumentModel(
         n_topics: int | None = None,
         seed_topics: Mapping[str, Sequence[str]] | None = None,
         min_topic_size: int | None = None,
+        vectors: VectorInput | None = None,
     ) -> Self:
         """Find the topics again, in these documents; the network stays as it is.
 
@@ -673,6 +710,8 @@ class DocumentModel(
             Words that guide topics, by the name of the topic; other topics are found beside them.
         min_topic_size : int or None, default=None
             Smallest number of documents of a topic. None: the model's setting.
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -681,7 +720,7 @@ class DocumentModel(
         check_is_fitted(self)
         check_at_least("n_topics", 1 if n_topics is None else n_topics, 1)
         check_at_least("min_topic_size", 1 if min_topic_size is None else min_topic_size, 1)
-        given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
+        given, wanted = self._given(X, vectors), seed_topics_of(seed_topics) if seed_topics is not None else []
         fitted, earlier = self.fitted_, self.fitted_.regions
         with running_on(self.threads):
             line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
@@ -968,6 +1007,11 @@ class DocumentModel(
         X = listed_documents(X, self.text_column)
         return count_documents(X, vocabulary, token_rules, self, self._validated)
 
+    def _words_of(self, X: DocumentInput) -> Counts:
+        """Counts alone: perplexity is that of words with h inferred from words."""
+        check_is_fitted(self)
+        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules)
+
     def _held_out(self, dev: DocumentInput, vocabulary: Vocabulary, token_rules: TokenRules) -> Counts:
         return without_empty(self._count(dev, vocabulary, token_rules))
 
@@ -990,9 +1034,9 @@ class DocumentModel(
         check_is_fitted(self)
         return regions_of(self.fitted_)
 
-    def _given(self, X: DocumentInput) -> RegionDocuments:
+    def _given(self, X: DocumentInput, vectors: VectorInput | None = None) -> RegionDocuments:
         """Documents that have words, and their rows in X."""
-        counts = self.count(X)
+        counts = self.count(X, vectors)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         rules = None if self.tokeniser else self.fitted_.token_rules
         return RegionDocuments(without_empty(counts), rows, texts_of(X), rules)

@@ -13,6 +13,7 @@ import scipy.sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
+from varitext.corpora.document_vectors import is_known
 from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
 from varitext.documents.posterior import Posterior, posterior_of, surprises
@@ -69,12 +70,12 @@ def document_info(
     memberships = regions.memberships(directions_of(posterior))
     surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
     spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
-    known = np.asarray(counts.sum(1)).ravel().astype(int)
+    known, has_topic = np.asarray(counts.sum(1)).ravel().astype(int), is_known(counts)
     names = [(topic.number, topic.name) for topic in regions.info()]
     found: Records[DocumentInfo] = Records()
     for row, shares in enumerate(memberships):
         about: dict[str, Any] = dict.fromkeys(("topic", "name", "probability", "second_topic", "second_probability"))
-        if known[row]:
+        if has_topic[row]:
             first, *others = np.argsort(-shares, kind="stable")[:2]
             about |= {"topic": names[first][0], "name": names[first][1], "probability": float(shares[first])}
             for second in others:
@@ -88,7 +89,7 @@ def document_info(
 def topic_shares(
     regions: Regions, known: np.ndarray, posterior: Posterior, values: Sequence[object], bins: Bins
 ) -> Records[TopicShare]:
-    """`known` tells which documents have a known word."""
+    """`known` tells which documents have a known word or a vector."""
     places = regions.memberships(directions_of(posterior)).argmax(1)
     most_probable = [regions.groups[place].number for place in places]
     assigned = [topic if words else None for topic, words in zip(most_probable, known, strict=True)]
