@@ -14,7 +14,7 @@ from varitext import reproduce
 
 ABLATIONS = (
     *("document-evaluation", "likelihoods", "document-choices", "plain-bound", "generality", "topics", "updating"),
-    *("topic-names", "turftopic-protocol", "effects"),
+    *("topic-names", "turftopic-protocol", "effects", "short-texts", "vector-weight"),
     *(
         "default-ranker",
         "minilm",
@@ -55,6 +55,7 @@ TOOLS = {  # as typed: the module, whose `main(arguments)` reads its own options
     "faults": "lab.faults.trying",
     "mutations": "lab.mutants.sample",
     "outdated": "lab.outdated",
+    "titles": "lab.experiments.titles",
     "pages": "lab.pages",
 }
 experiment_named = partial(reproduce.experiment_named, known=EXPERIMENTS)

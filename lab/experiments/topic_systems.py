@@ -12,8 +12,9 @@ import numpy as np
 
 from lab.memory import watched
 from varitext.corpora.documents import Documents
+from varitext.documents.model import DocumentModel
 from varitext.files import atomic_file
-from varitext.reproduce.document_fits import Setting, fitted_model, load_part
+from varitext.reproduce.document_fits import QUICK_EPOCHS, Setting, fitted_model, load_part
 from varitext.reproduce.engine import Plan
 from varitext.runtime.devices import running_on
 from varitext.text import count_texts
@@ -21,6 +22,7 @@ from varitext.text import count_texts
 WORDS = 10
 MODELS = {"regions": "nvdm", "regions_dcm": "nvdm_dcm", "axes": "nvdm"}
 BERTOPIC = ("bertopic", "bertopic_kmeans")
+WITH_VECTORS = "regions_vectors"
 Found = dict[str, Any]  # topics: the words of each; groups: the topic of every document, if they have one
 
 
@@ -58,7 +60,9 @@ def find_topics_of(**settings: Any) -> Found:
     task = Task(**settings)
     train = load_part(task.corpus, "train", task.plan)
     from_the_start = task.kept is None or not task.kept.exists()
-    system = _by_bertopic if task.system in BERTOPIC else _by_varitext
+    system = {WITH_VECTORS: _by_words_and_vectors, **dict.fromkeys(BERTOPIC, _by_bertopic)}.get(
+        task.system, _by_varitext
+    )
     with running_on(task.threads), watched() as peak:
         before = sum(os.times()[:4])  # of this process and of those it started and waited for
         found = system(task, train)
@@ -74,6 +78,16 @@ def _by_varitext(task: Task, train: Documents) -> Found:
     model.refit_topics(train, task.topics)
     words = [topic.words for topic in model.topics(WORDS)]
     return {"topics": words, "groups": model.topic_memberships(train).argmax(1).tolist()}
+
+
+def _by_words_and_vectors(task: Task, train: Documents) -> Found:
+    vectors = sentence_vectors(task, list(train.texts or ()))
+    epochs = QUICK_EPOCHS if task.quick else None
+    model = DocumentModel(epochs=epochs, n_topics=task.topics, seed=task.seed, threads=task.threads)
+    model.fit(train, vectors=vectors)
+    words = [topic.words for topic in model.topics(WORDS)]
+    groups = model.topic_memberships(train, vectors).argmax(1).tolist()
+    return {"topics": words, "groups": groups, "dev_perplexity": model.fitted_.dev_perplexity}
 
 
 def _by_bertopic(task: Task, train: Documents) -> Found:

@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from lab.child import in_child, is_available
-from lab.experiments.topic_systems import BERTOPIC, Task
+from lab.experiments.topic_systems import BERTOPIC, WITH_VECTORS, Task
 from varitext.evaluation import diversity_record, topic_stability_record
 from varitext.reproduce.document_fits import ARTICLES, NEWSGROUPS, coherence, hashes, is_here, load_part, short
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table, mean, results
@@ -23,6 +23,7 @@ from varitext.runtime.devices import running_on
 
 SEEDS = 3
 SYSTEMS = {
+    WITH_VECTORS: "NVDM-DCM with sentence vectors, topics",
     "regions_dcm": "NVDM-DCM (the default), topics",
     "regions": "NVDM, topics",
     "axes": "NVDM, latent dimensions",
@@ -30,7 +31,8 @@ SYSTEMS = {
     "bertopic": "BERTopic",
     "bertopic_kmeans": "BERTopic, k-means",
 }
-COUNT_SYSTEMS, ARTICLE_SYSTEMS = ("regions_dcm", "regions", "axes", "lda"), ("regions_dcm", "regions", "lda", *BERTOPIC)
+COUNT_SYSTEMS = ("regions_dcm", "regions", "axes", "lda")
+ARTICLE_SYSTEMS = (WITH_VECTORS, "regions_dcm", "regions", "lda", *BERTOPIC)
 MEASURES = {  # what each is called, and digits
     "npmi": ("NPMI", 3),
     "c_v": ("C_V", 3),

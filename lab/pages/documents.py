@@ -10,7 +10,7 @@ from varitext.reproduce.table1a import rows_of
 
 EXPERIMENTS = (
     *("table1a", "table1b", "table2", "tsne", "document-evaluation", "likelihoods", "generality", "topics"),
-    *("updating", "plain-bound", "topic-names", "turftopic-protocol"),
+    *("updating", "plain-bound", "topic-names", "turftopic-protocol", "short-texts", "vector-weight"),
 )
 RCV1_TRAIN, SAMPLE_TRAIN, WORDS_PER_DOCUMENT = DOCUMENTS - TEST_DOCUMENTS, 20_737, 117.6
 COHERENCE = {"npmi": "NPMI", "c_v": "C_V"}

@@ -86,6 +86,7 @@ def test_a_document_model_is_what_its_line_says(name):
     entry = DOCUMENT_MODELS[name]
     kind = entry.load()
     assert entry.title and ("estimator" in inspect.signature(kind).parameters) == bool(entry.estimators)
+    assert kind.reads_vectors == entry.reads_vectors
     for preset in entry.presets:
         check_preset(name, preset)
         for size in (2, 300, 1_000_000):

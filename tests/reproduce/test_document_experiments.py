@@ -17,6 +17,7 @@ from varitext.documents.evaluation import completion_log_likelihoods
 from varitext.evaluation.perplexity import split_words
 from varitext.layers.dcm import Entries
 from varitext.models.documents import DOCUMENT_MODELS
+from varitext.models.documents.nvdm_dcm import NVDMDCM
 from varitext.models.documents.rsm import RSM
 from varitext.reproduce import experiment_named, table1a, table2, tsne
 from varitext.reproduce.document_fits import NEWSGROUPS, RCV1, RCV1_SAMPLE, Setting, fitted_model, some_of
@@ -158,13 +159,13 @@ def test_words_given_the_observed_half_are_a_distribution(name):
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
     samples, network = 3, model.fitted_.network
-    if hasattr(network, "completion_log_likelihood") and name != "nvdm_dcm":
+    if hasattr(network, "completion_log_likelihood") and not isinstance(network, NVDMDCM):
         found = completion_log_likelihoods(network, halves, samples)
     else:  # one draw of h for all words, as within one document
         encoding = network.encode(CountBatch.from_rows(observed[:1]))
         posterior = network.posterior(encoding)
         h = (posterior.rsample if hasattr(posterior, "rsample") else posterior.sample)(samples)
-        if name == "nvdm_dcm":
+        if isinstance(network, NVDMDCM):
             every_word = Entries(torch.arange(len(WORDS)), torch.zeros(len(WORDS), dtype=torch.long), torch.ones(()))
             each = network.decoder.next_word_log_probabilities(h, encoding.counts, every_word)[:, None]
         else:

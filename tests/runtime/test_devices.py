@@ -37,7 +37,7 @@ SETTINGS = TrainingSettings(epochs=2, batch_size=16, samples=2, averaging=0.9, s
 LEARNS = replace(SETTINGS, epochs=4, learning_rate=0.01)
 # RSM asks how many updates it has seen, NVIL whether this is the first; the DCM likelihood, how many words occur
 # twice, three times ...; a sentence network, how long its sentences are
-MAY_ASK = {"rsm", "sbn, nvil", "nvdm_dcm"} | set(NETWORKS)
+MAY_ASK = {"rsm", "sbn, nvil", "nvdm_dcm", "nvdm_vectors"} | set(NETWORKS)
 close = partial(torch.testing.assert_close, rtol=1e-4, atol=1e-6)  # an LSTM has a kernel of its own on a CPU
 
 

@@ -8,6 +8,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+from varitext.corpora.document_vectors import CountsWithVectors, vectors_of
 from varitext.corpora.sharded_counts import Counts, shuffled_rows
 from varitext.runtime.processes import ALONE, Share, World
 
@@ -23,6 +24,7 @@ class CountBatch:
     lengths: Tensor  # [B] words in each document, counted with repetition
     vocabulary_size: int
     share: Share | None = None  # the part of a larger batch that this process has
+    vectors: Tensor | None = None  # [B, E]   sentence vectors, NaN for a document without; None: no document has one
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -40,13 +42,20 @@ class CountBatch:
             starts=torch.from_numpy(rows.indptr[:-1].astype(np.int64)),
             lengths=lengths,
             vocabulary_size=rows.shape[1],
+            vectors=None if (vectors := vectors_of(rows)) is None else torch.from_numpy(vectors.astype(np.float32)),
         )
         return batch if str(device) == "cpu" else batch.to(device)
 
     def to(self, device: torch.device | str) -> "CountBatch":
         tensors = (self.words, self.counts, self.documents, self.starts, self.lengths)
         words, counts, documents, starts, lengths = (one.to(device, non_blocking=True) for one in tensors)
-        return CountBatch(words, counts, documents, starts, lengths, self.vocabulary_size, self.share)
+        vectors = None if self.vectors is None else self.vectors.to(device, non_blocking=True)
+        return CountBatch(words, counts, documents, starts, lengths, self.vocabulary_size, self.share, vectors)
+
+    @property
+    def with_vectors(self) -> Tensor:
+        """Which documents have a sentence vector, [B]."""
+        return torch.zeros_like(self.starts, dtype=torch.bool) if self.vectors is None else ~self.vectors[:, 0].isnan()
 
 
 class CountBatches:
@@ -60,7 +69,12 @@ class CountBatches:
         return self.counts.shape[0]
 
     def shuffled(
-        self, batch_size: int, seed: Sequence[int], word_dropout: float = 0.0, world: World = ALONE
+        self,
+        batch_size: int,
+        seed: Sequence[int],
+        word_dropout: float = 0.0,
+        world: World = ALONE,
+        vector_dropout: float = 0.0,
     ) -> Iterator[CountBatch]:
         """One pass in an order that depends only on `seed`, so that a resumed run sees the same batches.
 
@@ -74,6 +88,8 @@ class CountBatches:
                 rows = drop_words(self.counts[chosen], word_dropout, generator)[share.rows]
             else:
                 rows = self.counts[chosen[share.rows]]
+            if vector_dropout and vectors_of(rows) is not None:
+                rows = drop_vectors(rows, generator.random(len(chosen))[share.rows] < vector_dropout)
             yield replace(CountBatch.from_rows(rows, self.device), share=share)
 
     def in_order(self, batch_size: int) -> Iterator[CountBatch]:
@@ -91,6 +107,9 @@ class CountBatches:
             real = rows.shape[0]
             indptr = np.pad(rows.indptr, (0, block_size - real), mode="edge")
             filled = scipy.sparse.csr_matrix((rows.data, rows.indices, indptr), shape=(block_size, rows.shape[1]))
+            if (vectors := vectors_of(rows)) is not None:
+                padding = ((0, block_size - real), (0, 0))
+                filled = CountsWithVectors.of(filled, np.pad(vectors, padding, constant_values=np.nan))
             yield CountBatch.from_rows(filled, self.device), real
 
 
@@ -119,4 +138,11 @@ def drop_words(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.
     counts = np.where(emptied[documents], rows.data, counts)
     dropped = scipy.sparse.csr_matrix((counts, rows.indices.copy(), rows.indptr.copy()), shape=rows.shape)
     dropped.eliminate_zeros()
-    return dropped
+    return dropped if (vectors := vectors_of(rows)) is None else CountsWithVectors.of(dropped, vectors)
+
+
+def drop_vectors(rows: scipy.sparse.csr_matrix, dropped: np.ndarray) -> CountsWithVectors:
+    """The same documents without the vectors of some, so that the inference network learns to do without."""
+    vectors = vectors_of(rows)
+    assert vectors is not None
+    return CountsWithVectors.of(rows, np.where(dropped[:, None], np.nan, vectors))

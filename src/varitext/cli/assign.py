@@ -26,6 +26,7 @@ from varitext.cli.options import (
     TextColumn,
     Threads,
     Trust,
+    Vectors,
     option,
 )
 from varitext.cli.printing import CountedLines, check_table_file, log, write_table
@@ -35,6 +36,8 @@ from varitext.files import atomic_file, locked, read_json, sha256_of, write_json
 from varitext.loading import load_document_model
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from varitext.corpora import Columns, Documents
     from varitext.corpora.document_input import DocumentInput
 
@@ -51,6 +54,7 @@ def assign(
     trust: Trust = None,
     text_column: TextColumn = None,
     data_dir: DataDir = None,
+    vectors: Vectors = None,
     raw_csv: RawCsv = False,
 ) -> None:
     """Write the topic of each document to a table.
@@ -71,16 +75,21 @@ def assign(
     columns = fitted_columns(model, file, part, text_column)
     source = _source(file, part, data_dir, columns)
     said = {"model": sha256_of(folder / "config.json"), "documents": source.sha256, "version": varitext.__version__}
+    rows_of = _vectors(vectors)
+    if vectors is not None:
+        said["vectors"] = vectors if rows_of.matrix is None else sha256_of(Path(vectors))
     with _parts(out, said) as parts:
         unknown, documents, progress = 0, 0, CountedLines("assigned")
         for number, block in enumerate(source.blocks):
             if not parts.has(number):
-                found = model.document_info(block.documents).as_dicts()
+                of_block = rows_of(documents, documents + len(block.kept))
+                found = model.document_info(block.documents, of_block).as_dicts()
                 rows = zip(block.kept, found, strict=True)
                 parts.add(number, [_beside(kept, one, documents) for kept, one in rows])
             unknown += parts.without_topic(number)
             documents += len(block.kept)
             progress(documents)
+        rows_of.check(documents)
         parts.join(out, raw_csv)
     if unknown:
         log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
@@ -91,6 +100,32 @@ def _beside(kept: dict[str, Any], info: dict[str, Any], before: int) -> dict[str
     """The columns of the file, then ours; a column of the file that has one of our names is renamed."""
     own = {f"{name}_of_file" if name in info else name: value for name, value in kept.items()}
     return {**own, **info, "row": before + info["row"]}
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Sentence vectors of documents: rows of a file, or by name."""
+
+    name: str | None
+    matrix: "np.ndarray | None" = None
+
+    def __call__(self, start: int, end: int) -> "str | np.ndarray | None":
+        if self.matrix is None:
+            return self.name
+        if end > len(self.matrix):
+            raise InputError(f"vectors {self.name}: {len(self.matrix)} rows, but there are more documents")
+        return self.matrix[start:end]
+
+    def check(self, documents: int) -> None:
+        if self.matrix is not None and len(self.matrix) != documents:
+            raise InputError(f"vectors {self.name}: {len(self.matrix)} rows for {documents} documents")
+
+
+def _vectors(name: str | None) -> _Vectors:
+    from varitext.corpora.document_vectors import map_vectors
+    from varitext.documents.vectors import is_minilm
+
+    return _Vectors(name) if name is None or is_minilm(name) else _Vectors(name, map_vectors(Path(name)))
 
 
 # Documents, a block at a time

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from varitext.cli.input import column_values, load_documents
+from varitext.cli.input import column_values, fitted_columns, load_documents
 from varitext.cli.options import AsJson, DataDir, DocumentFile, ModelFolder, Part, TextColumn, Threads, Trust, option
 from varitext.cli.printing import check_table_file, log, print_json, write_table
 from varitext.errors import InputError
@@ -40,10 +40,10 @@ def effects(
     if out is not None:
         check_table_file(out)
     wanted = [_parts(one) for one in contrast or []]
-    documents = load_documents(file, part, data_dir, text_column)
+    model = load_document_model(folder, threads, "cpu", trust)
+    documents = load_documents(file, part, data_dir, fitted_columns(model, file, part, text_column))
     names = [*documents.columns, *(["label"] if documents.labels is not None else [])]
     table = {name: column_values(documents, name) for name in names}
-    model = load_document_model(folder, threads, "cpu", trust)
     found = model.effects(formula, table, documents)
     rows = [row for one in wanted for row in found.contrast(*one)] if wanted else found.rows
     if out is not None:

@@ -23,7 +23,7 @@ from varitext.cli.fit_run import (
 from varitext.cli.fit_seeds import fit_seeds
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import log
-from varitext.documents.settings import DEFAULT_MODEL, DocumentSettings, default_document_model
+from varitext.documents.settings import DEFAULT_MODEL, VECTOR_MODEL, DocumentSettings, default_document_model
 from varitext.errors import InputError
 from varitext.loading import load_document_model
 from varitext.models.answers import ANSWER_MODELS, model_class
@@ -37,7 +37,7 @@ ONLY_DOCUMENTS = (options.DOCUMENT_OPTIONS.keys() - options.ANSWER_OPTIONS.keys(
 LATENT_OPTIONS = ("latent_dim", "kl_warm_up", "free_bits")
 WORD_VECTOR_OPTIONS = ("vectors", "embedding_dim", "tune_vectors", "unseen_words")
 STEP_OPTIONS = ("epochs", "batch_size", "learning_rate")
-COLUMN_OPTIONS = ("text_column", "id_column", "label_column", "date_column", "encoding")
+COLUMN_OPTIONS = ("text_column", "id_column", "label_column", "date_column", "encoding", "vectors")
 WORD_OPTIONS = tuple(field.name for field in fields(options.DataSettings) if field.name not in COLUMN_OPTIONS)
 OBJECTIVE_OPTIONS = ("samples", "estimator", "kl_schedule", "kl_warm_up", "free_bits")
 TEXT_OPTIONS = ("keep_boilerplate", "keep_duplicates", "passages")
@@ -114,7 +114,7 @@ def fit(
     """Fit a model to a corpus and write the model folder.
 
     Without --model, questions are fitted by compare and documents by nvdm_dcm, or by nvdm with a preset of the paper,
-    more than 30,000 words or more than 100 latent dimensions.
+    more than 30,000 words or more than 100 latent dimensions, or by nvdm_vectors with --vectors.
 
     Documents: a folder of .txt files; a .jsonl, .csv or .parquet file with a text column; or counts as .npz or .feat.
     All but .npz may be gzipped. A folder with train and test (sub-folders, or files such as train.jsonl) is read as a
@@ -131,6 +131,7 @@ def fit(
     Examples:
       varitext fit 20newsgroups --out models/news
       varitext fit articles.csv --text-column body --latent-dim 20 --out models/mine
+      varitext fit titles.csv --vectors minilm --out models/titles
       varitext fit 20newsgroups-nvdm --seeds 5 --out models/seeds
       varitext fit wikiqa --ensemble 5 --out models/answers
       varitext fit wikiqa --model nasm --counts --position --out models/nasm
@@ -207,7 +208,12 @@ def _fit_documents(request: FitRequest) -> None:
         fit_and_save(
             model,
             lambda progress, checkpoint, world: model.fit(
-                documents, progress=progress, checkpoint=checkpoint, resume=request.resume, world=world
+                documents,
+                vectors=data.vectors,
+                progress=progress,
+                checkpoint=checkpoint,
+                resume=request.resume,
+                world=world,
             ),
             documents_learned,
             out,
@@ -286,6 +292,7 @@ def _continue_fit(request: FitRequest, folder: Path) -> None:
             model,
             lambda progress, checkpoint, world: model.partial_fit(
                 documents,
+                vectors=typed.get("vectors"),
                 new_words=typed.get("new_words", False),
                 epochs=typed.get("epochs"),
                 learning_rate=typed.get("learning_rate"),
@@ -358,7 +365,14 @@ def _is_answer_model(name: str) -> bool:
 
 
 def _check_document_options(request: FitRequest) -> None:
-    model = request.model or default_document_model(record_from_options(DocumentSettings, request.typed))
+    settings, has_vectors = record_from_options(DocumentSettings, request.typed), "vectors" in request.typed
+    model = request.model or default_document_model(settings, vectors=has_vectors)
+    if DOCUMENT_MODELS[model].reads_vectors and not has_vectors:
+        raise InputError(f"{model} reads sentence vectors: add --vectors FILE.npy, or --vectors minilm to encode texts")
+    if request.typed.keys() & RAY_OPTIONS:
+        request.refuse(["vectors"], "Ray's workers do not read sentence vectors; torchrun's do")
+    if not DOCUMENT_MODELS[model].reads_vectors:
+        request.refuse(["vectors"], f"{model} does not read sentence vectors; {VECTOR_MODEL} does")
     request.refuse(ONLY_ANSWERS, f"{model} is a model of documents")
     check_preset(model, request.typed.get("preset", DocumentSettings.preset))
     if "estimator" in request.typed:

@@ -72,6 +72,9 @@ class DataSettings:
     label_column: str | None = _of_data("Column of labels (default: 'label', if there is one).")
     date_column: str | None = _of_data("Column of dates, such as 2026-01-31.")
     encoding: str | None = _of_data("Encoding of the file (default: UTF-8).")
+    vectors: str | None = _of_data(
+        "Sentence vectors: a .npy file with a row per document, or minilm to encode the texts.", "FILE"
+    )
     vocabulary_size: int | None = _of_data("Maximum number of words in the vocabulary.", "N", 2)
     min_documents: int | None = _of_data("Drop words in fewer documents (default: 3, or 1 % if that is less).", "N", 1)
     max_share: float | None = _of_data("Drop words in a larger share of the documents (default: 0.5).", "SHARE")
@@ -201,6 +204,7 @@ DataDir = Annotated[
     Path | None, option("Folder of corpora (default: $VARITEXT_DATA, then the cache).", "DIR", group=DATA)
 ]
 TextColumn = Annotated[str | None, _setting(DataSettings, "text_column")]
+Vectors = Annotated[str | None, _setting(DataSettings, "vectors")]
 QuestionColumn = Annotated[str | None, _setting(QuestionSettings, "question_column", "Questions")]
 AnswerColumn = Annotated[str | None, _setting(QuestionSettings, "answer_column", "Questions")]
 LabelColumn = Annotated[str | None, _setting(QuestionSettings, "label_column", "Questions")]

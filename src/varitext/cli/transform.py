@@ -25,6 +25,7 @@ def transform(
     trust: options.Trust = None,
     text_column: options.TextColumn = None,
     data_dir: options.DataDir = None,
+    vectors: options.Vectors = None,
     ray: options.OnRay = False,
     ray_address: options.RayAddress = None,
 ) -> None:
@@ -39,6 +40,7 @@ def transform(
       varitext transform models/mine pages.parquet --ray --out vectors
     """
     if ray or ray_address:
+        refuse_options({"vectors": vectors}, "--ray reads documents by their words and, if so fitted, by MiniLM")
         refuse_options({"fast": fast, "trust": trust}, "--ray always refines vectors, with models of varitext")
         return _transform_on_ray(folder, file, out, part, text_column, with_std, ray_address)
     from varitext.corpora.sharded_counts import blocks_of
@@ -47,7 +49,7 @@ def transform(
     check_vector_file(out)
     model = load_document_model(folder, threads, device, trust)
     columns = fitted_columns(model, file, part, text_column)
-    counts = model.count(load_documents(file, part, data_dir, columns))
+    counts = model.count(load_documents(file, part, data_dir, columns), vectors)
     documents, width = counts.shape[0], model.fitted_.network.vector_dim
     write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
     _note_unknown(sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)))

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from varitext.batches.counts import CountBatch, CountBatches
+from varitext.corpora.document_vectors import VectorOrigin, vectors_of
 from varitext.corpora.repeats import count_repeats
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, in_memory, some_rows
 from varitext.documents.input import TrainingDocuments
@@ -78,6 +79,7 @@ class FittedDocuments:
     boilerplate: Boilerplate | None = None  # what is removed from texts; None: nothing
     notes: tuple[str, ...] = ()  # what was done to the texts of the fit
     passages: int | None = None  # words of a passage; None: documents are read whole
+    vectors: VectorOrigin | None = None  # where the sentence vectors come from that it was fitted with
 
     def latent_space(self) -> LatentSpace:
         """What latent dimensions are ranked, and compared with those of another fit, by."""
@@ -103,7 +105,8 @@ class DocumentFit:
         optimization: Optimization = ADAMW,
     ):
         self.seed, self.documents = settings.seed, documents
-        self.model = settings.model or default_document_model(settings, documents.counts.shape[1])
+        vectors = vectors_of(documents.counts)
+        self.model = settings.model or default_document_model(settings, documents.counts.shape[1], vectors is not None)
         self.train, self.held_out = split_off(documents.counts, held_out, settings)
         self.recipe = choose_recipe(self.model, settings, self.train)
         self.network = build_network(self.model, self.recipe, self.train, settings.seed, settings.device)
@@ -148,6 +151,7 @@ class DocumentFit:
             boilerplate=documents.boilerplate,
             notes=documents.notes,
             passages=documents.passage_words,
+            vectors=documents.vectors,
         )
 
 
@@ -189,6 +193,11 @@ def choose_recipe(model: str | type[DocumentNetwork], settings: DocumentSettings
     if settings.fractional_counts:  # only whole counts can lose words
         objective = replace(objective, word_dropout=0.0)
     sizes = {"vocabulary_size": words, "latent_dim": min(settings.latent_dim, words)}
+    if (vectors := vectors_of(counts)) is not None:
+        if not kind.reads_vectors:
+            name = stored_name(model, DOCUMENT_MODELS)
+            raise InputError(f"{name} does not read sentence vectors: leave out vectors, or set model='nvdm_vectors'")
+        sizes["sentence_dim"] = vectors.shape[1]
     architecture = with_network_arguments(kind, sizes | recipe.architecture, settings.network, reserved=sizes)
     for name in ("estimator", "softmax"):
         if (value := getattr(settings, name)) is not None:
@@ -271,12 +280,15 @@ class DocumentTask:
         digest = hashlib.sha256()
         for part in (self.train.indptr, self.train.indices, self.train.data):
             digest.update(np.ascontiguousarray(part).data)
+        if (vectors := vectors_of(self.train)) is not None:
+            digest.update(np.ascontiguousarray(vectors).data)
         return digest.hexdigest()
 
     def batches(self, epoch: int) -> Iterator[CountBatch]:
         batches = CountBatches(self.train, self.device)
-        seed, word_dropout = (stream(self.settings.seed, "shuffles"), epoch), self.objective.word_dropout
-        return batches.shuffled(self.settings.batch_size, seed, word_dropout, self.world)
+        seed, objective = (stream(self.settings.seed, "shuffles"), epoch), self.objective
+        size, word_dropout = self.settings.batch_size, objective.word_dropout
+        return batches.shuffled(size, seed, word_dropout, self.world, objective.vector_dropout)
 
     def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
         share = batch.share or ALONE.share(len(batch))

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from varitext.corpora.document_vectors import VectorOrigin
 from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Choice, Mixture
 from varitext.documents.posterior import LengthLine
@@ -27,14 +28,14 @@ from varitext.errors import InputError, first_line
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.registry import home_of, trusted_class
-from varitext.records import check_ranges, check_types
+from varitext.records import check_ranges, check_types, record_from_dict
 from varitext.runtime.devices import usable_device
 from varitext.store import StoredModel, check_architecture, load_weights, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.text.boilerplate import Boilerplate
 
 KIND = "document-model"
-ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions"}
+ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions", "vectors"}
 LATER = {"boilerplate", "notes", "passages"}  # which the first folders of this version do not have
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
@@ -46,7 +47,7 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
         "settings": {field.name: _plain(getattr(settings, field.name)) for field in fields(DocumentSettings)},
         "architecture": fitted.architecture,
         "training": fitted.training,
-        "learned": {name: _plain(getattr(fitted, name)) for name in LEARNED},
+        "learned": {name: _plain(getattr(fitted, name)) for name in (*LEARNED, "vectors")},
         "updates": fitted.updates,
     }
     weights = fitted.network.state_dict()
@@ -89,9 +90,20 @@ def restore_documents(
         **{name: learned[name] for name in LEARNED if name not in LATER}
         | rules
         | {"kl_per_dimension": kl_per_dimension},
+        vectors=_restored_origin(learned.get("vectors"), config["architecture"], folder),
     )
     check_types(fitted)
     return settings, fitted
+
+
+def _restored_origin(
+    stored: Mapping[str, Any] | None, architecture: Mapping[str, Any], folder: Path
+) -> VectorOrigin | None:
+    """Folders of earlier versions have none."""
+    origin = None if stored is None else record_from_dict(VectorOrigin, stored)
+    if (origin.dimension if origin else 0) != architecture.get("sentence_dim", 0):
+        raise InputError(f"{folder / 'config.json'}: the width of the sentence vectors differs from the network's")
+    return origin
 
 
 def _class_of(name: str, trust: Trust, folder: Path) -> type[DocumentNetwork]:

@@ -17,6 +17,7 @@ from varitext.corpora.document_input import (
     translate_counts,
     unwrap,
 )
+from varitext.corpora.document_vectors import VectorOrigin
 from varitext.corpora.documents import Documents
 from varitext.corpora.sharded_counts import Counts, ShardedCounts
 from varitext.documents.settings import DocumentSettings
@@ -53,6 +54,7 @@ class TrainingDocuments:
     notes: tuple[str, ...] = ()  # what a user should know
     excerpts: Sequence[str] | None = None  # the texts of the documents, if they are passages
     passage_words: int | None = None
+    vectors: VectorOrigin | None = None  # of the sentence vectors beside the counts
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:

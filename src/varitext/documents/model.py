@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from varitext.corpora.counts import check_counts
 from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_documents
+from varitext.corpora.document_vectors import is_known
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
 from varitext.documents import topic_model
 from varitext.documents.effects import Effects, estimate_effects
@@ -28,6 +29,7 @@ from varitext.documents.input import (
     passages_of,
     texts_of,
     widened_vocabulary,
+    without_boilerplate,
     without_empty,
 )
 from varitext.documents.mixture import directions_of, number_of_places, stability
@@ -54,6 +56,7 @@ from varitext.documents.topics import (
     seed_topics_of,
 )
 from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_can_update
+from varitext.documents.vectors import VectorInput, vectors_to_learn, with_vectors
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
 from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
@@ -196,6 +199,7 @@ class DocumentModel(
         X: DocumentInput,
         y: object = None,
         *,
+        vectors: VectorInput | None = None,
         dev: DocumentInput | None = None,
         vocabulary: Sequence[str] | None = None,
         progress: Progress | None = None,
@@ -214,6 +218,9 @@ class DocumentModel(
         X : documents
             Documents to learn from.
         y : ignored
+        vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
+            Sentence vectors to learn from beside the words: your own, as a matrix or a .npy file, or "minilm" to encode
+            the texts. The default model is then "nvdm_vectors".
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         vocabulary : sequence of str or None, default=None
@@ -242,6 +249,8 @@ class DocumentModel(
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
         documents = documents_to_learn(X, self, self._validated, vocabulary)
+        if vectors is not None:
+            documents = vectors_to_learn(documents, X, vectors)
         known_words(wanted, documents.vocabulary)  # unknown seed words are refused now, not after training
         self.n_features_in_ = len(documents.vocabulary)
         held_out = None
@@ -271,6 +280,7 @@ class DocumentModel(
         X: DocumentInput,
         y: object = None,
         *,
+        vectors: VectorInput | None = None,
         dev: DocumentInput | None = None,
         new_words: bool = False,
         epochs: int | None = None,
@@ -289,6 +299,8 @@ class DocumentModel(
         X : documents
             New documents.
         y : ignored
+        vectors
+            As in `count`.
         dev : documents or None, default=None
             Documents that choose when to stop. None: a share of X is held out.
         new_words : bool, default=False
@@ -307,7 +319,7 @@ class DocumentModel(
         self : DocumentModel
         """
         if not hasattr(self, "fitted_"):
-            return self.fit(X, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
+            return self.fit(X, vectors=vectors, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
         X = listed_documents(X, self.text_column)
         rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
@@ -315,7 +327,8 @@ class DocumentModel(
             X = passages.texts
         if new_words:
             vocabulary = widened_vocabulary(X, vocabulary, rules, self.fitted_.vocabulary_rules, self, boilerplate)
-        counts = without_empty(self._count(X, vocabulary, rules, boilerplate))
+        cleaned, counts = without_boilerplate(X, boilerplate), self._count(X, vocabulary, rules, boilerplate)
+        counts = without_empty(with_vectors(counts, vectors, cleaned, self.fitted_.network, self.fitted_.vectors))
         held_out = None if dev is None else self._held_out(dev, vocabulary, rules, boilerplate)
         chosen, earlier = UpdateSettings(epochs, learning_rate, anchor), self.move_to(self.device).fitted_
         with running_on(self.threads), self._watched(progress) as shown:
@@ -340,8 +353,16 @@ class DocumentModel(
 
     # Vectors and likelihood
 
-    def count(self, X: DocumentInput) -> scipy.sparse.csr_matrix | ShardedCounts:
+    def count(self, X: DocumentInput, vectors: VectorInput | None = None) -> scipy.sparse.csr_matrix | ShardedCounts:
         """Count the words of the vocabulary in the documents `X`; other words are left out.
+
+        Parameters
+        ----------
+        X : documents
+        vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
+            Sentence vectors to keep beside the counts, for a model that was fitted with some. None: MiniLM's if X are
+            texts and the model was fitted with those, otherwise none. Counts with vectors can be passed wherever
+            documents are expected.
 
         Returns
         -------
@@ -349,9 +370,11 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules, self.fitted_.boilerplate)
+        X, fitted = listed_documents(X, self.text_column), self.fitted_
+        counts, cleaned = self._words_of(X), without_boilerplate(X, fitted.boilerplate)
+        return with_vectors(counts, vectors, cleaned, fitted.network, fitted.vectors)
 
-    def transform(self, X: DocumentInput, refine: bool = True) -> np.ndarray:
+    def transform(self, X: DocumentInput, refine: bool = True, vectors: VectorInput | None = None) -> np.ndarray:
         """One vector per document.
 
         Parameters
@@ -359,6 +382,8 @@ class DocumentModel(
         X : documents
         refine : bool, default=True
             As in `posterior`.
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -366,11 +391,13 @@ class DocumentModel(
             Posterior means; or, with `transform_to="topics"`, p(topic | document), one column per topic.
         """
         if self.transform_to == "topics":
-            return self.topic_memberships(self.posterior(X, refine=refine))
-        counts = self.count(X)
+            return self.topic_memberships(self.posterior(X, refine=refine, vectors=vectors))
+        counts = self.count(X, vectors)
         return means_of(self.fitted_.network, counts, refine=refine, threads=self.threads)
 
-    def posterior(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Posterior:
+    def posterior(
+        self, X: DocumentInput, block: int = BLOCK, refine: bool = True, vectors: VectorInput | None = None
+    ) -> Posterior:
         """Mean and standard deviation of every document's latent vector.
 
         A document without a known word gets the prior: mean 0, standard deviation 1 where h is Gaussian.
@@ -383,13 +410,15 @@ class DocumentModel(
         refine : bool, default=True
             Whether a model that refines its posterior in prediction does so. Without it vectors are those of the
             inference network: several times faster, a little less accurate.
+        vectors
+            As in `count`.
 
         Returns
         -------
         Posterior
             `mean` and `std`, each of shape (n_documents, latent_dim).
         """
-        return self._posterior_of(self.count(X), block, refine)
+        return self._posterior_of(self.count(X, vectors), block, refine)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
         """The posterior a block of documents at a time: the vectors of a large corpus need not fit into memory.
@@ -419,7 +448,7 @@ class DocumentModel(
         -------
         PerplexityRecord
         """
-        counts = self.count(X)
+        counts = self._words_of(X)
         with running_on(self.threads):
             return perplexity_of(self.fitted_.network, counts, samples, self.seed)
 
@@ -466,7 +495,7 @@ class DocumentModel(
         ndarray of shape (n_documents,)
             Nats per word; documents without a known word are left out.
         """
-        counts = without_empty(self.count(X))
+        counts = without_empty(self._words_of(X))
         with running_on(self.threads):
             return bounds_per_word(self.fitted_.network, counts, samples, self.seed)
 
@@ -563,13 +592,15 @@ class DocumentModel(
             raise InputError(f"no word of the query {query!r} is among the {self.n_features_in_} words of the model")
         return topic_model.nearest_topics(self._regions(), self._posterior_of(counts), n)
 
-    def topic_memberships(self, X: DocumentInput | Posterior) -> np.ndarray:
+    def topic_memberships(self, X: DocumentInput | Posterior, vectors: VectorInput | None = None) -> np.ndarray:
         """p(topic | document).
 
         Parameters
         ----------
         X : documents or Posterior
             Documents, or their posterior if it is known already.
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -580,12 +611,18 @@ class DocumentModel(
             return self._regions().memberships(directions_of(X))
         passages = self._passages(X)
         if passages is None:
-            return self.topic_memberships(self._posterior_of(self.count(X)))
+            return self.topic_memberships(self._posterior_of(self.count(X, vectors)))
         counts = in_memory(self.count(passages.texts))
         return passages.averaged(self.topic_memberships(self._posterior_of(counts)), np.asarray(counts.sum(1)).ravel())
 
-    def document_info(self, X: DocumentInput) -> Records[DocumentInfo]:
-        """Topic, probability, uncertainty and surprise of each document of `X`.
+    def document_info(self, X: DocumentInput, vectors: VectorInput | None = None) -> Records[DocumentInfo]:
+        """Topic, probability, uncertainty and surprise of each document.
+
+        Parameters
+        ----------
+        X : documents
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -593,7 +630,7 @@ class DocumentModel(
             `to_frame()` makes a pandas DataFrame of it.
         """
         passages = self._passages(X)
-        counts = in_memory(self.count(X if passages is None else passages.texts))
+        counts = in_memory(self.count(X, vectors) if passages is None else self.count(passages.texts))
         posterior = self._posterior_of(counts)
         with running_on(self.threads):
             return topic_model.document_info(self.fitted_, counts, posterior, self.seed, passages)
@@ -618,7 +655,7 @@ class DocumentModel(
         list of TopicShare
             With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
         """
-        known = X.mean.any(1) if isinstance(X, Posterior) else in_memory(self.count(X)).getnnz(1)
+        known = X.mean.any(1) if isinstance(X, Posterior) else is_known(in_memory(self.count(X)))
         return topic_model.topic_shares(self._regions(), self.topic_memberships(X), np.asarray(known), values, bins)
 
     def effects(self, formula: str, table: Any, X: DocumentInput | Posterior | None = None) -> Effects:
@@ -687,6 +724,7 @@ class DocumentModel(
         n_topics: int | None = None,
         seed_topics: Mapping[str, Sequence[str]] | None = None,
         min_topic_size: int | None = None,
+        vectors: VectorInput | None = None,
     ) -> Self:
         """Find the topics again, in these documents; the network stays as it is.
 
@@ -699,6 +737,8 @@ class DocumentModel(
             Words that guide topics, by the name of the topic; other topics are found beside them.
         min_topic_size : int or None, default=None
             Smallest number of documents of a topic. None: the model's setting.
+        vectors
+            As in `count`.
 
         Returns
         -------
@@ -707,7 +747,7 @@ class DocumentModel(
         check_is_fitted(self)
         check_at_least("n_topics", 1 if n_topics is None else n_topics, 1)
         check_at_least("min_topic_size", 1 if min_topic_size is None else min_topic_size, 1)
-        given, wanted = self._given(X), seed_topics_of(seed_topics) if seed_topics is not None else []
+        given, wanted = self._given(X, vectors), seed_topics_of(seed_topics) if seed_topics is not None else []
         fitted, earlier = self.fitted_, self.fitted_.regions
         with running_on(self.threads):
             line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
@@ -1020,6 +1060,11 @@ class DocumentModel(
         X = listed_documents(X, self.text_column)
         return count_documents(X, vocabulary, rules, self, self._validated, boilerplate)
 
+    def _words_of(self, X: DocumentInput) -> Counts:
+        """Counts alone: perplexity is that of words with h inferred from words."""
+        check_is_fitted(self)
+        return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules, self.fitted_.boilerplate)
+
     def _held_out(
         self, dev: DocumentInput, vocabulary: Vocabulary, rules: TokenRules, boilerplate: Boilerplate | None
     ) -> Counts:
@@ -1048,9 +1093,9 @@ class DocumentModel(
         check_is_fitted(self)
         return regions_of(self.fitted_)
 
-    def _given(self, X: DocumentInput) -> RegionDocuments:
+    def _given(self, X: DocumentInput, vectors: VectorInput | None = None) -> RegionDocuments:
         """Documents that have words, and their rows in X."""
-        counts = self.count(X)
+        counts = self.count(X, vectors)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         rules = None if self.tokeniser else self.fitted_.token_rules
         return RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X))

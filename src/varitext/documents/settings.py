@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from varitext.models.documents.base import DocumentNetwork
     from varitext.text import TokenRules, VocabularyRules
 
-DEFAULT_MODEL, FALLBACK_MODEL = "nvdm_dcm", "nvdm"
+DEFAULT_MODEL, FALLBACK_MODEL, VECTOR_MODEL = "nvdm_dcm", "nvdm", "nvdm_vectors"
 MAX_DIMENSIONS = 100  # the curvature of log p(h | X) is K x K for every document: at 200 a fit takes seven times NVDM's
 MAX_WORDS = 30_000  # above, NVDM samples its softmax; the DCM likelihood needs every word
 
@@ -105,8 +105,10 @@ class DocumentSettings:
     verbose: bool = False
 
 
-def default_document_model(settings: DocumentSettings, words: int = 0) -> str:
-    """The model if none is named, for a vocabulary of this size."""
+def default_document_model(settings: DocumentSettings, words: int = 0, vectors: bool = False) -> str:
+    """The model if none is named, for a vocabulary of this size and documents with sentence vectors or without."""
+    if vectors:
+        return VECTOR_MODEL
     dcm_does_not_apply = (
         settings.preset not in DOCUMENT_MODELS[DEFAULT_MODEL].presets
         or settings.fractional_counts  # its likelihood is one of whole counts

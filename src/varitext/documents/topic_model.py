@@ -13,6 +13,7 @@ import scipy.sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
+from varitext.corpora.document_vectors import is_known
 from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
 from varitext.documents.posterior import Posterior, posterior_of, surprises
@@ -75,16 +76,17 @@ def document_info(
     memberships = regions.memberships(directions_of(posterior))
     surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
     spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
-    known = np.asarray(counts.sum(1)).ravel().astype(int)
+    known, has_topic = np.asarray(counts.sum(1)).ravel().astype(int), is_known(counts)
     if passages is not None:
         memberships, spread = (passages.averaged(one, known) for one in (memberships, spread))
         surprise = None if surprise is None else passages.averaged(surprise, known)
         known = np.bincount(passages.owners, known, passages.documents).astype(int)
+        has_topic = known > 0
     names = [(topic.number, topic.name) for topic in regions.info()]
     found: Records[DocumentInfo] = Records()
     for row, shares in enumerate(memberships):
         about: dict[str, Any] = dict.fromkeys(("topic", "name", "probability", "second_topic", "second_probability"))
-        if known[row]:
+        if has_topic[row]:
             first, *others = np.argsort(-shares, kind="stable")[:2]
             about |= {"topic": names[first][0], "name": names[first][1], "probability": float(shares[first])}
             for second in others:
@@ -98,7 +100,7 @@ def document_info(
 def topic_shares(
     regions: Regions, memberships: np.ndarray, known: np.ndarray, values: Sequence[object], bins: Bins
 ) -> Records[TopicShare]:
-    """`known` tells which documents have a known word."""
+    """`known` tells which documents have a known word or a vector."""
     most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
     assigned = [topic if words else None for topic, words in zip(most_probable, known, strict=True)]
     names = {topic.number: topic.name for topic in regions.info()}

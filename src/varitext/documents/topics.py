@@ -266,8 +266,8 @@ def _counted(network: DocumentNetwork, given: RegionDocuments, sample: _Sample, 
         sums = [np.bincount(topics, weights, components) for weights in (copies, copies * lengths, None)]
         parts.append((*sums, documents_having(counts, topics, components)))
     documents, tokens, distinct, having = (np.sum(values, axis=0) for values in zip(*parts, strict=True))
-    whole = (np.rint(values).astype(np.int64) for values in (documents, tokens))
-    return _Counted(*whole, having.astype(np.int32), distinct.astype(np.int64))
+    documents, tokens = (np.rint(values).astype(np.int64) for values in (documents, tokens))
+    return _Counted(documents, tokens, having.astype(np.int32), distinct.astype(np.int64))
 
 
 def _blocks_with_directions(

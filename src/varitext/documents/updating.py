@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 import torch
 from torch import Tensor
 
@@ -176,6 +177,7 @@ def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Rec
 
 def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any) -> float:
     """Of documents' vectors before and after; those without a word that the earlier network knows have none."""
+    counts = scipy.sparse.csr_matrix(counts)  # words alone: an earlier vocabulary has other columns
     old_words = counts[:, : len(earlier.word_log_frequencies)].tocsr()
     known = np.flatnonzero(np.diff(old_words.indptr))
     if not len(known):

@@ -59,7 +59,8 @@ KEPT = (
 def all_rows() -> tuple[Row, ...]:
     """The paper's rows, then every other model."""
     listed = {row.setting.model for row in PAPER_ROWS}
-    return (*PAPER_ROWS, *(Row(Setting(model)) for model in DOCUMENT_MODELS if model not in listed))
+    others = (model for model, entry in DOCUMENT_MODELS.items() if model not in listed and not entry.reads_vectors)
+    return (*PAPER_ROWS, *(Row(Setting(model)) for model in others))
 
 
 def rows_of(corpus: str) -> tuple[Row, ...]:

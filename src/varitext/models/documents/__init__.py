@@ -19,6 +19,8 @@ class DocumentEntry(ModelEntry):
     """Presets of the class's `recipe`."""
     estimators: tuple[str, ...] = ()
     """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), the default first, if there is a choice."""
+    reads_vectors: bool = False
+    """Whether it learns from sentence vectors beside the words; without them it is another model of the registry."""
 
     def load(self) -> "type[DocumentNetwork]":
         kind: type[DocumentNetwork] = self.imported()
@@ -33,6 +35,9 @@ DOCUMENT_MODELS = {
         estimators=("leave_one_out", "nvil", "vimco", "exact"),
     ),
     "nvdm_dcm": DocumentEntry("NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM", estimators=GAUSSIAN),
+    "nvdm_vectors": DocumentEntry(
+        "multimodal NVDM", f"{ROOM}.nvdm_vectors:NVDMVectors", estimators=GAUSSIAN, reads_vectors=True
+    ),
     "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM", estimators=GAUSSIAN),
     "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI),
     "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI),

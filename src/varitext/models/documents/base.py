@@ -41,6 +41,8 @@ class DocumentObjective:
     that a few long documents dominate."""
     word_dropout: float = 0.0
     """Largest share of a training document's words that is dropped, drawn again at every pass; see `drop_words`."""
+    vector_dropout: float = 0.0
+    """Share of training documents that lose their sentence vector, drawn again at every pass."""
     free_bits: float = 0.0
     """Nats of KL per document and latent dimension that cost nothing (Kingma et al. 2016), against collapse."""
 
@@ -158,6 +160,7 @@ class DocumentNetwork(nn.Module):
     free_axes = True  # whether p(h) is rotation-invariant, so that latent dimensions may be rotated until readable
     independent_noise = True  # false if the noise of one document depends on the others: no sharing among processes
     refinement_steps = 0  # steps of q on the generative model in prediction, after the inference network
+    reads_vectors = False  # whether it learns from sentence vectors beside the words, if it is given any
     whole_counts = False  # whether the model needs whole counts, not fractions
 
     def __init__(

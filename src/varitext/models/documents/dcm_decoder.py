@@ -189,10 +189,13 @@ class DCMDecoder(nn.Module):
         return value[0] - _distance(h)
 
     @torch.no_grad()
-    def covariance_root(self, group_weights: Tensor, moments: GroupMoments) -> Tensor:
+    def covariance_root(self, group_weights: Tensor, moments: GroupMoments, batch: CountBatch | None = None) -> Tensor:
         """M with M^T M the inverse of the curvature, lower triangular, [B, K, K]."""
         expected = group_weights @ moments.means  # [B, K]   E times the mean of r_g
-        return covariance_root(moments.squares @ group_weights.T, expected, group_weights.sum(1))
+        return covariance_root(self._squares(group_weights, moments, batch), expected, group_weights.sum(1))
+
+    def _squares(self, group_weights: Tensor, moments: GroupMoments, batch: CountBatch | None) -> Tensor:
+        return moments.squares @ group_weights.T  # [K (K + 1) / 2, B]
 
 
 def _distance(h: Tensor) -> Tensor:

@@ -96,8 +96,12 @@ class NVDMDCM(DocumentNetwork):
         weights, moments = self._from_weights(counts.layout)
         start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
         different = torch.zeros_like(batch.lengths).index_add_(0, batch.documents, torch.ones_like(batch.counts))
-        sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4], 1)
+        sizes = torch.stack([centred_log_length(batch), torch.log1p(different) - 4, *self._further_inputs(batch)], 1)
         return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, weights, moments)
+
+    def _further_inputs(self, batch: CountBatch) -> list[Tensor]:
+        """What else the network reads, a number per document each."""
+        return []
 
     def _from_weights(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
         """What depends on the weights only; cached while these do not change, as in a fitted model."""
@@ -116,12 +120,12 @@ class NVDMDCM(DocumentNetwork):
         correction = self.head(encoding.hidden)
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess.detach(), encoding.counts, encoding.weights.detach())
-        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        root = self._root(here, encoding)
         if self.training:
             mean = self._step(guess, here, root)
         else:
             here = self._climb(here, root, encoding, 1 + self.refinement_steps)
-            mean, root = here.h, self.decoder.covariance_root(here.group_weights, encoding.moments)
+            mean, root = here.h, self._root(here, encoding)
         return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
     def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
@@ -140,6 +144,9 @@ class NVDMDCM(DocumentNetwork):
         weighted = hidden.counts * (torch.logsumexp(of_entries, 0) - math.log(samples))
         return words.sums(weighted[None], len(hidden))[0]  # [B]
 
+    def _root(self, here: LogJoint, encoding: Encoding) -> Tensor:
+        return self.decoder.covariance_root(here.group_weights, encoding.moments, encoding.counts.batch)
+
     def _step(self, h: Tensor, here: LogJoint, root: Tensor) -> Tensor:
         """A gated Newton step, with the inverse curvature M^T M, M the root."""
         newton = covariance_times(root, here.gradient).clamp(-MAX_STEP, MAX_STEP)
@@ -157,7 +164,7 @@ class NVDMDCM(DocumentNetwork):
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
         q = self.posterior(self.encode(batch))
-        known = (batch.lengths > 0)[:, None]
+        known = self._is_known(batch)
         std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
@@ -166,13 +173,16 @@ class NVDMDCM(DocumentNetwork):
         encoding = self.encode(batch)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
-        root = self.decoder.covariance_root(here.group_weights, encoding.moments)
+        root = self._root(here, encoding)
         here = self._climb(here, root, encoding, self.refinement_steps)
         last = self._step(here.h, here, root)
         gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
         higher = gain > -ROUNDING * here.value.abs()  # if rounding hides the gain, the step is taken
         mean = torch.where(higher[:, None], last, here.h)
-        return torch.where((batch.lengths > 0)[:, None], mean @ self.axes, 0.0)
+        return torch.where(self._is_known(batch), mean @ self.axes, 0.0)
+
+    def _is_known(self, batch: CountBatch) -> Tensor:
+        return ((batch.lengths > 0) | batch.with_vectors)[:, None]
 
     def linear_decoder(self) -> nn.Linear:
         return self.decoder.linear
