@@ -19,11 +19,11 @@ from sklearn.cluster import KMeans
 from lab.child import in_child, is_available
 from lab.experiments.generality import titles as subject_lines
 from lab.experiments.titles import debian_titles, has_apt
-from lab.experiments.topic_systems import BERTOPIC, WORDS, Found
+from lab.experiments.topic_systems import BERTOPIC, SAME_TEXT_AS_PEERS, WORDS, Found
 from lab.experiments.topics import NO_BERTOPIC, agreement_with_labels
 from varitext.corpora import load_documents
 from varitext.documents.model import DocumentModel
-from varitext.documents.topics import document_shares
+from varitext.documents.topic_words import DEFAULT_WORDING, WordCounts, documents_having
 from varitext.documents.vectors import encode_texts
 from varitext.evaluation import coherence_record, diversity_record
 from varitext.files import atomic_file
@@ -152,15 +152,16 @@ def finder(task: Task, given: ShortTexts) -> Callable[[int], Found]:
 
 
 def _by_lda(task: Task, texts: list[str], number: int) -> Found:
-    model = DocumentModel("lda", number, seed=task.seed, threads=task.threads).fit(texts)
+    model = DocumentModel("lda", number, seed=task.seed, threads=task.threads, **SAME_TEXT_AS_PEERS).fit(texts)
     words = [dimension.words for dimension in model.latent_dimensions(WORDS)]
     return {"topics": words, "groups": model.transform(texts).argmax(1).tolist()}
 
 
 def _by_regions(task: Task, texts: list[str], vectors: np.ndarray | None) -> Callable[[int], Found]:
     epochs = QUICK_EPOCHS if task.quick else None
-    model = DocumentModel(epochs=epochs, n_topics=NUMBERS[0], seed=task.seed, threads=task.threads)
-    model.fit(texts, vectors=vectors)
+    model = DocumentModel(
+        epochs=epochs, n_topics=NUMBERS[0], seed=task.seed, threads=task.threads, **SAME_TEXT_AS_PEERS
+    ).fit(texts, vectors=vectors)
 
     def find(number: int) -> Found:
         model.refit_topics(texts, number, vectors=vectors)
@@ -174,8 +175,9 @@ def _by_regions(task: Task, texts: list[str], vectors: np.ndarray | None) -> Cal
 def _by_kmeans(task: Task, texts: list[str], vectors: np.ndarray, number: int) -> Found:
     groups = KMeans(number, n_init=1, random_state=task.seed).fit_predict(vectors)
     counted = count_texts(texts)
-    columns = document_shares(counted.counts, np.eye(number, dtype=np.float32)[groups]).most_relevant(WORDS)
-    words = [[counted.vocabulary.words[column] for column in row] for row in columns]
+    having, sizes = documents_having(counted.counts, groups, number), np.bincount(groups, minlength=number)
+    counts = WordCounts(counted.vocabulary.words, having, sizes, having.sum(0), len(texts))
+    words = [[counts.terms[column] for column in row] for row in counts.best(WORDS, DEFAULT_WORDING)]
     return {"topics": words, "groups": groups.tolist()}
 
 

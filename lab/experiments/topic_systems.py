@@ -23,6 +23,7 @@ WORDS = 10
 MODELS = {"regions": "nvdm", "regions_dcm": "nvdm_dcm", "axes": "nvdm"}
 BERTOPIC = ("bertopic", "bertopic_kmeans")
 WITH_VECTORS = "regions_vectors"
+SAME_TEXT_AS_PEERS = {"keep_boilerplate": True, "keep_duplicates": True}
 Found = dict[str, Any]  # topics: the words of each; groups: the topic of every document, if they have one
 
 
@@ -83,8 +84,9 @@ def _by_varitext(task: Task, train: Documents) -> Found:
 def _by_words_and_vectors(task: Task, train: Documents) -> Found:
     vectors = sentence_vectors(task, list(train.texts or ()))
     epochs = QUICK_EPOCHS if task.quick else None
-    model = DocumentModel(epochs=epochs, n_topics=task.topics, seed=task.seed, threads=task.threads)
-    model.fit(train, vectors=vectors)
+    model = DocumentModel(
+        epochs=epochs, n_topics=task.topics, seed=task.seed, threads=task.threads, **SAME_TEXT_AS_PEERS
+    ).fit(train, vectors=vectors)
     words = [topic.words for topic in model.topics(WORDS)]
     groups = model.topic_memberships(train, vectors).argmax(1).tolist()
     return {"topics": words, "groups": groups, "dev_perplexity": model.fitted_.dev_perplexity}
