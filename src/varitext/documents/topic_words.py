@@ -9,9 +9,9 @@ relevance       log s(w | topic) - (1 - lambda) log s(w), after Sievert and Shir
                 not what a topic is about
 cohesion        the mean NPMI, in whole documents, of a word with the most relevant words of the topic: among these,
                 words that occur together come first
-name            of the ten most relevant words the most frequent, in the form that most documents have (bike, bikes),
-                as a phrase if they mostly occur as one (machine learning). A topic that would have the name of a larger
-                one takes further words of its own
+name            of the first ten words the most relevant, in the form that most documents have (bike, bikes), and as a
+                phrase if they mostly occur as one (machine learning). A topic that would have the name of a larger one
+                takes further words of its own
 """
 
 import itertools
@@ -32,7 +32,6 @@ MIN_SUPPORT = 2  # documents of the topic that have a word
 MIN_SHARE = 0.1  # of the documents that have the topic's most frequent word
 COHESION, COHESIVE_WORDS = 3.0, 15  # its weight beside the relevance, and the words that it orders
 NAME_CANDIDATES = 10
-CANDIDATE_RELEVANCE, NAME_RELEVANCE = 0.55, 0.8  # lambda that chooses these words, and lambda that orders them
 NAME_WORDS = 4  # of a name; a phrase has two
 MIN_WORDS = 3  # of a topic in which no word is significant
 MIN_STEM_LENGTH, MAX_SUFFIX_LENGTH = 3, 2  # letters: bike and bikes are forms of one word
@@ -180,13 +179,12 @@ def name_topics(
     """A name for each topic, of which the number and perhaps a name are given: no two are the same."""
     used = {_parts_of(name) for _, name in given if name}
     names = []
-    relevance, merit = (counts.relevance(weight) for weight in (CANDIDATE_RELEVANCE, NAME_RELEVANCE))
+    relevance = counts.relevance()
     for row, (number, name) in enumerate(given):
         if not name:
-            by_relevance = words[row][np.argsort(-relevance[row, words[row]], kind="stable")]
-            first, others = np.split(by_relevance, [NAME_CANDIDATES])
-            by_merit = first[np.argsort(-merit[row, first], kind="stable")]
-            parts = _name_parts(row, np.concatenate([by_merit, others]), counts, phrases)
+            first, others = np.split(words[row], [NAME_CANDIDATES])
+            first = first[np.argsort(-relevance[row, first], kind="stable")]
+            parts = _name_parts(row, np.concatenate([first, others]), counts, phrases)
             name = next(name for name in _possible_names(parts, number) if _parts_of(name) not in used)
             used.add(_parts_of(name))
         names.append(name)
