@@ -142,7 +142,7 @@ def prepare_texts(texts: list[str], settings: DocumentSettings, rules: Vocabular
         rows = np.flatnonzero(first == np.arange(len(texts)))
         if MIN_DISTINCT <= len(rows) < len(texts):
             copies = np.bincount(first)[rows]
-            notes.append(f"{len(texts) - len(rows):,} copies of documents count once. {KEEP.format('duplicates')}")
+            notes.append(f"copies of documents count once: {len(texts) - len(rows):,}. {KEEP.format('duplicates')}")
             texts = [texts[row] for row in rows]
         else:
             rows = None
