@@ -182,12 +182,15 @@ class DocumentPlots:
         return _panels(share_charts(self._model.topic_shares(X, values, bins), over_time=False, most=n))
 
     def k_curve(self) -> "Figure":
-        """The held-out log-likelihood by number of topics from which the number was chosen, with standard errors."""
+        """The held-out log-likelihood by number of topics from which the number was chosen.
+
+        Bars are standard errors of the difference to the best number.
+        """
         choice = regions_of(self._model.fitted_).choice
         if not choice.log_likelihoods:
             raise InputError(f"the number of topics was not searched for ({choice.how}): fit with n_topics=None")
         numbers, values = (np.array(column) for column in zip(*choice.log_likelihoods, strict=True))
-        error = np.array(getattr(choice, "standard_errors", ()), np.float64)
+        error = np.array(choice.standard_errors, np.float64)
         interval = (values - error, values + error) if len(error) == len(values) else None
         hover = [f"{number} topics: {value:.2f}" for number, value in zip(numbers, values, strict=True)]
         axes = (Axis("topics"), Axis("held-out log-likelihood, nats per document"))
