@@ -12,13 +12,14 @@ from command_line import forked
 from varitext import AnswerRanker, QuestionColumns
 from varitext.answers.settings import AnswerRecipe
 from varitext.answers.training_data import training_data
-from varitext.corpora import own_questions
+from varitext.corpora import minilm, own_questions
 from varitext.errors import InputError
 from varitext.models.answers import pretrained, vocabulary
 from varitext.models.answers.pretrained import SOURCE
 from varitext.training.progress import LineProgress
 
 KINDS = {"who": "king", "where": "city", "when": "year"}
+MINILM_FILES = minilm.locate(None)
 NAMES = [first + second for first in "abcdef" for second in "klmnop"]
 SMALL = {
     **{"vectors": "random", "embedding_dim": 12, "epochs": 10, "batch_size": 40, "learning_rate": 2e-2, "threads": 1},
@@ -132,7 +133,8 @@ def test_random_word_vectors_by_default_are_a_warning(no_vectors, monkeypatch):
 
 
 @has_minilm
-def test_minilm_serves_where_there_are_no_other_vectors(no_vectors, tmp_path):
+def test_minilm_serves_where_there_are_no_other_vectors(no_vectors, tmp_path, monkeypatch):
+    monkeypatch.setattr(minilm, "locate", lambda _: MINILM_FILES)
     assert noted(SMALL, vectors=None, embedding_dim=None)[0].startswith(f"word vectors: {SOURCE}, 100 dimensions; ")
     vectors = vocabulary.minilm_vectors(["astronaut", "lighthouse", "qwertyuiop", "\u200b"], 100)
     assert vectors.vectors.std() == pytest.approx(vocabulary.MINILM_STD) and "\u200b" not in vectors.index

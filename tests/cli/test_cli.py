@@ -941,11 +941,11 @@ def test_assign_continues_after_a_kill(ending, own_model, table, tmp_path, monke
     assert varitext(*typed, whole).code == 0
     info, calls = DocumentModel.document_info, []
 
-    def interrupted(model, documents):
-        calls.append(documents)
+    def interrupted(model, *given):
+        calls.append(given)
         if len(calls) > 2:
             raise KeyboardInterrupt
-        return info(model, documents)
+        return info(model, *given)
 
     monkeypatch.setattr(DocumentModel, "document_info", interrupted)
     assert varitext(*typed, out).code == 130

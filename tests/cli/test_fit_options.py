@@ -21,7 +21,7 @@ OPTIONS = """
 --tune-vectors --ensemble --longest-answer --kl-warm-up --free-bits --id-column --label-column --date-column --encoding
 --min-documents --samples --keep-boilerplate --keep-duplicates --passages --kl-schedule --seeds
 --max-share --stop-words --ngrams --phrases --strip-html --strip-urls --segmenter --topics --seed-topics
---question-column --answer-column --min-relevance --trust
+--min-topic-size --question-column --answer-column --min-relevance --trust
 """
 
 

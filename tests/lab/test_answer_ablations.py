@@ -70,7 +70,7 @@ def test_minilm_by_hand(monkeypatch):
     """Its runs, with and without the package, and its rows; a fit of it is tested with the model."""
     names = [run.name for run in minilm.runs(Plan(seeds=(0, 1, 2, 3, 4)))]
     assert len(names) == len(set(names)) == 3 + 1 + 2
-    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(minilm, "is_installed", lambda: False)
     assert {run.missing for run in minilm.runs(Plan())} == {NEEDED}
 
     def record(row, seed, value):

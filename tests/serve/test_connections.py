@@ -132,14 +132,14 @@ def test_a_request_must_arrive_in_time(start):
 
 @pytest.mark.parametrize("begun", [HALF_A_HEADER, HALF_A_BODY])
 def test_bytes_that_trickle_in_do_not_move_the_deadline(start, begun):
-    connected, began = start(SHORT).connect(begun), time.monotonic()
-    connected.settimeout(0.1)
-    answer = b""
-    while not answer:
-        assert time.monotonic() - began < PATIENCE
-        with contextlib.suppress(TimeoutError):
-            connected.sendall(b"a")
-            answer = connected.recv(2**16)
+    with start(SHORT).connect(begun) as connected:
+        began, answer = time.monotonic(), b""
+        connected.settimeout(0.1)
+        while not answer:
+            assert time.monotonic() - began < PATIENCE
+            with contextlib.suppress(TimeoutError):
+                connected.sendall(b"a")
+                answer = connected.recv(2**16)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
@@ -147,12 +147,13 @@ def test_a_body_that_trickles_in_after_its_refusal_is_not_waited_for(start):
     """The token is missing: that is told before the body is here, and uvicorn would read on for ever."""
     server = start(SHORT, "--token", TOKEN, "--public-metrics")
     assert until_closed(server.connect(METRICS)).startswith(b"HTTP/1.1 200 ")
-    connected, began = server.connect(HALF_A_BODY), time.monotonic()
-    assert received(connected).startswith(b"HTTP/1.1 401 ")
-    with pytest.raises(ConnectionError):
-        while time.monotonic() - began < PATIENCE:
-            connected.sendall(b"a")
-            time.sleep(0.05)
+    with server.connect(HALF_A_BODY) as connected:
+        began = time.monotonic()
+        assert received(connected).startswith(b"HTTP/1.1 401 ")
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - began < PATIENCE:
+                connected.sendall(b"a")
+                time.sleep(0.05)
 
 
 def test_idle_connections_are_closed_and_the_next_request_has_its_own_deadline(start):

@@ -49,7 +49,7 @@ def address(tmp_path_factory) -> Iterator[str]:
     words = Vocabulary((MARKUP, HOSTILE, "orbit"))
     counts = np.random.default_rng(0).integers(1, 5, (40, 3))
     written = Documents("written", "all", (), counts=scipy.sparse.csr_matrix(counts), vocabulary=words)
-    DocumentModel(latent_dim=2, epochs=2, threads=1).fit(written).save(folder / "words")
+    DocumentModel(latent_dim=2, epochs=2, threads=1).fit(written).rename_topic(0, HOSTILE).save(folder / "words")
     server, address = started(folder / FOLDER, folder / "answers", folder / "words")
     yield address
     server.kill()
@@ -190,6 +190,7 @@ def test_hostile_text_stays_text(opened):
 
 def test_what_is_wrong_is_said(opened):
     page = opened.page
+    page.wait_for_load_state("networkidle")  # the example of a model fills the field, too
     page.fill("#text", "")
     page.click("#look")
     assert "Enter a text first" in page.inner_text("#text-status.wrong")

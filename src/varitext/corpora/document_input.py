@@ -88,7 +88,7 @@ def kind_of(X: Any) -> str:
         return "texts"
     if isinstance(X, (list, tuple)) and (not hasattr(first, "__len__") or isinstance(first, (bytes, Mapping))):
         raise InputError(f"document 0 is {kind_name(first)}: {EXPECTED}")
-    if not isinstance(first, (list, tuple)) or not any(isinstance(token, str) for token in first):
+    if not isinstance(first, (list, tuple)) or (first and not any(isinstance(token, str) for token in first)):
         return "counts"
     if odd := next((token for token in first if not isinstance(token, str)), ""):
         raise InputError(f"document 0 mixes words with {kind_name(odd)}: {EXPECTED}")

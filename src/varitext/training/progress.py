@@ -26,7 +26,7 @@ class BarProgress:
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             TextColumn("left"),
-            console=Console(file=getattr(sys.stderr, "unescaped", sys.stderr)),
+            console=Console(file=getattr(sys.stderr, "unescaped", sys.stderr), stderr=True),
         )
         self._dev = self._active = ""
         self._task = self._bar.add_task("counting", total=1.0, numbers="")
