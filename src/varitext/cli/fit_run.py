@@ -158,7 +158,8 @@ def topics_found(model: "DocumentModel") -> str:
     assert regions is not None
     separator = ": " if regions.choice.how.startswith("too few") else ", "
     override = ". Use --topics N to override" if "automatically" in regions.choice.how else ""
-    parts = [f"{len(regions.groups)} topics{separator}{regions.choice.how}{override}"]
+    number = "1 topic" if len(regions.groups) == 1 else f"{len(regions.groups)} topics"
+    parts = [f"{number}{separator}{regions.choice.how}{override}"]
     for seed in regions.seeds:
         unknown = f", unknown: {' '.join(seed['unknown_words'])}" if seed["unknown_words"] else ""
         shown = " ".join(seed["words_shown"]) or "none of its seed words among the first"
