@@ -136,7 +136,7 @@ def test_copies_count_once_and_sizes_count_all():
     with pytest.warns(UserWarning, match="1 empty document"):
         model = DocumentModel(**SMALL, n_topics=2).fit(given)
     fitted = model.fitted_
-    assert fitted.n_training_documents + fitted.n_dev_documents == 120 and "31 copies" in fitted.notes[-1]
+    assert fitted.n_training_documents + fitted.n_dev_documents == 120 and "once: 31" in fitted.notes[-1]
     assert sum(topic.documents for topic in model.topics()) == 151
     every = [one for topic in model.topics() for one in topic.typical]
     assert all(given[one.row].startswith(one.text[:20]) for one in every)

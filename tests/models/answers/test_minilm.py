@@ -93,7 +93,8 @@ def test_sentences_are_read_once_and_the_oldest_forgotten(tiny, monkeypatch):
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch, tmp_path):
-    pretrained.pretrained.cache_clear()
+    for remembered in (pretrained.pretrained, pretrained.checked_folder):
+        remembered.cache_clear()
     monkeypatch.setattr(corpora.minilm, "PACKAGE", "no_such_package")
     monkeypatch.setenv("VARITEXT_CACHE", str(tmp_path))
     with pytest.raises(InputError, match=r"pip install 'varitext\[minilm\]'"):
