@@ -115,6 +115,23 @@ def test_it_opens_on_named_topics_the_map_and_an_example(opened):
     assert page.locator("#map-groups li").count() == 3  # labels
 
 
+def test_a_page_that_is_opened_before_the_models_are_loaded_waits_for_them(browser, address):
+    page, refused = browser.new_page(), []
+
+    def loading_at_first(route):
+        if refused:
+            return route.continue_()
+        refused.append(route.request.url)
+        route.fulfill(status=503, json={"error": "the models are still being loaded"})
+
+    page.route("**/api/models", loading_at_first)
+    page.goto(address)
+    page.wait_for_selector("#problem >> text=still being loaded")
+    page.wait_for_selector("#documents:not([hidden]) #all-topics details")
+    assert page.is_hidden("#problem") and len(refused) == 1
+    page.close()
+
+
 def test_a_text_is_entered_and_topics_appear(opened):
     page = opened.page
     looked_at(page, 30 * f"{texts()[0]} ")

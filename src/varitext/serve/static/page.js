@@ -21,6 +21,7 @@ async function start() {
     models = (await ask("/api/models")).models;
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return askForToken();
+    if (error instanceof Problem && error.status === 503) setTimeout(start, 1000); // models are still being loaded
     return problem(error.message);
   }
   byId("token-form").hidden = true;
