@@ -127,7 +127,7 @@ def compress(path: Path) -> int:
     from PIL import Image
 
     with Image.open(path) as image:
-        small = image.convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        small = image.convert("RGB").quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
     return path.stat().st_size
 

@@ -6,6 +6,7 @@ new connection, the one that has waited longest is closed for it: clients that s
 """
 
 import asyncio
+import os
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from varitext.serve.guards import REFUSAL, Limits, Metrics, Refusal, log_request, logger, response_to
 
-RESERVED_FILES = 64  # open files that are not connections
+RESERVED_FILES = 64  # that are not connections, beside those that are open already
 BACKLOG = 1024  # connections that the system keeps until they are accepted
 ACCEPTED_TOGETHER = 8  # four times as many may be open before the first makes room: fewer than RESERVED_FILES
 RETRY_AFTER = 1  # seconds
@@ -167,7 +168,7 @@ class Connection(H11Protocol):
 
 def connections_within(limits: Limits, metrics: Metrics) -> type[Connection]:
     """The protocol with these limits, and with no more connections than the process may have open files."""
-    limits = limits.within_files(_open_file_limit() - RESERVED_FILES)
+    limits = limits.within_files(_open_file_limit() - _open_files() - RESERVED_FILES)
     return type("LimitedConnection", (Connection,), {"limits": limits, "metrics": metrics})
 
 
@@ -178,6 +179,14 @@ def _open_file_limit() -> int:
         return 2**31
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**31 if soft == resource.RLIM_INFINITY else soft
+
+
+def _open_files() -> int:
+    """How many this process has open now; 0 where the system does not tell."""
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:
+        return 0
 
 
 class Server(uvicorn.Server):
