@@ -24,7 +24,7 @@ FAULTS = {
     "strangers": "folders made by a stranger, within 1 GB and 10 s of processor time",
     "inputs": "hostile texts, counts and requests",
     "disk": "full, limited and read-only disks",
-    "races": "two fits into one folder; a clock that jumps",
+    "races": "two fits into one folder; a clock that goes backwards",
 }
 STATUS = {"200": "answered", "503": "refused with a 503"}
 
