@@ -38,7 +38,7 @@ def count_texts(
     token_rules: TokenRules = DEFAULT_TOKEN_RULES,
     vocabulary: Vocabulary | None = None,
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
-    processes: int = 1,
+    processes: int | None = None,
 ) -> Counted:
     """Count the words of `texts` over `vocabulary`, or learn the vocabulary by the rules in the same pass.
 
@@ -70,7 +70,7 @@ def count_tokens(
     token_lists: Iterable[Sequence[str]],
     vocabulary: Vocabulary | None = None,
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
-    processes: int = 1,
+    processes: int | None = None,
 ) -> Counted:
     """Like `count_texts`, for documents that are lists of words already."""
     return _count(_checked_tokens(token_lists), counting.words_of_token_lists, vocabulary, vocabulary_rules, processes)
@@ -81,10 +81,10 @@ def _count(
     find_words: FindWords,
     vocabulary: Vocabulary | None,
     rules: VocabularyRules,
-    processes: int,
+    processes: int | None,
     of_ngrams: bool = False,
 ) -> Counted:
-    if processes < 1:
+    if processes is not None and processes < 1:
         raise InputError(f"processes must be at least 1, not {processes}")
     if vocabulary is not None:
         chunks = counting.count_chunks(documents, find_words, KnownIds(vocabulary.index), processes)

@@ -57,7 +57,7 @@ _ANY_TAG = re.compile(r"</?[a-z!][^<>]*>", re.IGNORECASE)
 
 
 class Form(NamedTuple):
-    """What is found from the start of a line, or in a run without spaces, and tried only where there is a sign of it."""
+    """What is found from the start of a line, or in a run without spaces; tried only where there is a sign of it."""
 
     pattern: re.Pattern[str]
     sign: re.Pattern[str]  # in every match; starts with few characters, so that the search for it is fast
