@@ -111,7 +111,7 @@ _WEB = _of_words(
 )
 _HASH = _of_words(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?:0x)?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,}\b",
-    "[0-9](?:(?<=[a-fA-F][0-9])|(?=[a-fA-F]))",
+    "[0-9](?:(?<=[a-fA-F][0-9])|(?=[a-fA-F]|-[0-9a-fA-F]{4}))",
 )
 
 KEEP = "To keep it: keep_boilerplate=True, --keep-boilerplate"
