@@ -34,7 +34,7 @@ from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from lab.faults.strangers import seal
-from varitext.cli import assign as assigning
+from varitext.cli import blocks
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
@@ -937,7 +937,7 @@ def test_assign_reads_the_column_of_the_fit_and_keeps_all_columns(own_model, tmp
 @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
 def test_assign_continues_after_a_kill(ending, own_model, table, tmp_path, monkeypatch):
     """Whatever ends the run keeps the blocks that are done, and the result is that of one run."""
-    monkeypatch.setattr(assigning, "BLOCK", 7)
+    monkeypatch.setattr(blocks, "BLOCK", 7)
     whole, out = tmp_path / f"whole{ending}", tmp_path / f"documents{ending}"
     typed = ("assign", own_model, table, "--text-column", "text", "--out")
     assert varitext(*typed, whole).code == 0

@@ -145,8 +145,9 @@ class DocumentModel(
     passages : int or None, default=None
         Find topics of passages of about this many words, in texts such as books. The topics of a document are then the
         shares of its words, `documents` of a topic are passages, and `transform` reads documents whole.
-    processes : int, default=1
-        Processes that count words.
+    processes : int, optional
+        Number of threads that count words, or of processes for n-grams and without the compiled counter (default: all
+        cores, or one process).
     fractional_counts : bool, default=False
         Whether counts may be fractions.
     threads : int or None, default=None
@@ -371,8 +372,9 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        X, fitted = listed_documents(X, self.text_column), self.fitted_
-        counts, cleaned = self._words_of(X), without_boilerplate(X, fitted.boilerplate)
+        fitted = self.fitted_
+        cleaned = without_boilerplate(listed_documents(X, self.text_column), fitted.boilerplate)
+        counts = self._count(cleaned, fitted.vocabulary, fitted.token_rules, None)
         return with_vectors(counts, vectors, cleaned, fitted.network, fitted.vectors)
 
     def transform(self, X: DocumentInput, refine: bool = True, vectors: VectorInput | None = None) -> np.ndarray:
