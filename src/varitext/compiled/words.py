@@ -107,6 +107,8 @@ def count_words(texts: EncodedTexts, rules: WordRules) -> CountedWords:
 
 def use_columns(counted: CountedWords, columns: np.ndarray) -> CountedWords:
     """The counts of the words that have a column (not -1), sorted by it in each document."""
-    distinct, ids, counts = (each.copy() for each in counted[:3])
+    distinct, ids, counts = (
+        np.array(each, kind) for each, kind in zip(counted[:3], (np.int64, np.int32, np.float32), strict=True)
+    )
     kept = _call("use_columns", len(distinct), columns.astype(np.int32), distinct, ids, counts)
-    return CountedWords(distinct, ids[:kept], counts[:kept], counted.words)
+    return CountedWords(distinct, ids[:kept].copy(), counts[:kept].copy(), counted.words)

@@ -137,13 +137,15 @@ def in_threads(action: Callable[[Item], Result], items: Iterable[Item], threads:
         yield from (each.result() for each in running)
 
 
-def in_chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+def in_chunks(
+    documents: Iterable[Document], size: int, length: Callable[[Document], int] = len
+) -> Iterator[list[Document]]:
     """Lists of documents with about `size` characters each, so that memory is bounded."""
     chunk: list[Document] = []
     filled = 0
     for document in documents:
         chunk.append(document)
-        filled += len(document) + DOCUMENT_OVERHEAD
+        filled += length(document) + DOCUMENT_OVERHEAD
         if filled >= size:
             yield chunk
             chunk, filled = [], 0
