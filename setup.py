@@ -38,5 +38,11 @@ class BuildWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-KERNELS = Extension("varitext.compiled.kernels", ["src/varitext/compiled/kernels.c"], optional=True)
+FOLDER = Path("src/varitext/compiled")
+KERNELS = Extension(
+    "varitext.compiled.kernels",
+    sorted(map(str, FOLDER.glob("*.c"))),
+    depends=sorted(map(str, FOLDER.glob("*.h"))),
+    optional=True,
+)
 setup(ext_modules=[KERNELS], cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel})

@@ -1035,8 +1035,10 @@ class DocumentModel(
         return self
 
     def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
+        network = run.network
         try:
-            run.trainer.train(resume)
+            with running_on(None, network.parallel_training and network.device.type == "cpu"):
+                run.trainer.train(resume)
         finally:  # also when training gave up: the best weights so far are in place
             if run.trainer.state.stopped:
                 self._take(run.result())

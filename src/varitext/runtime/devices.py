@@ -11,7 +11,16 @@ import torch
 
 from varitext.errors import InputError, first_line
 
-_WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=None)
+
+class Workers(ThreadPoolExecutor):
+    """Threads for whole jobs, in each of which torch has one thread."""
+
+    def __init__(self, number: int):
+        super().__init__(number, "worker", torch.set_num_threads, (1,))
+        self.number = number
+
+
+_WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def check_device(name: str) -> None:
@@ -49,7 +58,7 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
     before = torch.get_num_threads()
     number = threads or before
     parallel_jobs = parallel_jobs and number > 1
-    pool = ThreadPoolExecutor(number, "worker", torch.set_num_threads, (1,)) if parallel_jobs else None
+    pool = Workers(number) if parallel_jobs else None
     torch.set_num_threads(1 if parallel_jobs else number)
     token = _WORKERS.set(pool)
     try:
@@ -61,6 +70,6 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
         torch.set_num_threads(before)
 
 
-def workers() -> ThreadPoolExecutor | None:
+def workers() -> Workers | None:
     """The pool for whole jobs, each with one torch thread; None if the caller does them itself."""
     return _WORKERS.get()
