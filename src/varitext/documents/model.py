@@ -63,7 +63,7 @@ from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, ne
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.shares import Bins
 from varitext.records import check_at_least, check_choice
-from varitext.runtime.devices import check_device, running_on
+from varitext.runtime.devices import check_device, one_blas_thread, running_on
 from varitext.runtime.processes import ALONE, World
 from varitext.store import StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
@@ -256,7 +256,7 @@ class DocumentModel(
         held_out = None
         if dev is not None:
             held_out = self._held_out(dev, documents.vocabulary, documents.token_rules, documents.boilerplate)
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             with self._watched(progress) as shown:
                 if shown is not None:
                     for note in documents.notes:
@@ -749,7 +749,7 @@ class DocumentModel(
         check_at_least("min_topic_size", 1 if min_topic_size is None else min_topic_size, 1)
         given, wanted = self._given(X, vectors), seed_topics_of(seed_topics) if seed_topics is not None else []
         fitted, earlier = self.fitted_, self.fitted_.regions
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
             regions = find_regions(
                 fitted.network,
@@ -926,7 +926,7 @@ class DocumentModel(
             without documents.
         """
         regions, given = self._regions(), self._given(X)
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             directions = document_directions(self.fitted_.network, given, self.seed)
             labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
             components = min(components, number_of_places(directions.unit))
@@ -1084,7 +1084,7 @@ class DocumentModel(
     def _split(self, number: int, X: DocumentInput | None, n_parts: int) -> Regions:
         check_at_least("n_parts", n_parts, 2)
         given, network = None if X is None else self._given(X), self.fitted_.network
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             return topic_model.split(self._regions(), number, network, given, self.seed, n_parts)
 
     def _passages(self, X: DocumentInput) -> Passages | None:
