@@ -13,7 +13,6 @@ from torch import Tensor
 
 from varitext.runtime.processes import current_share
 
-
 _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
 
 
