@@ -17,7 +17,7 @@ endif
 .PHONY: setup demo test pytest test-arithmetic style lint docs wheel benchmark peers clean
 
 # each target installs what it needs and no more
-PROJECT := pyproject.toml setup.py $(wildcard src/varitext/compiled/*.c)
+PROJECT := pyproject.toml setup.py $(wildcard src/varitext/compiled/*.[ch])
 
 .venv/.torch: $(CONSTRAINTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

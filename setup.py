@@ -20,7 +20,7 @@ class BuildLibrary(build_ext):
         super().build_extension(extension)
 
     def get_export_symbols(self, extension):
-        return []  # the source says which; there is no PyInit_...
+        return []  # the source says which; there is no PyInit_kernels
 
     def get_ext_filename(self, name):
         return str(Path(*name.split("."))) + EXTENSION_SUFFIXES[-1]  # without Python's version
@@ -38,8 +38,11 @@ class BuildWheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-LIBRARIES = [
-    Extension(f"varitext.compiled.{name}", [f"src/varitext/compiled/{name}.c"], optional=True)
-    for name in ("kernels", "word_counts")
-]
-setup(ext_modules=LIBRARIES, cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel})
+FOLDER = Path("src/varitext/compiled")
+KERNELS = Extension(
+    "varitext.compiled.kernels",
+    sorted(map(str, FOLDER.glob("*.c"))),
+    depends=sorted(map(str, FOLDER.glob("*.h"))),
+    optional=True,
+)
+setup(ext_modules=[KERNELS], cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel})

@@ -92,7 +92,7 @@ def depends_on(name: str, model: str | None = None) -> tuple[str, ...]:
     modules = {*measuring, *models, *needed_by([*measuring, *models])} - {f"varitext.{one}" for one in WITHOUT_EFFECT}
     files = {str(module_files()[module].relative_to(ROOT)) for module in modules if not module.startswith("lab.pages")}
     if "varitext.compiled" in modules:
-        files.add("src/varitext/compiled/kernels.c")
+        files.update(str(path.relative_to(ROOT)) for path in (ROOT / "src/varitext/compiled").glob("*.[ch]"))
     return tuple(sorted(files))
 
 

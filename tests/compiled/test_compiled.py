@@ -188,7 +188,7 @@ def test_calls_from_several_threads_do_not_meet():
 @needs_kernels
 def test_an_array_with_gaps_is_refused():
     with pytest.raises(ValueError, match="strides"):
-        compiled._call("outer_squares", 2, 2, torch.ones(2, 4)[:, ::2], torch.ones(2, 2), torch.ones(3, 2))
+        compiled.call("outer_squares", 2, 2, torch.ones(2, 4)[:, ::2], torch.ones(2, 2), torch.ones(3, 2))
 
 
 @needs_kernels

@@ -102,7 +102,7 @@ def test_without_it_python_counts(tmp_path, monkeypatch):
     assert subprocess.run([sys.executable, "-c", SAYS], env=off, capture_output=True, text=True).stdout == "False\n"
     monkeypatch.setattr(words, "HERE", Path(tmp_path))
     assert words._library.__wrapped__() is None
-    (tmp_path / f"word_counts{words.EXTENSION_SUFFIXES[-1]}").write_bytes(b"not a library")
+    (tmp_path / f"kernels{words.EXTENSION_SUFFIXES[-1]}").write_bytes(b"not a library")
     assert words._library.__wrapped__() is None
 
 

@@ -1,4 +1,4 @@
-"""Kernels in C (kernels.c) for work that takes torch hundreds of short operations.
+"""Kernels in C for work that takes torch hundreds of short operations.
 
 The library is built when varitext is installed, if there is a C compiler. Without it, on devices other than the CPU, in
 other than single precision, or with VARITEXT_COMPILED=0, `usable` is false and callers do the same work in torch. A
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
-VERSION = 2  # of kernels.c; a library built from another version is not used
+VERSION = 3  # of the sources in C; a library built from another version is not used
 # the arguments of each kernel: a(rray), n (whole number), f(loat)
 ARGUMENTS = {
     "count_groups": "nnnn aaaa aaaa",
@@ -26,9 +26,12 @@ ARGUMENTS = {
     "outer_squares": "nn aa a",
     "inverse_cholesky": "nn f aaa a",
     "covariance_times": "nn aa a",
+    "gradients_of_part": "aa",
+    "infer": "aa",
 }
+WITH_STATUS = ("count_groups", "urns", "inverse_cholesky", "gradients_of_part", "infer")
 HERE = Path(__file__).parent
-KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64, "f": ctypes.c_float}
+KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64}
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -49,20 +52,26 @@ def _library() -> ctypes.CDLL | None:
     if os.environ.get("VARITEXT_COMPILED") == "0":
         return None
     try:
-        library = ctypes.CDLL(str(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}"))  # as setup.py names it
-        if library.version() != VERSION:
-            return None
+        return load_library(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}")  # as setup.py names it
     except (OSError, AttributeError):  # not built, built for another machine, or from other sources
+        return None
+
+
+def load_library(path: Path, real: type = ctypes.c_float) -> ctypes.CDLL | None:
+    """The kernels in a file, for numbers of type `real`; None if they are of another version."""
+    library = ctypes.CDLL(str(path))
+    if library.version() != VERSION:
         return None
     for name, letters in ARGUMENTS.items():
         kernel = getattr(library, name)
-        kernel.argtypes = [KINDS[letter] for letter in letters.replace(" ", "")]
-        kernel.restype = ctypes.c_int64 if name in ("count_groups", "urns", "inverse_cholesky") else None
+        kernel.argtypes = [(KINDS | {"f": real})[letter] for letter in letters.replace(" ", "")]
+        kernel.restype = ctypes.c_int64 if name in WITH_STATUS else None
     return library
 
 
-def _call(name: str, *arguments: Tensor | float | None) -> int:
-    values = [each if each is None or isinstance(each, int | float) else _address(each) for each in arguments]
+def call(name: str, *arguments: Tensor | float | None) -> int:
+    """Call a kernel; numbers are passed as they are, tensors by their address."""
+    values = [each if each is None or isinstance(each, int | float) else address(each) for each in arguments]
     status = getattr(_library(), name)(*values)
     if status == -1:
         raise MemoryError(f"no memory for {name}")
@@ -71,7 +80,7 @@ def _call(name: str, *arguments: Tensor | float | None) -> int:
     return status or 0
 
 
-def _address(array: Tensor) -> int:
+def address(array: Tensor) -> int:
     if not array.is_contiguous():  # the kernel would read the wrong memory
         raise ValueError(f"kernels need contiguous arrays; strides: {array.stride()}")
     return array.data_ptr()
@@ -101,7 +110,7 @@ def count_groups(starts: Tensor, words: Tensor, counts: Tensor, group_of_word: T
     group_starts, items, documents = (each.new_empty(each.shape) for each in (starts, words, words))
     sums = counts.new_empty(counts.shape)
     sizes = len(starts) - 1, len(group_of_word), number, len(words)
-    found = _call("count_groups", *sizes, starts, words, counts, group_of_word, group_starts, items, documents, sums)
+    found = call("count_groups", *sizes, starts, words, counts, group_of_word, group_starts, items, documents, sums)
     return GroupCounts(group_starts, items[:found], documents[:found], sums[:found])
 
 
@@ -118,7 +127,7 @@ def effective_counts(arrays: CountArrays, masses: Tensor, group_masses: Tensor, 
     groups = masses.new_zeros(len(arrays.lengths), len(group_masses))
     words, totals = (each.new_empty(each.shape) for each in (arrays.counts, arrays.lengths))
     found = EffectiveCounts(words, groups, totals)
-    _call("effective_counts", *groups.shape, *_entries(arrays), masses, group_masses, group_sums, *found)
+    call("effective_counts", *groups.shape, *_entries(arrays), masses, group_masses, group_sums, *found)
     return found
 
 
@@ -138,7 +147,7 @@ def dcm(
     of_groups = logits.new_empty(1 + gradient, groups, documents)
     found = DCM(logits.new_empty(documents), of_groups[0], of_groups[1] if gradient else None)
     sizes = documents, number, groups
-    _call("urns", *sizes, scales, *log_mass_range, arrays.group_of_word, *_entries(arrays), logits, *found)
+    call("urns", *sizes, scales, *log_mass_range, arrays.group_of_word, *_entries(arrays), logits, *found)
     return found
 
 
@@ -146,15 +155,16 @@ def outer_squares(means: Tensor, within: Tensor) -> Tensor:
     """The lower triangles of r r^T + C for each column r of means [K, G]: [K (K + 1) / 2, G]."""
     means, (size, groups) = means.contiguous(), means.shape
     squares = means.new_empty(size * (size + 1) // 2, groups)
-    _call("outer_squares", size, groups, means, within.contiguous(), squares)
+    call("outer_squares", size, groups, means, within.contiguous(), squares)
     return squares
 
 
 def inverse_cholesky(curvature: Tensor, expected: Tensor, worth: Tensor, jitter: float) -> Tensor:
     """As in `layers/curvature.py`, of lower triangles [K (K + 1) / 2, B] minus expected expected^T / worth."""
-    curvature, expected, worth = (each.contiguous() for each in (curvature, expected, worth))
-    roots = expected.new_empty(*expected.shape, expected.shape[1])
-    _call("inverse_cholesky", *expected.shape, jitter, curvature, expected, worth, roots)
+    documents, size = expected.shape
+    curvature, columns, worth = (each.contiguous() for each in (curvature, expected.T, worth))
+    roots = expected.new_empty(documents, size, size)
+    call("inverse_cholesky", documents, size, jitter, curvature, columns, worth, roots)
     return roots
 
 
@@ -162,7 +172,7 @@ def covariance_times(roots: Tensor, vectors: Tensor) -> Tensor:
     """M^T M v for each lower triangular M, [B, K, K], and v, [B, K]."""
     vectors = vectors.contiguous()
     products = vectors.new_empty(vectors.shape)
-    _call("covariance_times", *vectors.shape, roots, vectors, products)
+    call("covariance_times", *vectors.shape, roots, vectors, products)
     return products
 
 

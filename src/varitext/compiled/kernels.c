@@ -2,51 +2,14 @@
  * or passes over [V, B] numbers that one pass can do. Matrix products stay torch's. `__init__.py` declares these
  * functions to Python; layers/dcm.py and layers/curvature.py call them, and have the same in torch for machines
  * without a compiler, for other devices and for double precision.
- *
- * Plain C without Python's headers. All arrays are contiguous; numbers are float, indices int64. The entries of
- * document b are starts[b] .. starts[b + 1] - 1.
  */
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "kernels.h"
 
-#ifdef _WIN32
-#include <malloc.h>
-#define EXPORTED __declspec(dllexport)
-#define aligned_alloc(alignment, bytes) _aligned_malloc(bytes, alignment)
-#define aligned_free _aligned_free
-#else
-#define EXPORTED
-#define aligned_free free
-#endif
-
-/* Lanes: one number of each of LANES documents, which go through a factorisation side by side */
-#ifdef __GNUC__  /* gcc, clang */
-#define LANES 16
-#define INLINED static inline __attribute__((always_inline))
-typedef float Lanes __attribute__((vector_size(sizeof(float) * LANES)));
-#else  /* Microsoft's compiler has no such vectors */
-#define LANES 1
-#define INLINED static inline
-typedef float Lanes;
-#endif
-#define LANE(numbers, lane) (((float *)&(numbers))[lane])
-
-/* one machine code for each kind of CPU, chosen when the library is loaded */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define EVERY_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define EVERY_CPU
-#endif
-
-#define NO_MEMORY (-1)
-#define OUT_OF_RANGE (-2)
 #define SUMMED 8  /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/grouped_counts.py */
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
 /* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
-EXPORTED int64_t version(void) { return 2; }
+EXPORTED int64_t version(void) { return 3; }
 
 /* Rising factorials */
 
@@ -77,7 +40,7 @@ static double stirling_slope(double inverse) {
 }
 
 /* a^(n) into a product; returns the slope of its logarithm, digamma(a + n) - digamma(a) */
-static inline float rise(LogProduct *of, float a, float n) {
+static inline Real rise(LogProduct *of, Real a, Real n) {
     if (n == 1) {  /* three words in four */
         times(of, a);
         return 1 / a;
@@ -93,15 +56,21 @@ static inline float rise(LogProduct *of, float a, float n) {
         of->log += rest * log(from) + (from + rest - 0.5) * growth - rest + stirling(high) - stirling(low);
         slope += growth - 0.5 * (high - low) - stirling_slope(high) + stirling_slope(low);
     }
-    return (float)slope;
+    return (Real)slope;
+}
+
+/* The effective number of n draws from a mass a: a (digamma(a + n) - digamma(a)), between 1 and n */
+Real effective_count(Real a, Real n) {
+    LogProduct unused = {0, 1, 0};
+    return a * rise(&unused, a, n);
 }
 
 /* The counts of groups in each document, in the order of the groups; returns how many are above zero, or a fault.
  * `items` and `sums` have room for as many as there are words. All other functions read what has passed here. */
 EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t groups, int64_t entries,
-                              const int64_t *starts, const int64_t *words, const float *counts,
+                              const int64_t *starts, const int64_t *words, const Real *counts,
                               const int64_t *group_of_word, int64_t *group_starts, int64_t *items,
-                              int64_t *document_of, float *sums) {
+                              int64_t *document_of, Real *sums) {
     int64_t found = 0;
     if (starts[0] != 0 || starts[documents] != entries) return OUT_OF_RANGE;
     for (int64_t w = 0; w < vocabulary; w++)
@@ -110,7 +79,7 @@ EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t gro
         if (words[e] < 0 || words[e] >= vocabulary) return OUT_OF_RANGE;
     for (int64_t b = 0; b < documents; b++)
         if (starts[b] > starts[b + 1]) return OUT_OF_RANGE;
-    float *dense = calloc((size_t)groups + 1, sizeof(float));
+    Real *dense = calloc((size_t)groups + 1, sizeof(Real));
     if (!dense) return NO_MEMORY;
     for (int64_t b = 0; b < documents; b++) {
         group_starts[b] = found;
@@ -131,16 +100,16 @@ EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t gro
 /* What words and groups are worth at masses that are the same for all documents: a (digamma(a + n) - digamma(a)).
  * Of groups in the first urn less in their own, [B, G], which comes as zeros. */
 EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t *starts, const int64_t *words,
-                               const float *counts, const int64_t *group_starts, const int64_t *group_items,
-                               const float *group_counts, const float *lengths, const float *masses,
-                               const float *group_masses, const float *group_sums, float *of_words,
-                               float *of_groups, float *of_documents) {
-    float total = 0;
+                               const Real *counts, const int64_t *group_starts, const int64_t *group_items,
+                               const Real *group_counts, const Real *lengths, const Real *masses,
+                               const Real *group_masses, const Real *group_sums, Real *of_words,
+                               Real *of_groups, Real *of_documents) {
+    Real total = 0;
     for (int64_t g = 0; g < groups; g++) total += group_masses[g];
     for (int64_t b = 0; b < documents; b++) {
         LogProduct unused = {0, 1, 0};
         for (int64_t e = starts[b]; e < starts[b + 1]; e++) {
-            float a = masses[words[e]];
+            Real a = masses[words[e]];
             of_words[e] = a * rise(&unused, a, counts[e]);
         }
         for (int64_t e = group_starts[b]; e < group_starts[b + 1]; e++) {
@@ -154,43 +123,26 @@ EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t 
 
 /* Urns */
 
-static inline float power_of_two(float x) {  /* for -126 < x < 127; to rounding */
-    const float to_whole = 12582912.0f;  /* 1.5 2^23: adding it rounds to a whole number */
-    union { float value; uint32_t bits; } shifted, scale;
-    shifted.value = x + to_whole;
-    scale.bits = (shifted.bits - 0x4B400000u + 127u) << 23;
-    float rest = (x - (shifted.value - to_whole)) * 0.693147180559945f;  /* e^rest, |rest| < .35 */
-    float sum = 1.0f / 5040;
-    sum = sum * rest + 1.0f / 720;
-    sum = sum * rest + 1.0f / 120;
-    sum = sum * rest + 1.0f / 24;
-    sum = sum * rest + 1.0f / 6;
-    sum = sum * rest + 0.5f;
-    sum = sum * rest + 1.0f;
-    sum = sum * rest + 1.0f;
-    return sum * scale.value;
-}
-
 /* Logits [V, B] become a_w, exp(logits); and their sums over groups, [G, B] */
 EVERY_CPU static void fill_masses(int64_t vocabulary, int64_t groups, int64_t columns,
-                                  const int64_t *restrict group_of_word, float least, float most,
-                                  float *restrict logits, float *restrict sums) {
-    memset(sums, 0, sizeof(float) * (size_t)(groups * columns));
+                                  const int64_t *restrict group_of_word, Real least, Real most,
+                                  Real *restrict logits, Real *restrict sums) {
+    memset(sums, 0, sizeof(Real) * (size_t)(groups * columns));
     for (int64_t w = 0; w < vocabulary; w++) {
-        float *restrict row = logits + w * columns, *restrict sum = sums + group_of_word[w] * columns;
+        Real *restrict row = logits + w * columns, *restrict sum = sums + group_of_word[w] * columns;
         for (int64_t c = 0; c < columns; c++) {
-            float x = row[c];
+            Real x = row[c];
             x = x < least ? least : x;  /* what is no number stays none */
             x = x > most ? most : x;
-            row[c] = power_of_two(x * 1.44269504088896f);
+            row[c] = exponential(x);
             sum[c] += row[c];
         }
     }
 }
 
-EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const float *restrict sums,
-                                   const float *restrict scales, float *restrict masses, float *restrict total) {
-    memset(total, 0, sizeof(float) * (size_t)columns);
+EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const Real *restrict sums,
+                                   const Real *restrict scales, Real *restrict masses, Real *restrict total) {
+    memset(total, 0, sizeof(Real) * (size_t)columns);
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
             masses[g * columns + c] = sums[g * columns + c] * scales[g];
@@ -200,9 +152,9 @@ EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const float 
 
 /* Of the first urn: how many independent words the document's are worth to each group; and the gradient in b_g as far
  * as it comes from the total. */
-EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const float *restrict slopes,
-                                         const float *restrict masses, float *restrict weights,
-                                         float *restrict in_masses) {
+EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const Real *restrict slopes,
+                                         const Real *restrict masses, Real *restrict weights,
+                                         Real *restrict in_masses) {
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
             weights[g * columns + c] = masses[g * columns + c] * slopes[c];
@@ -211,9 +163,9 @@ EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const 
 }
 
 /* From the gradient in b_g to those in log s_g and, by way of b_g, in A_g, which takes its place. */
-EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const float *restrict scales,
-                                      const float *restrict masses, float *restrict in_masses,
-                                      float *restrict in_log_scales) {
+EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const Real *restrict scales,
+                                      const Real *restrict masses, Real *restrict in_masses,
+                                      Real *restrict in_log_scales) {
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
             in_log_scales[g * columns + c] = in_masses[g * columns + c] * masses[g * columns + c];
@@ -223,9 +175,9 @@ EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const flo
 
 /* From the gradient in A_g to that in log a_w, which takes the place of a_w but for documents' own words. */
 EVERY_CPU static void pass_on_to_words(int64_t vocabulary, int64_t columns, const int64_t *restrict group_of_word,
-                                       const float *restrict in_sums, float *restrict masses) {
+                                       const Real *restrict in_sums, Real *restrict masses) {
     for (int64_t w = 0; w < vocabulary; w++) {
-        const float *restrict in_sum = in_sums + group_of_word[w] * columns;
+        const Real *restrict in_sum = in_sums + group_of_word[w] * columns;
         for (int64_t c = 0; c < columns; c++) masses[w * columns + c] *= in_sum[c];
     }
 }
@@ -233,25 +185,25 @@ EVERY_CPU static void pass_on_to_words(int64_t vocabulary, int64_t columns, cons
 /* The log likelihood of each document, a column of logits [V, B]; and, if asked for by `in_log_scales`, its gradient in
  * the logits, which takes their place, and in the log scales, [G, B]. `group_weights` [G, B] is B times the slope of
  * log B^(N) in B, shared as the first urn's masses are. Returns 0, or a fault. */
-EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, const float *scales, float least,
-                      float most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
-                      const float *counts, const int64_t *group_starts, const int64_t *group_items,
-                      const float *group_counts, const float *lengths, float *logits, float *log_likelihood,
-                      float *group_weights, float *in_log_scales) {
+EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, const Real *scales, Real least,
+                      Real most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
+                      const Real *counts, const int64_t *group_starts, const int64_t *group_items,
+                      const Real *group_counts, const Real *lengths, Real *logits, Real *log_likelihood,
+                      Real *group_weights, Real *in_log_scales) {
     int64_t columns = documents;
     size_t entries = (size_t)starts[documents], group_entries = (size_t)group_starts[documents];
     size_t of_groups = (size_t)(groups * columns), room = 3 * of_groups + 2 * (size_t)columns + entries + group_entries;
-    float *sums = malloc(sizeof(float) * (room + 1)), *masses = logits;
+    Real *sums = malloc(sizeof(Real) * (room + 1)), *masses = logits;
     if (!sums) return NO_MEMORY;
-    float *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
-    float *total_slopes = total + columns, *word_slopes = total_slopes + columns,
+    Real *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
+    Real *total_slopes = total + columns, *word_slopes = total_slopes + columns,
           *within_slopes = word_slopes + entries;
     fill_masses(vocabulary, groups, columns, group_of_word, least, most, masses, sums);
     scale_groups(groups, columns, sums, scales, group_masses, total);
     for (int64_t c = 0; c < columns; c++) {
         LogProduct divisor = {0, 1, 0};
         total_slopes[c] = rise(&divisor, total[c], lengths[c]);
-        log_likelihood[c] = -(float)log_of(&divisor);
+        log_likelihood[c] = -(Real)log_of(&divisor);
     }
     share_total_slopes(groups, columns, total_slopes, group_masses, group_weights, in_groups);
     for (int64_t c = 0; c < columns; c++) {
@@ -263,7 +215,7 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
             in_groups[place] += rise(&factors, group_masses[place], group_counts[e]);
             within_slopes[e] = rise(&divisors, sums[place], group_counts[e]);
         }
-        log_likelihood[c] += (float)(log_of(&factors) - log_of(&divisors));
+        log_likelihood[c] += (Real)(log_of(&factors) - log_of(&divisors));
     }
     if (in_log_scales) {
         pass_on_to_sums(groups, columns, scales, group_masses, in_groups, in_log_scales);
@@ -283,8 +235,8 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
 /* Curvature */
 
 /* r r^T + C of each column r of means [K, G], the lower triangle row by row: [K (K + 1) / 2, G] */
-EVERY_CPU EXPORTED void outer_squares(int64_t size, int64_t groups, const float *restrict means,
-                                      const float *restrict within, float *restrict squares) {
+EVERY_CPU EXPORTED void outer_squares(int64_t size, int64_t groups, const Real *restrict means,
+                                      const Real *restrict within, Real *restrict squares) {
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j <= i; j++, squares += groups)
             for (int64_t g = 0; g < groups; g++)
@@ -305,22 +257,44 @@ INLINED void subtract_products(Lanes *result, const Lanes *a, const Lanes *b, in
     *result = (first + second) + (third + fourth);
 }
 
-/* The inverses of the lower Cholesky factors of I + matrix, of LANES matrices side by side. Matrix and factor are lower
- * triangles, row by row, and the factor takes the matrix's place. The inverse comes column by column from its diagonal
- * down, so that all products run along rows or columns; and its own diagonal says where there is none. */
-EVERY_CPU static void invert_lanes(int64_t size, float jitter, Lanes *restrict factor, Lanes *restrict inverse) {
+/* The lower Cholesky factors of matrix + `added` I, of LANES matrices side by side: lower triangles, row by row. A factor takes
+ * its matrix's place; on its diagonal are reciprocals. */
+INLINED void factorise_lanes(int64_t size, const Lanes *added, Lanes *restrict matrix) {
+    for (int64_t i = 0; i < size; i++) {
+        Lanes *row = matrix + i * (i + 1) / 2;
+        for (int64_t j = 0; j < i; j++) {
+            subtract_products(&row[j], row, matrix + j * (j + 1) / 2, j);
+            row[j] *= matrix[j * (j + 1) / 2 + j];
+        }
+        Lanes square = row[i] + *added;
+        subtract_products(&square, row, row, i);
+        for (int lane = 0; lane < LANES; lane++) LANE(row[i], lane) = 1 / SQRT(LANE(square, lane));
+    }
+}
+
+/* (I + matrix)^-1 vector, in the vector's place; of LANES matrices and vectors */
+EVERY_CPU void solve_lanes(int64_t size, Lanes *restrict matrix, Lanes *restrict vector) {
+    const Lanes one = (Lanes){0} + 1;
+    factorise_lanes(size, &one, matrix);
+    for (int64_t i = 0; i < size; i++) {
+        const Lanes *row = matrix + i * (i + 1) / 2;
+        subtract_products(&vector[i], row, vector, i);
+        vector[i] *= row[i];
+    }
+    for (int64_t i = size - 1; i >= 0; i--) {
+        const Lanes *row = matrix + i * (i + 1) / 2;
+        vector[i] *= row[i];
+        for (int64_t j = 0; j < i; j++) vector[j] -= row[j] * vector[i];
+    }
+}
+
+/* The inverses of the factors of I + jitter trace + matrix. An inverse comes column by column from its diagonal down, so
+ * that all products run along rows or columns; and its own diagonal says where there is none. */
+EVERY_CPU void invert_lanes(int64_t size, Real jitter, Lanes *restrict factor, Lanes *restrict inverse) {
     Lanes trace = {0};
     for (int64_t i = 0; i < size; i++) trace += factor[i * (i + 1) / 2 + i];
-    for (int64_t i = 0; i < size; i++) {
-        Lanes *row = factor + i * (i + 1) / 2;
-        for (int64_t j = 0; j < i; j++) {
-            subtract_products(&row[j], row, factor + j * (j + 1) / 2, j);
-            row[j] *= factor[j * (j + 1) / 2 + j];  /* its reciprocal: below */
-        }
-        Lanes square = row[i] + 1 + jitter * trace;
-        subtract_products(&square, row, row, i);
-        for (int lane = 0; lane < LANES; lane++) LANE(row[i], lane) = 1 / sqrtf(LANE(square, lane));
-    }
+    trace = 1 + jitter * trace;
+    factorise_lanes(size, &trace, factor);
     for (int64_t j = 0; j < size; j++) {
         Lanes *column = inverse + j * size - j * (j + 1) / 2;  /* [i] is row i of column j */
         column[j] = factor[j * (j + 1) / 2 + j];
@@ -333,31 +307,33 @@ EVERY_CPU static void invert_lanes(int64_t size, float jitter, Lanes *restrict f
     }
 }
 
-EVERY_CPU static void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many,
-                                     const float *restrict curvature, const float *restrict expected,
-                                     const float *restrict worth, Lanes *restrict matrix) {
+/* Of `many` documents from `first` on: curvatures [K (K + 1) / 2, B], less expected expected^T / worth, with expected
+ * [K, B] and worth [B] */
+EVERY_CPU void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many,
+                              const Real *restrict curvature, const Real *restrict expected,
+                              const Real *restrict worth, Lanes *restrict matrix) {
     Lanes *means = matrix + size * (size + 1) / 2, share = {0};  /* room that the inverse takes later */
-    memset(means, 0, sizeof(Lanes) * (size_t)size);
-    for (int64_t lane = 0; lane < many; lane++) {
-        LANE(share, lane) = 1 / worth[first + lane];
-        for (int64_t i = 0; i < size; i++) LANE(means[i], lane) = expected[(first + lane) * size + i];
+    for (int64_t lane = 0; lane < many; lane++) LANE(share, lane) = 1 / worth[first + lane];
+    for (int64_t i = 0; i < size; i++) {
+        means[i] = (Lanes){0};
+        memcpy(&means[i], expected + i * documents + first, sizeof(Real) * (size_t)many);
     }
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j <= i; j++, matrix++, curvature += documents) {
             Lanes numbers = {0};
-            memcpy(&numbers, curvature + first, sizeof(float) * (size_t)many);
+            memcpy(&numbers, curvature + first, sizeof(Real) * (size_t)many);
             *matrix = numbers - means[i] * means[j] * share;
         }
 }
 
-EVERY_CPU static void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, float *restrict roots) {
+EVERY_CPU void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, Real *restrict roots) {
     for (int64_t lane = 0; lane < many; lane++, roots += size * size) {
         const Lanes *column = inverse;
         int fault = 0;
-        memset(roots, 0, sizeof(float) * (size_t)(size * size));
+        memset(roots, 0, sizeof(Real) * (size_t)(size * size));
         for (int64_t j = 0; j < size; column += size - j, j++)
             for (int64_t i = j; i < size; i++) {
-                float number = ((const float *)&column[i - j])[lane];
+                Real number = ((const Real *)&column[i - j])[lane];
                 fault |= !(number - number == 0);  /* infinite, or no number */
                 roots[i * size + j] = number;
             }
@@ -365,10 +341,10 @@ EVERY_CPU static void store_roots(int64_t size, int64_t many, const Lanes *restr
     }
 }
 
-/* Of curvatures [K (K + 1) / 2, B], less outer(expected, expected / worth): roots [B, K, K], lower triangular; no
- * numbers where there is none. Returns 0, or a fault. */
-EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, float jitter, const float *curvature,
-                                  const float *expected, const float *worth, float *roots) {
+/* Roots [B, K, K] of what `load_curvature` reads, lower triangular; no numbers where there is none. Returns 0, or a
+ * fault. */
+EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, Real jitter, const Real *curvature,
+                                  const Real *expected, const Real *worth, Real *roots) {
     int64_t numbers = size * (size + 1) / 2;
     Lanes *matrix = aligned_alloc(sizeof(Lanes), sizeof(Lanes) * (size_t)(2 * numbers + 1));
     if (!matrix) return NO_MEMORY;
@@ -383,12 +359,12 @@ EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, float jitter,
 }
 
 /* M^T M v for lower triangular M, [B, K, K], and v, [B, K] */
-EVERY_CPU EXPORTED void covariance_times(int64_t documents, int64_t size, const float *restrict roots,
-                                         const float *restrict vectors, float *restrict products) {
-    memset(products, 0, sizeof(float) * (size_t)(documents * size));
+EVERY_CPU EXPORTED void covariance_times(int64_t documents, int64_t size, const Real *restrict roots,
+                                         const Real *restrict vectors, Real *restrict products) {
+    memset(products, 0, sizeof(Real) * (size_t)(documents * size));
     for (int64_t b = 0; b < documents; b++, vectors += size, products += size)
         for (int64_t i = 0; i < size; i++, roots += size) {
-            float along[LANES] = {0}, sum = 0;
+            Real along[LANES] = {0}, sum = 0;
             int64_t j = 0;
             for (; j + LANES <= i + 1; j += LANES)
                 for (int lane = 0; lane < LANES; lane++) along[lane] += roots[j + lane] * vectors[j + lane];

@@ -28,7 +28,7 @@ enum { SPLIT, ASCII, UNICODE };
 #define CODE 0x1fffffu
 
 /* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
-EXPORTED int64_t version(void) { return 1; }
+EXPORTED int64_t words_version(void) { return 1; }
 
 typedef struct {
     uint64_t hash;

@@ -43,8 +43,8 @@ def _library() -> ctypes.CDLL | None:
     if os.environ.get("VARITEXT_COMPILED") == "0":
         return None
     try:
-        library = ctypes.CDLL(str(HERE / f"word_counts{EXTENSION_SUFFIXES[-1]}"))  # as setup.py names it
-        if library.version() != VERSION:
+        library = ctypes.CDLL(str(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}"))  # as setup.py names it
+        if library.words_version() != VERSION:
             return None
     except (OSError, AttributeError):  # not built, built for another machine, or from other sources
         return None

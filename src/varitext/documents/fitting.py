@@ -292,12 +292,17 @@ class DocumentTask:
 
     def loss(self, model: DocumentNetwork, batch: CountBatch, kl_weight: float) -> StepLoss:
         share = batch.share or ALONE.share(len(batch))
+        weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
         with working_on(share):
+            if not self.objective.free_bits:
+                in_loss = weights * (-share.weight / share.whole)
+                if bound := model.set_gradients(batch, in_loss, self.settings.samples, kl_weight):
+                    loss = (in_loss * bound.weighted(kl_weight)).sum()
+                    return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
             surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
         if self.objective.free_bits:  # a KL below them is raised to them: it costs the same whatever q is
             raised = (self.objective.free_bits - bound.kl_per_dimension).clamp(min=0)
             surrogate = surrogate - kl_weight * raised.sum(-1)
-        weights = batch.lengths.pow(-self.objective.length_exponent) * self.loss_scale
         loss = -share.mean(weights * surrogate)
         with torch.no_grad():
             return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))

@@ -64,7 +64,7 @@ from varitext.evaluation.neighbours import Neighbour, nearest, nearest_words
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.shares import Bins
 from varitext.records import check_at_least, check_choice
-from varitext.runtime.devices import check_device, running_on
+from varitext.runtime.devices import check_device, one_blas_thread, running_on
 from varitext.runtime.processes import ALONE, World
 from varitext.store import DOCUMENT_MODEL, StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
@@ -258,7 +258,7 @@ class DocumentModel(
         held_out = None
         if dev is not None:
             held_out = self._held_out(dev, documents.vocabulary, documents.token_rules, documents.boilerplate)
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             with self._watched(progress) as shown:
                 if shown is not None:
                     for note in documents.notes:
@@ -750,7 +750,7 @@ class DocumentModel(
         check_at_least("min_topic_size", 1 if min_topic_size is None else min_topic_size, 1)
         given, wanted = self._given(X, vectors), seed_topics_of(seed_topics) if seed_topics is not None else []
         fitted, earlier = self.fitted_, self.fitted_.regions
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             line = earlier.line if earlier else fit_length_line(fitted.network, given.counts, self.seed)
             regions = find_regions(
                 fitted.network,
@@ -927,7 +927,7 @@ class DocumentModel(
             without documents.
         """
         regions, given = self._regions(), self._given(X)
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             directions = document_directions(self.fitted_.network, given, self.seed)
             labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
             components = min(components, number_of_places(directions.unit))
@@ -1036,8 +1036,10 @@ class DocumentModel(
         return self
 
     def _train(self, run: DocumentFit | DocumentUpdate, resume: bool) -> None:
+        network = run.network
         try:
-            run.trainer.train(resume)
+            with running_on(None, network.parallel_training and network.device.type == "cpu"):
+                run.trainer.train(resume)
         finally:  # also when training gave up: the best weights so far are in place
             if run.trainer.state.stopped:
                 self._take(run.result())
@@ -1083,7 +1085,7 @@ class DocumentModel(
     def _split(self, number: int, X: DocumentInput | None, n_parts: int) -> Regions:
         check_at_least("n_parts", n_parts, 2)
         given, network = None if X is None else self._given(X), self.fitted_.network
-        with running_on(self.threads):
+        with running_on(self.threads), one_blas_thread():
             return topic_model.split(self._regions(), number, network, given, self.seed, n_parts)
 
     def _passages(self, X: DocumentInput) -> Passages | None:

@@ -6,7 +6,6 @@ to share. What a document gets then depends neither on its neighbours nor on the
 
 import itertools
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
-from varitext.runtime.devices import running_on, workers
+from varitext.runtime.devices import in_parallel
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
@@ -93,13 +92,9 @@ def _blocks(
     batches = CountBatches(counts, network.device).in_equal_blocks(block)
     threads = threads if counts.shape[0] > block else 1
     for _ in range(0, counts.shape[0], block * BLOCKS_AT_ONCE):
-        with running_on(threads, parallel_jobs=network.device.type == "cpu"), network.refining(refine):
-            some, pool = itertools.islice(batches, BLOCKS_AT_ONCE), workers()
-            if pool is None:
-                found = [computed(*each) for each in some]
-            else:  # this thread makes batches meanwhile
-                jobs: list[Future[np.ndarray]] = [pool.submit(computed, *each) for each in some]
-                found = [job.result() for job in jobs]
+        with network.refining(refine):
+            some = itertools.islice(batches, BLOCKS_AT_ONCE)
+            found = in_parallel(computed, some, network.device.type == "cpu", threads)
         yield from found
 
 

@@ -1,27 +1,43 @@
 """Random noise with one row per example: always for the whole batch, even if several processes share it.
 
 The random numbers therefore do not depend on the number of processes. Drawing rows that are not used costs little.
+They come from torch's global generator or, within `drawn_from`, from one of the caller's, as a thread needs it.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
 from varitext.runtime.processes import current_share
 
+_generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
+
+
+@contextmanager
+def drawn_from(generator: torch.Generator) -> Iterator[None]:
+    token = _generator.set(generator)
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
 
 def normal(samples: int, like: Tensor) -> Tensor:
     """Standard normal numbers, [S, *like.shape]; the first axis of `like` is the examples."""
-    return _own_rows(_whole_batch(samples, like).normal_())
+    return _own_rows(_whole_batch(samples, like).normal_(generator=_generator.get()))
 
 
 def uniform(samples: int, like: Tensor) -> Tensor:
     """Numbers from 0 (included) to 1 (excluded), [S, *like.shape]."""
-    return _own_rows(_whole_batch(samples, like).uniform_())
+    return _own_rows(_whole_batch(samples, like).uniform_(generator=_generator.get()))
 
 
 def exponential(samples: int, like: Tensor) -> Tensor:
     """Numbers from Exponential(1), [S, *like.shape]."""
-    return _own_rows(_whole_batch(samples, like).exponential_())
+    return _own_rows(_whole_batch(samples, like).exponential_(generator=_generator.get()))
 
 
 def _whole_batch(samples: int, like: Tensor) -> Tensor:

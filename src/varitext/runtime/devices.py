@@ -2,16 +2,28 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from typing import Any, TypeVar
 
 import torch
 
 from varitext.errors import InputError, first_line
 
-_WORKERS: ContextVar[ThreadPoolExecutor | None] = ContextVar("workers", default=None)
+Result = TypeVar("Result")
+
+
+class Workers(ThreadPoolExecutor):
+    """Threads for whole jobs, in each of which torch has one thread."""
+
+    def __init__(self, number: int):
+        super().__init__(number, "worker", torch.set_num_threads, (1,))
+        self.number = number
+
+
+_WORKERS: ContextVar[Workers | None] = ContextVar("workers", default=None)
 
 
 def check_device(name: str) -> None:
@@ -49,7 +61,7 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
     before = torch.get_num_threads()
     number = threads or before
     parallel_jobs = parallel_jobs and number > 1
-    pool = ThreadPoolExecutor(number, "worker", torch.set_num_threads, (1,)) if parallel_jobs else None
+    pool = Workers(number) if parallel_jobs else None
     torch.set_num_threads(1 if parallel_jobs else number)
     token = _WORKERS.set(pool)
     try:
@@ -61,6 +73,30 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
         torch.set_num_threads(before)
 
 
-def workers() -> ThreadPoolExecutor | None:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products of numpy and scipy within the block are made by one thread.
+
+    Here they are small, and threads that wait for each other cost more than they gain: on a busy machine, minutes.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+def workers() -> Workers | None:
     """The pool for whole jobs, each with one torch thread; None if the caller does them itself."""
     return _WORKERS.get()
+
+
+def in_parallel(
+    work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], on_cpu: bool = True, threads: int | None = None
+) -> list[Result]:
+    """`work` on the arguments of each job, in their order; by the workers of this block or, on the CPU, by new ones."""
+    with nullcontext() if workers() else running_on(threads, parallel_jobs=on_cpu):
+        pool = workers()
+        if pool is None:
+            return [work(*job) for job in jobs]
+        futures = [pool.submit(work, *job) for job in jobs]  # this thread makes the arguments meanwhile
+        return [future.result() for future in futures]

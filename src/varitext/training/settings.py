@@ -88,7 +88,7 @@ class TrainingSettings:
 class StepLoss(NamedTuple):
     """The loss of one batch and the values of the progress line; of a process, its part of them."""
 
-    loss: "Tensor"  # scalar
+    loss: "Tensor"  # scalar; without a graph if the task has set the gradients itself
     elbo: "Tensor"  # scalar, un-annealed, per unit (word or pair)
     kl: "Tensor"  # scalar, per example
 

@@ -131,7 +131,8 @@ class Trainer:
                 for parameter in group:
                     parameter.requires_grad_(number in chosen)
         loss = self.task.loss(self.model, batch, self._kl_weight(share))
-        torch.autograd.backward(loss.loss)
+        if loss.loss.requires_grad:
+            torch.autograd.backward(loss.loss)
         parameters = [parameter for number in chosen for parameter in self.groups[number]]
         loss = self._together(parameters, loss)
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.corpora.sharded_counts import Counts
 from varitext.errors import InputError
-from varitext.latent import DiagonalGaussian, Distribution, Estimate, choose_estimator
+from varitext.latent import Bound, DiagonalGaussian, Distribution, Estimate, choose_estimator
 from varitext.models.documents.bounds import (
     LOWER_BOUND,
     DocumentBounds,
@@ -160,6 +160,7 @@ class DocumentNetwork(nn.Module):
     free_axes = True  # whether p(h) is rotation-invariant, so that latent dimensions may be rotated until readable
     independent_noise = True  # false if the noise of one document depends on the others: no sharing among processes
     refinement_steps = 0  # steps of q on the generative model in prediction, after the inference network
+    parallel_training = False  # whether `set_gradients` shares a batch among workers
     reads_vectors = False  # whether it learns from sentence vectors beside the words, if it is given any
     whole_counts = False  # whether the model needs whole counts, not fractions
 
@@ -227,6 +228,13 @@ class DocumentNetwork(nn.Module):
         already set."""
 
     # In training and evaluation
+
+    def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound | None:
+        """The bounds of a batch, with the gradients of their weighted sum in the parameters' `grad`.
+
+        None if only autograd, through `objective`, can compute them (default).
+        """
+        return None
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
         """Per document: a `surrogate` to maximise (default: the bound, by the model's estimator), and the `bound`."""

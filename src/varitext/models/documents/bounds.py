@@ -22,8 +22,9 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from varitext.batches.counts import CountBatches
-from varitext.latent import Bernoullis, DiagonalGaussian, LatentModel, elbo, kl
+from varitext.batches.counts import CountBatch, CountBatches
+from varitext.latent import Bernoullis, DiagonalGaussian, LatentModel, elbo, kl, noise
+from varitext.runtime.devices import in_parallel
 from varitext.runtime.randomness import seeded, stream
 
 SURE = 1e-6  # probabilities are clamped to this distance from 0 and 1
@@ -56,7 +57,6 @@ class DocumentBounds(NamedTuple):
         return np.asarray(self.log_likelihood - self.kl)
 
 
-@torch.no_grad()
 def document_bounds(
     model: LatentModel,
     counts: scipy.sparse.csr_matrix,
@@ -64,15 +64,21 @@ def document_bounds(
     seed: int = 0,
     device: torch.device | str = "cpu",
 ) -> DocumentBounds:
-    """Both bounds of every document; the same seed gives the same values."""
+    """Both bounds of every document; the same seed gives the same values, on any number of threads."""
+    on_cpu = torch.device(device).type == "cpu"
     batch_size = max(1, min(256, MAX_LOGITS // (samples * max(1, counts.shape[1]))))
-    rows, by_dimension = [], []
-    with seeded(stream(seed, "evaluation noise"), device):
-        for batch in CountBatches(counts, device).in_order(batch_size):
+
+    @torch.no_grad()
+    def bounds(place: int, batch: CountBatch) -> tuple[Tensor, Tensor]:
+        own = stream(seed + place, "evaluation noise")
+        with noise.drawn_from(torch.Generator().manual_seed(own)) if on_cpu else seeded(own, device):
             bound = elbo(model, batch, samples)
-            tighter = bound.draws.importance_weighted()
-            rows.append(torch.stack([bound.log_likelihood, bound.kl, tighter, batch.lengths]))
-            by_dimension.append(bound.kl_per_dimension.sum(0))
+        tighter = bound.draws.importance_weighted()
+        rows = torch.stack([bound.log_likelihood, bound.kl, tighter, batch.lengths])
+        return rows, bound.kl_per_dimension.sum(0)
+
+    batches = enumerate(CountBatches(counts, device).in_order(batch_size))
+    rows, by_dimension = zip(*in_parallel(bounds, batches, on_cpu), strict=True)
     log_likelihood, kl, importance_weighted, lengths = torch.cat(rows, 1).double().cpu().numpy()
     kl_by_dimension = torch.stack(by_dimension).sum(0).cpu().numpy() / counts.shape[0]
     return DocumentBounds(log_likelihood, kl, importance_weighted, lengths, kl_by_dimension)

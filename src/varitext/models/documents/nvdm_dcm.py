@@ -24,8 +24,10 @@ import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
+from varitext.compiled import usable
 from varitext.corpora.sharded_counts import Counts
-from varitext.latent import DiagonalGaussian, FullGaussian
+from varitext.latent import Bound, DiagonalGaussian, FullGaussian
+from varitext.latent.estimators import Reparameterised
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
 from varitext.layers.curvature import covariance_times
@@ -39,10 +41,8 @@ from varitext.models.documents.base import (
     check_steps,
     training_schedule,
 )
+from varitext.models.documents.dcm_compiled import MAX_STEP, STRETCH_RANGE, CompiledDCM
 from varitext.models.documents.dcm_decoder import ROUNDING, DCMDecoder, GroupMoments, LogJoint, group_words
-
-MAX_STEP = 2.0  # of Newton in each dimension, in standard deviations of the prior
-STRETCH_RANGE = (-2.0, 2.0)  # log factor of the network on the standard deviations
 
 
 class Encoding(NamedTuple):
@@ -53,11 +53,20 @@ class Encoding(NamedTuple):
     moments: GroupMoments
 
 
+class Inferred(NamedTuple):
+    """What `encode` returns in prediction if q(h | X) was computed in C."""
+
+    q: FullGaussian
+    counts: GroupedCounts
+    weights: Tensor  # [V, K + 2]   of the decoder
+
+
 class NVDMDCM(DocumentNetwork):
     """A variational autoencoder of bags of words with a DCM likelihood."""
 
     likelihood = "DCM (Dirichlet compound multinomial)"
     whole_counts = True
+    parallel_training = True
 
     def __init__(
         self,
@@ -72,10 +81,11 @@ class NVDMDCM(DocumentNetwork):
     ):
         """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution."""
         super().__init__(vocabulary_size, latent_dim, estimator)
-        self.refinement_steps = check_steps("refinement_steps", refinement_steps)
+        self.refinement_steps, self.activation = check_steps("refinement_steps", refinement_steps), activation
         self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
         self.head = GaussianHead(hidden_dim, latent_dim)
+        self._compiled: CompiledDCM | None = None
         self._cached: tuple[list[tuple[int, int]], tuple[Tensor, GroupMoments]] | None = None
         self.step_gates = nn.Parameter(torch.zeros(latent_dim))  # share of a Newton step to take, as a logit
 
@@ -91,7 +101,10 @@ class NVDMDCM(DocumentNetwork):
 
     # The four methods of the framework
 
-    def encode(self, batch: CountBatch) -> Encoding:
+    def encode(self, batch: CountBatch) -> Encoding | Inferred:
+        if step := self._compiled_prediction():
+            q = step.infer(batch, 1 + self.refinement_steps)
+            return Inferred(q, self.decoder.count(batch), self.decoder.weights())
         counts = self.decoder.count(batch)
         weights, moments = self._from_weights(counts.layout)
         start = self.decoder.newton_step_from_zero(counts, moments).clamp(*MEAN_RANGE)
@@ -113,10 +126,12 @@ class NVDMDCM(DocumentNetwork):
             self._cached = state, (self.decoder.weights(), self.decoder.moments(layout))
         return self._cached[1]
 
-    def prior(self, encoding: Encoding) -> DiagonalGaussian:
-        return DiagonalGaussian.standard(encoding.start)
+    def prior(self, encoding: Encoding | Inferred) -> DiagonalGaussian:
+        return DiagonalGaussian.standard(encoding.q.mean if isinstance(encoding, Inferred) else encoding.start)
 
-    def posterior(self, encoding: Encoding) -> FullGaussian:
+    def posterior(self, encoding: Encoding | Inferred) -> FullGaussian:
+        if isinstance(encoding, Inferred):
+            return encoding.q
         correction = self.head(encoding.hidden)
         guess = (encoding.start + correction.mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess.detach(), encoding.counts, encoding.weights.detach())
@@ -128,7 +143,7 @@ class NVDMDCM(DocumentNetwork):
             mean, root = here.h, self._root(here, encoding)
         return FullGaussian(mean, correction.log_std.clamp(*STRETCH_RANGE).exp(), root)
 
-    def log_likelihood(self, h: Tensor, encoding: Encoding) -> Tensor:
+    def log_likelihood(self, h: Tensor, encoding: Encoding | Inferred) -> Tensor:
         return self.decoder.log_likelihood(h, encoding.counts, encoding.weights)  # [S, B]
 
     def word_log_probabilities(self, h: Tensor) -> Tensor:
@@ -159,7 +174,26 @@ class NVDMDCM(DocumentNetwork):
             here = self.decoder.log_joint(there, encoding.counts, encoding.weights).where_higher(here)
         return here
 
-    # Vectors and training
+    # The same in C: gradients in training, and q in prediction
+
+    def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound | None:
+        """With `workers`, if there are any; bound and gradients are those of `objective`."""
+        step, learned = self._compiled_dcm(), all(each.requires_grad for each in self.parameters())
+        if step is None or not learned or not isinstance(self.estimator, Reparameterised):
+            return None
+        return step.set_gradients(batch, weights, samples, kl_weight)
+
+    def _compiled_prediction(self) -> CompiledDCM | None:
+        return None if self.training or torch.is_grad_enabled() else self._compiled_dcm()
+
+    def _compiled_dcm(self) -> CompiledDCM | None:
+        if type(self) is not NVDMDCM or self.activation != "silu" or not usable(*self.parameters()):
+            return None
+        if self._compiled is None:
+            self._compiled = CompiledDCM(self.encoder, self.head, self.step_gates, self.decoder)
+        return self._compiled
+
+    # Vectors
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
@@ -170,7 +204,12 @@ class NVDMDCM(DocumentNetwork):
 
     def document_means(self, batch: CountBatch) -> Tensor:
         """The same means, without the gradient, curvature and variance at the end."""
+        if step := self._compiled_prediction():
+            return torch.where(
+                self._is_known(batch), step.infer_means(batch, 1 + self.refinement_steps) @ self.axes, 0.0
+            )
         encoding = self.encode(batch)
+        assert isinstance(encoding, Encoding)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
         here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
         root = self._root(here, encoding)

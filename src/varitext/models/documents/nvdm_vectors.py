@@ -167,6 +167,7 @@ class NVDMVectors(NVDMDCM):
     """A variational autoencoder of bags of words and sentence vectors."""
 
     reads_vectors = True
+    parallel_training = False  # its gradients come from autograd
     decoder: WordsAndVectorsDecoder
 
     def __init__(

@@ -1,0 +1,91 @@
+"""NVDM with a DCM likelihood in C: gradients of a batch, a part of it by each worker, and q(h | X).
+
+Autograd through `NVDMDCM.objective` gives the same gradients. It takes two hundred short operations, each of which
+waits for Python's lock, so that a second thread would add nothing; here a part of a batch is a single call.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from varitext.batches.counts import CountBatch
+from varitext.compiled.documents import CompiledModel, Documents, Gradients, gradients_of_part, infer
+from varitext.latent import Bound, FullGaussian, noise
+from varitext.latent.gaussian import LOG_STD_RANGE, MEAN_RANGE
+from varitext.layers.curvature import JITTER
+from varitext.layers.dcm import LOG_MASS_RANGE
+from varitext.layers.dense import MLP, GaussianHead
+from varitext.models.documents.dcm_decoder import LENGTH_RANGE, ROUNDING, DCMDecoder
+from varitext.runtime.devices import workers
+
+MAX_STEP = 2.0  # of Newton in each dimension, in standard deviations of the prior
+STRETCH_RANGE = (-2.0, 2.0)  # log factor of the network on the standard deviations
+LIMITS = (*LOG_MASS_RANGE, LENGTH_RANGE[1], MEAN_RANGE[1], MAX_STEP, STRETCH_RANGE[1], *LOG_STD_RANGE, JITTER)
+MIN_PART = 32  # documents; fewer are not worth a thread
+
+
+class CompiledDCM:
+    """A network's parameters as the C code reads them, and the memory for their gradients."""
+
+    def __init__(self, encoder: MLP, head: GaussianHead, step_gates: nn.Parameter, decoder: DCMDecoder):
+        self.decoder, linear = decoder, decoder.linear
+        of_layers = [each for layer in (*encoder.layers, head.mean, head.log_std) for each in layer.parameters()]
+        of_decoder = [linear.weight, decoder.length_weights, linear.bias, decoder.group_log_scales]
+        self.parameters = [*of_layers, step_gates, *of_decoder]  # in the order of compiled/model.h
+        self.rooms, self.gradients = torch.empty(0), [[torch.empty(0)]]  # of each part: all numbers, by parameter
+
+    @torch.no_grad()
+    def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound:
+        """As `DocumentNetwork.set_gradients`."""
+        drawn = noise.normal(samples, weights[:, None].expand(-1, self.decoder.linear.in_features))
+        found = self._in_parallel(batch, drawn, weights, kl_weight)
+        for other in self.rooms[1 : len(found)]:
+            self.rooms[0].add_(other)  # in a fixed order, so that the same parts give the same bits
+        for parameter, gradient in zip(self.parameters, self.gradients[0], strict=True):
+            parameter.grad = gradient
+        log_likelihood, kl = (torch.cat(each) for each in zip(*(one[:2] for one in found), strict=True))
+        return Bound(log_likelihood, kl[:, None])
+
+    def _in_parallel(self, batch: CountBatch, drawn: Tensor, weights: Tensor, kl_weight: float) -> list[Gradients]:
+        pool, size = workers(), len(batch)
+        number = max(1, min(pool.number, size // MIN_PART)) if pool else 1
+        if len(self.rooms) < number:
+            sizes = [each.numel() for each in self.parameters]
+            self.rooms = weights.new_empty(number, sum(sizes))
+            views = [torch.split(room, sizes) for room in self.rooms]
+            self.gradients = [
+                [one.view_as(each) for one, each in zip(of, self.parameters, strict=True)] for of in views
+            ]
+        model, parts = self._model(), []
+        for place, ends in enumerate(pairwise(size * place // number for place in range(number + 1))):
+            rows = slice(*ends)
+            own = drawn[:, rows].contiguous(), weights[rows], kl_weight, self.gradients[place]
+            parts.append(gradients_of_part(model, documents_of(batch, rows), *own))
+        others = [pool.submit(part.compute) for part in parts[1:]] if pool else []
+        parts[0].compute()  # this thread takes a part, too
+        for each in others:
+            each.result()
+        return parts
+
+    def _by_parameter(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        return [part.view_as(each) for part, each in zip(parts, self.parameters, strict=True)]
+
+    def infer(self, batch: CountBatch, steps: int) -> FullGaussian:
+        """q(h | X) after `steps` Newton steps."""
+        found = infer(self._model(), documents_of(batch, slice(0, len(batch))), steps, ROUNDING)
+        return FullGaussian(found.mean, found.stretch, found.root)
+
+    def infer_means(self, batch: CountBatch, steps: int) -> Tensor:
+        """The means alone, without a gradient and curvature at the end, [B, K]."""
+        return infer(self._model(), documents_of(batch, slice(0, len(batch))), steps, ROUNDING, with_root=False).mean
+
+    def _model(self) -> CompiledModel:
+        return CompiledModel(self.parameters, self.decoder.group_of_word, LIMITS)
+
+
+def documents_of(batch: CountBatch, rows: slice) -> Documents:
+    starts = torch.cat([batch.starts, batch.starts.new_tensor([len(batch.words)])])[rows.start : rows.stop + 1]
+    entries = slice(int(starts[0]), int(starts[-1]))
+    return Documents(starts, batch.words[entries], batch.counts[entries], batch.lengths[rows])
