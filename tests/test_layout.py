@@ -25,8 +25,9 @@ SOURCE = REPOSITORY / "src" / "varitext"
 PACKAGE = "varitext"
 ROOMS = (
     *("errors", "files", "records"),  # plain things that everyone may use
+    "compiled",  # kernels in C
     *("text", "corpora"),  # from texts to counts and tokens
-    *("store", "runtime", "compiled"),  # the model folder; devices, threads, processes; kernels in C
+    *("store", "runtime"),  # the model folder; devices, threads, processes
     *("batches", "latent", "layers", "training"),  # what models are made of, and how they learn
     "models",
     "evaluation",  # numbers in, records out

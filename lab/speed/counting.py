@@ -1,33 +1,107 @@
-"""Counting words beside scikit-learn's CountVectorizer, on the raw 20 Newsgroups training articles.
+"""From text to counts beside scikit-learn's CountVectorizer; a million short texts through fit, transform and assign.
 
-Both sides learn the vocabulary and count in one call, in one thread; the last row uses two other processes, whose start
-is part of its time.
+Counting: the raw 20 Newsgroups training articles, as they are and with accents and typographic quotes. Both sides learn
+the vocabulary and count in one call. Processes are started within the time that they are measured.
+
+Short texts: sentences of those articles, one or two each, drawn at random, through the command line in processes of its
+own. Training is cut short, because what is asked is whether memory grows with the texts.
 """
 
-from collections.abc import Callable
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from lab.speed.timing import median_seconds
+from varitext.compiled import words as compiled_words
 from varitext.corpora import load_documents
 from varitext.text import VocabularyRules, count_texts
 
 ALL_WORDS = VocabularyRules(10**9, minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 SAME_LIMITS = {"max_features": 10_000, "min_df": 3, "max_df": 0.5, "stop_words": "english"}
-CONTESTANTS: dict[str, tuple[str, Callable[[list[str]], object]]] = {  # name: (compared with, what to run)
-    "scikit-learn, all words": ("", lambda texts: CountVectorizer().fit_transform(texts)),
-    "scikit-learn, 10,000 words": ("", lambda texts: CountVectorizer(**SAME_LIMITS).fit_transform(texts)),
-    "varitext, all words": ("scikit-learn, all words", partial(count_texts, vocabulary_rules=ALL_WORDS)),
-    "varitext, 10,000 words": ("scikit-learn, 10,000 words", count_texts),
-    "varitext, 10,000 words, 2 processes": ("scikit-learn, 10,000 words", partial(count_texts, processes=2)),
+Texts = list[str]
+SIZES, TRAINING = (100_000, 300_000, 1_000_000), "20s"
+SHORTEST, LONGEST = 30, 300  # characters of a sentence
+COMMAND = "import resource, sys; from varitext.cli import _run; code = _run(); \
+usage = resource.getrusage(resource.RUSAGE_SELF); print(usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime); \
+sys.exit(code)"
+
+
+def in_python(texts: Texts, processes: int) -> object:
+    with mock.patch.object(compiled_words, "available", lambda: False):
+        return count_texts(texts, processes=processes)
+
+
+PEER, PEER_LIMITED = "scikit-learn, all words", "scikit-learn, 10,000 words"
+CONTESTANTS: dict[str, tuple[str, Callable[[Texts], object]]] = {  # name: (compared with, what to run)
+    PEER: ("", lambda texts: CountVectorizer().fit_transform(texts)),
+    PEER_LIMITED: ("", lambda texts: CountVectorizer(**SAME_LIMITS).fit_transform(texts)),
+    "all words, one thread": (PEER, partial(count_texts, vocabulary_rules=ALL_WORDS, processes=1)),
+    "10,000 words, one thread": (PEER_LIMITED, partial(count_texts, processes=1)),
+    "10,000 words, two threads": (PEER_LIMITED, partial(count_texts, processes=2)),
+    "10,000 words, in Python, one process": (PEER_LIMITED, partial(in_python, processes=1)),
+    "10,000 words, in Python, two processes": (PEER_LIMITED, partial(in_python, processes=2)),
 }
 
 
 def measure(quick: bool) -> dict[str, Any]:
     texts = list(load_documents("20newsgroups", "train").texts or ())[: 200 if quick else None]
+    accented = [text.replace("e ", "é ").replace("'", "’") for text in texts]
+    found = {"articles": _compared(texts, quick), "articles with accents": _compared(accented, quick)}
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = (300, 600) if quick else SIZES
+        short = [_short_texts(Path(folder), texts, size) for size in sizes]
+    return {"documents": len(texts), "counting": found, "training": TRAINING, "short_texts": short}
+
+
+def _compared(texts: Texts, quick: bool) -> dict[str, Any]:
     actions = [partial(run, texts) for _, run in CONTESTANTS.values()]
     seconds = dict(zip(CONTESTANTS, median_seconds(*actions, repeats=1 if quick else 5), strict=True))
     faster = {name: seconds[rival] / seconds[name] for name, (rival, _) in CONTESTANTS.items() if rival}
-    return {"documents": len(texts), "seconds": seconds, "times_faster": faster}
+    return {"seconds": seconds, "times_faster": faster}
+
+
+# Short texts
+
+
+def _short_texts(folder: Path, articles: Texts, size: int) -> dict[str, Any]:
+    file, model = folder / f"{size}.jsonl", folder / f"model-{size}"
+    with file.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps({"text": text}) + "\n" for text in drawn(articles, size))
+    return {
+        "documents": size,
+        "megabytes": file.stat().st_size / 1e6,
+        "fit": _command("fit", file, "--out", model, "--time-limit", TRAINING, "--topics", 20),
+        "transform": _command("transform", model, file, "--out", folder / f"vectors-{size}.parquet"),
+        "assign": _command("assign", model, file, "--out", folder / f"topics-{size}.parquet"),
+    }
+
+
+def drawn(articles: Texts, size: int) -> Iterator[str]:
+    """One or two sentences of articles without their headers."""
+    bodies = (article.partition("\n\n")[2] for article in articles)
+    parts = (" ".join(part.split()) for body in bodies for part in re.split(r"(?<=[.!?])\s+|\n\n+", body))
+    sentences = [part for part in parts if SHORTEST <= len(part) <= LONGEST]
+    draw = random.Random(0)
+    return (" ".join(draw.choices(sentences, k=draw.randint(1, 2))) for _ in range(size))
+
+
+def _command(*typed: object) -> dict[str, float]:
+    """Peak memory, processor seconds, and the rate by the clock that the command prints, if it does."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, *map(str, typed)], env=os.environ, capture_output=True, text=True, check=True
+    )
+    megabytes, seconds = map(float, done.stdout.split()[-2:])
+    rate = re.search(r"([\d,]+) documents per second", done.stderr)
+    found = {"peak_megabytes": megabytes, "cpu_seconds": seconds}
+    return found | ({"documents_per_second": float(rate[1].replace(",", ""))} if rate else {})

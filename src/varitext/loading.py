@@ -35,21 +35,23 @@ def load_document_model(
     folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
 ) -> "DocumentModel":
     """The model of documents in the folder; a ranker of answers is refused."""
+    from varitext.store import ANSWER_RANKER
+
     refused = "holds a ranker of answers, not a model of documents. Use it with evaluate, rank, compare or report."
-    return _load(folder, _of_documents(trust), dict.fromkeys(_of_answers(), refused), threads, device)
+    return _load(folder, _of_documents(trust), {ANSWER_RANKER: refused}, threads, device)
 
 
 def load_ranker(
     folder: Path, threads: int | None = None, device: str = "cpu", trust: str | None = None
 ) -> "AnswerRanker":
     """The ranker of answers in the folder, or of that name; a model of documents is refused."""
-    from varitext.answers.calibrated import KIND
+    from varitext.store import CALIBRATED_RANKER, DOCUMENT_MODEL
 
     if _is_name(folder):
         return untrained_ranker(str(folder), threads, device)
     refused = "holds a model of documents, not a ranker of answers. Fit one to questions with `varitext fit`."
     of_scores = "holds the calibration of another ranker's scores. Use it with `varitext rank DIR --scores FILE`."
-    refusals = dict.fromkeys(_of_documents(), refused) | {KIND: of_scores}
+    refusals = {DOCUMENT_MODEL: refused, CALIBRATED_RANKER: of_scores}
     return _load(folder, _of_answers(trust), refusals, threads, device)
 
 
@@ -95,14 +97,14 @@ def _load(
 
 
 def _of_documents(trust: str | None = None) -> "dict[str, Builder[DocumentModel]]":
-    from varitext.documents.folder import KIND
     from varitext.documents.model import DocumentModel
+    from varitext.store import DOCUMENT_MODEL
 
-    return {KIND: partial(DocumentModel.from_stored, trust=trust)}
+    return {DOCUMENT_MODEL: partial(DocumentModel.from_stored, trust=trust)}
 
 
 def _of_answers(trust: str | None = None) -> "dict[str, Builder[AnswerRanker]]":
-    from varitext.answers.folder import KIND
     from varitext.answers.ranker import AnswerRanker
+    from varitext.store import ANSWER_RANKER
 
-    return {KIND: partial(AnswerRanker.from_stored, trust=trust)}
+    return {ANSWER_RANKER: partial(AnswerRanker.from_stored, trust=trust)}

@@ -1,23 +1,22 @@
 """The model folder: `config.json`, `weights.safetensors`, `vocabulary.txt`, `metrics.jsonl`, and what some models add.
 
 Safe to load from anyone: plain text, JSON and safetensors, no pickle, no code; every file is checked against its hash
-before it is used. Sizes are bounded, and a network is built only after its shapes, computed without memory for
-tensors, have been found to be those of the weights. This is format version 1.
+before it is used. Sizes are bounded, and a network is built only after its shapes have been found to be those of the
+weights (`layers/architecture.py`). This is format version 1.
+
+torch is imported only where weights are read or written as tensors.
 """
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
+import numpy as np
+from safetensors import SafetensorError, safe_open
 
 import varitext
 from varitext.errors import InputError, first_line
@@ -31,29 +30,30 @@ from varitext.files import (
     write_json,
     write_text,
 )
-from varitext.text import Vocabulary
+from varitext.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
+DOCUMENT_MODEL, ANSWER_RANKER, CALIBRATED_RANKER = KINDS = ("document-model", "answer-ranker", "calibrated-ranker")
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINT_STATES = "checkpoint-states.sqlite"  # what a pretrained encoder has read, beside the checkpoint of a fit
 CONFIG_SHA256 = "config_sha256"  # of config.json without this line; remove the line to change config.json by hand
-HASHED = ("weights.safetensors", "vocabulary.txt", "metrics.jsonl")
+WEIGHTS = "weights.safetensors"
+HASHED = (WEIGHTS, "vocabulary.txt", "metrics.jsonl")
 
 MAX_FILES = 100
 MAX_BYTES = {".safetensors": 16 << 30, ".json": 32 << 20}  # of a file
 MAX_TEXT_BYTES = 256 << 20  # of any other: ten million words
 MAX_HEADER_BYTES = 4 << 20  # of a .safetensors file: some 40,000 tensors
-MAX_SIZE = 10_000_000  # of a number in the architecture
-MAX_UNSTORED = 25_000_000  # numbers of a network that its weights do not have, as the identity of 5,000 dimensions
-MAX_CALLS = 5_000  # of torch while a network is built
-MAX_CALLS_PER_TENSOR = 50  # of its weights, beyond that
 
 
 class StoredModel(NamedTuple):
-    kind: str  # document-model, answer-ranker
+    kind: str  # one of KINDS
     config: dict[str, Any]  # what the kind needs to build itself again
-    weights: dict[str, Tensor]
+    weights: "dict[str, Tensor]"
     vocabulary: Vocabulary
     metrics: list[dict[str, Any]]  # one record per training round
     attachments: Mapping[str, bytes] = MappingProxyType({})  # more files, by name: what not every model has
@@ -67,9 +67,11 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
     """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept."""
     if not overwrite:
         refuse_to_overwrite(folder, "Name another folder, or replace it: save(folder, overwrite=True).")
+    from safetensors.torch import save_file
+
     with atomic_folder(folder) as temporary:
         weights = {name: tensor.detach().cpu().contiguous() for name, tensor in stored.weights.items()}
-        save_file(weights, temporary / "weights.safetensors")
+        save_file(weights, temporary / WEIGHTS)
         stored.vocabulary.save(temporary / "vocabulary.txt")
         write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
@@ -97,7 +99,7 @@ def load_one_of(
     folder: Path, builders: Mapping[str, Builder[Model]], refusals: Mapping[str, str] = MappingProxyType({})
 ) -> Model:
     """The model that the builder of the folder's kind makes of it; `refusals` explain why other kinds are refused."""
-    config = _read_config(folder)
+    config = read_model_config(folder)
     kind = str(config.get("kind"))
     if kind in refusals:
         raise InputError(f"{folder} {refusals[kind]}")
@@ -114,60 +116,8 @@ def load_one_of(
         raise InputError(f"{folder / 'config.json'} does not describe a model of kind {kind!r} ({name})") from None
 
 
-def check_architecture(
-    build: Callable[[], nn.Module], architecture: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path
-) -> None:
-    """Refuse an architecture that is not that of the weights, before a network takes any memory."""
-    config = folder / "config.json"
-    if (largest := max(_numbers(architecture), default=0)) > MAX_SIZE:
-        raise InputError(f"{config}: the architecture has the number {largest}; at most {MAX_SIZE:,} is allowed")
-    with torch.device("meta"), _LimitedCalls(MAX_CALLS + MAX_CALLS_PER_TENSOR * len(weights), config):
-        network = build()
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if differing := sorted(name for name in expected.keys() | found if expected.get(name) != found.get(name)):
-        name, shapes = differing[0], [one.get(differing[0], "absent") for one in (found, expected)]
-        raise InputError(
-            f"{folder}: the weights do not fit the model in config.json: {name} is {shapes[0]}, expected {shapes[1]}"
-        )
-    held = sum(tensor.numel() for tensor in (*network.parameters(), *network.buffers()) if tensor.is_meta)
-    if held > sum(tensor.numel() for tensor in weights.values()) + MAX_UNSTORED:
-        raise InputError(f"{config}: the model would hold {held:,} numbers, far more than its weights")
-
-
-class _LimitedCalls(TorchFunctionMode):
-    """Inside the block, torch may be called only so often: nobody needs a million layers."""
-
-    def __init__(self, most: int, config: Path):
-        super().__init__()
-        self.left, self.config = most, config
-
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.left -= 1
-        if self.left < 0:
-            raise InputError(f"{self.config}: the model has far more layers than its weights")
-        return function(*args, **(kwargs or {}))
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    """Every number in a value of JSON."""
-    if isinstance(value, (dict, list)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(one)
-    elif isinstance(value, (int, float)):
-        yield value
-
-
-def load_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Put the weights into a freshly built model; every one must be there, with the right shape."""
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError as error:
-        first = str(error).splitlines()[-1].strip()
-        raise InputError(f"{folder}: the weights do not fit the model in config.json ({first})") from None
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
+def read_model_config(folder: Path) -> dict[str, Any]:
+    """config.json, or why the folder is not one of a model."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
     if not (folder / "config.json").exists():
@@ -180,8 +130,42 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
+def read_array(folder: Path, name: str) -> np.ndarray:
+    """One of the weights of a model folder, without torch."""
+    config = read_model_config(folder)
+    _check_files(folder, config)
+    path = folder / WEIGHTS
+    try:
+        with safe_open(path, "numpy") as weights:
+            array: np.ndarray = weights.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+    _check_finite(path, {name: bool(np.isfinite(array).all())})
+    return array
+
+
 def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel:
     """The files beside config.json, each checked against its hash there."""
+    from safetensors.torch import load_file
+
+    _check_files(folder, config)
+    path = folder / WEIGHTS
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+    floats = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
+    _check_finite(path, {name: bool(tensor.isfinite().all()) for name, tensor in floats.items()})
+    try:
+        metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    except json.JSONDecodeError as error:
+        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
+    attachments = {name: (folder / name).read_bytes() for name in config["sha256"] if name not in HASHED}
+    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
+
+
+def _check_files(folder: Path, config: dict[str, Any]) -> None:
+    """Refuse files beside config.json that are missing, too large or not those of its hashes."""
     hashes = config.get("sha256")
     if not isinstance(hashes, dict) or not set(hashes) >= set(HASHED):
         raise InputError(f"{folder / 'config.json'} does not list the hashes of the folder's files")
@@ -195,19 +179,12 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
             raise InputError(f"{folder / 'config.json'} lists {name!r}, which is not a file of the folder")
         _check_size(folder / name)
         check_sha256(folder / name, expected, "model folder")
-    try:
-        weights = load_file(folder / "weights.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / 'weights.safetensors'} cannot be read ({first_line(error)})") from None
-    for name, tensor in weights.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
-    try:
-        metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
-    attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
-    return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
+
+
+def _check_finite(path: Path, finite: Mapping[str, bool]) -> None:
+    for name, is_finite in finite.items():
+        if not is_finite:
+            raise InputError(f"{path}: {name} holds infinities or NaN")
 
 
 def _check_size(path: Path) -> None:

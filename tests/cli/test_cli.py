@@ -34,7 +34,7 @@ from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from lab.faults.strangers import seal
-from varitext.cli import assign as assigning
+from varitext.cli import blocks
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
@@ -697,7 +697,9 @@ def flip_a_byte(folder: Path) -> None:
 )
 def test_a_damaged_model_folder_is_refused_in_one_line(harm, said, own_model):
     harm(own_model)
-    assert said in refused(own_model, "similar", own_model, "--word", "kan")
+    assert said in refused(own_model, "similar", own_model, "--text", "kan")
+    if "describe" not in said:  # no network is built to compare words
+        assert said in refused(own_model, "similar", own_model, "--word", "kan")
 
 
 class PlugIn(NVDM):
@@ -935,7 +937,7 @@ def test_assign_reads_the_column_of_the_fit_and_keeps_all_columns(own_model, tmp
 @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
 def test_assign_continues_after_a_kill(ending, own_model, table, tmp_path, monkeypatch):
     """Whatever ends the run keeps the blocks that are done, and the result is that of one run."""
-    monkeypatch.setattr(assigning, "BLOCK", 7)
+    monkeypatch.setattr(blocks, "BLOCK", 7)
     whole, out = tmp_path / f"whole{ending}", tmp_path / f"documents{ending}"
     typed = ("assign", own_model, table, "--text-column", "text", "--out")
     assert varitext(*typed, whole).code == 0
@@ -1005,9 +1007,31 @@ def test_tables_of_unknown_kinds_are_refused(own_model, table, tmp_path):
 
 def test_similar_words(fitted):
     found = json.loads(varitext("similar", fitted, "--word", "kan", "-n", 3, "--json").out)["similar"]
-    model = DocumentModel.load(fitted)
-    assert [(entry["word"], entry["similarity"]) for entry in found] == model.similar_words("kan", 3)
+    words, cosines = zip(*DocumentModel.load(fitted).similar_words("kan", 3), strict=True)
+    assert tuple(entry["word"] for entry in found) == words
+    assert [entry["similarity"] for entry in found] == pytest.approx(cosines, abs=1e-5)
     assert varitext("similar", fitted, "--word", "KAN", "-n", 3).out.split()[1::2] == [e["word"] for e in found]
+
+
+@pytest.mark.parametrize(
+    ("command", "slow"),
+    [
+        (("topics",), "torch"),
+        (("similar", "--word", "kan"), "torch"),
+        (("similar", "--text", "kan"), "torch._dynamo"),  # two seconds more
+    ],
+)
+def test_what_needs_no_network_imports_no_torch(fitted, command, slow):
+    name, *rest = command
+    code = f"""import sys
+sys.argv = ["varitext", {name!r}, {str(fitted)!r}, *{rest!r}]
+from varitext.cli import main
+try:
+    main()
+finally:
+    sys.exit({slow!r} in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_similar_documents(fitted, divided, tmp_path):

@@ -275,7 +275,7 @@ def test_a_failing_save_leaves_nothing_behind(fitted, tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("varitext.store.save_file", full_disk)
+    monkeypatch.setattr("safetensors.torch.save_file", full_disk)
     with pytest.raises(OSError, match="No space left"):
         fitted.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -10,10 +10,10 @@ from varitext.evaluation.latent_dimensions import (
     LatentSpace,
     alignment_record,
     dimension_likeness,
-    nearest,
     rank_dimensions,
     words_towards,
 )
+from varitext.evaluation.neighbours import nearest
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 

@@ -23,6 +23,7 @@ from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches
 from varitext.corpora.question_answers import Candidate
 from varitext.documents.evaluation import completion_of
+from varitext.documents.stored_words import similar_words_in_folder
 from varitext.latent import Bound, elbo
 from varitext.latent.bound import draw_from
 from varitext.models.answers import ANSWER_MODELS, cross_encoder, model_class, pretrained
@@ -107,6 +108,18 @@ def test_a_saved_document_model_is_the_same_model(name, tmp_path):
     assert type(again.fitted_.network) is DOCUMENT_MODELS[name].load()
     assert np.array_equal(again.transform(COUNTS), model.transform(COUNTS))
     assert again.perplexity_record(COUNTS) == model.perplexity_record(COUNTS) and again.topics() == model.topics()
+
+
+@every_document_model
+def test_words_are_compared_without_building_a_network(name, tmp_path):
+    model = documents(name)
+    model.save(tmp_path / "model")
+    found = similar_words_in_folder(tmp_path / "model", word := model.fitted_.vocabulary.words[0], 5)
+    assert (found is None) == (DOCUMENT_MODELS[name].word_weight is None)
+    if found is not None:
+        words, cosines = zip(*model.similar_words(word, 5), strict=True)
+        assert [each for each, _ in found] == list(words)
+        assert [cosine for _, cosine in found] == pytest.approx(cosines, abs=1e-5)
 
 
 @every_document_model

@@ -6,7 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from varitext.text import boilerplate as forms
 from varitext.text.boilerplate import Boilerplate, boilerplate_note, learn_boilerplate
 from varitext.text.duplicates import first_copies, shared_runs
 from varitext.text.language import detect_languages
@@ -54,6 +57,23 @@ def test_boilerplate_goes_and_prose_stays(kind, texts):
     assert boilerplate_note(boilerplate, tally).startswith("removed boilerplate, ")
     new = list(Boilerplate.from_dict(boilerplate.as_dict()).clean([texts[0], "a new text"]))
     assert new == [cleaned[0], "a new text"]
+
+
+FORMS = ("_QUOTED", "_ATTRIBUTION", "_FIELD", "_MAIL", "_WEB", "_HASH")
+PIECES = st.sampled_from(
+    [
+        *("In ", "In article", "writes", " wrote:", "www.", "http://", "X-Y-Z: ", "a@b.org", "x.com", ".co.uk"),
+        *("3bffc2c", "0xdeadbee1", "11111111-aaaa-2222-bbbb-333333333333", *"\n\n  \t>:.@-</%aZé1f0K"),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@given(st.lists(PIECES, max_size=30).map("".join))
+@example("a@b%c@d.e x.com.org www.7\nABC> x\nIn <a> writes: \n")
+def test_a_form_is_found_wherever_its_pattern_matches(name, text):
+    form = getattr(forms, name)
+    assert [found.span() for found in form.matches(text)] == [found.span() for found in form.pattern.finditer(text)]
 
 
 def test_prose_copies_and_short_texts_are_left_alone():

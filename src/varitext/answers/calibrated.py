@@ -29,10 +29,9 @@ from varitext.corpora.question_answers import CanonicalOrder
 from varitext.errors import InputError
 from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
 from varitext.evaluation.conformal import HeldOutQuestions, mass_above
-from varitext.store import StoredModel, load_one_of, save_model
+from varitext.store import CALIBRATED_RANKER, StoredModel, load_one_of, save_model
 from varitext.text import Vocabulary
 
-KIND = "calibrated-ranker"
 ScoreFunction = Callable[[str, Sequence[str]], ArrayLike]
 CENTRAL = (0.05, 0.95)  # quantiles of the scores
 CENTRAL_WIDTH = 3.29  # their distance for a normal distribution, in standard deviations
@@ -297,7 +296,7 @@ class CalibratedRanker:
             Whether a model that is there may be replaced.
         """
         config: dict[str, Any] = dataclasses.asdict(self._fitted)
-        save_model(Path(folder), StoredModel(KIND, {"fitted": config}, {}, Vocabulary(()), []), overwrite)
+        save_model(Path(folder), StoredModel(CALIBRATED_RANKER, {"fitted": config}, {}, Vocabulary(()), []), overwrite)
 
     @classmethod
     def load(cls, folder: str | Path, score_function: ScoreFunction | None = None) -> "CalibratedRanker":
@@ -314,7 +313,7 @@ class CalibratedRanker:
         -------
         CalibratedRanker
         """
-        return load_one_of(Path(folder), {KIND: partial(cls._from_stored, score_function)})
+        return load_one_of(Path(folder), {CALIBRATED_RANKER: partial(cls._from_stored, score_function)})
 
     # Inside
 

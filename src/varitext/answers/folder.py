@@ -24,9 +24,8 @@ from varitext.models.answers.pretrained import weights_sha256
 from varitext.models.registry import stored_name, trusted_class
 from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
-from varitext.store import StoredModel, save_model
+from varitext.store import ANSWER_RANKER, StoredModel, save_model
 
-KIND = "answer-ranker"
 FREQUENCIES = "overlap.document_frequencies"
 ENCODER = "encoder_sha256"  # of the pretrained encoder, which the folder does not hold
 FACTS = (  # fields of `FittedAnswers` that config.json holds under "learned"
@@ -65,7 +64,7 @@ def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrit
         config[ENCODER] = weights_sha256()
     frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
     weights = fitted.first_stage.stored_weights() | {FREQUENCIES: frequencies}
-    save_model(folder, StoredModel(KIND, config, weights, overlap.vocabulary, fitted.history), overwrite)
+    save_model(folder, StoredModel(ANSWER_RANKER, config, weights, overlap.vocabulary, fitted.history), overwrite)
 
 
 def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) -> tuple[AnswerSettings, FittedAnswers]:

@@ -22,7 +22,7 @@ from varitext.answers.fitting import (
     training_threads,
     untrained,
 )
-from varitext.answers.folder import KIND, restore, save
+from varitext.answers.folder import restore, save
 from varitext.answers.index import CandidateIndex
 from varitext.answers.input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
 from varitext.answers.prediction import Prediction, joined_columns, log_odds
@@ -47,7 +47,7 @@ from varitext.models.answers.features.overlap import COUNTS
 from varitext.models.answers.pretrained import pretrained
 from varitext.models.answers.state_store import NAME
 from varitext.runtime.devices import check_device, running_on
-from varitext.store import StoredModel, load_one_of
+from varitext.store import ANSWER_RANKER, StoredModel, load_one_of
 from varitext.text import Vocabulary
 from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
@@ -512,7 +512,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         -------
         AnswerRanker
         """
-        return load_one_of(Path(folder), {KIND: partial(cls.from_stored, trust=trust)})
+        return load_one_of(Path(folder), {ANSWER_RANKER: partial(cls.from_stored, trust=trust)})
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path, trust: str | type | None = None) -> "AnswerRanker":

@@ -27,6 +27,7 @@ from varitext.batches.tokens import PairPieces
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.evaluation.ranking import ranking_record
+from varitext.layers.architecture import check_architecture, load_weights
 from varitext.models.answers import model_class
 from varitext.models.answers.features.carried import CARRIED, carried_features
 from varitext.models.answers.features.overlap import Overlap, PairFeatures
@@ -35,7 +36,6 @@ from varitext.models.answers.network import AnswerModel, AnswerNetwork
 from varitext.models.answers.scorer import AnswerScorer
 from varitext.runtime.devices import check_device
 from varitext.runtime.randomness import seeded, stream
-from varitext.store import check_architecture, load_weights
 from varitext.text import Vocabulary
 from varitext.training.optimizer import ADAMW
 from varitext.training.settings import TrainingSettings, TrainingState

@@ -4,18 +4,19 @@ Documents stream: each block of them becomes a file in OUT.parts, and at the end
 grow with the corpus, and a run that was killed continues with the block that it had not finished.
 """
 
-import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import varitext
-from varitext.cli.input import default_part, fitted_columns, load_documents
+from varitext.cli import blocks
+from varitext.cli.blocks import block_source, vector_rows
+from varitext.cli.input import fitted_columns
 from varitext.cli.options import (
     DataDir,
     Device,
@@ -34,14 +35,6 @@ from varitext.documents.topic_records import WHOLE
 from varitext.errors import InputError
 from varitext.files import atomic_file, locked, read_json, sha256_of, write_json, write_text
 from varitext.loading import load_document_model
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from varitext.corpora import Columns, Documents
-    from varitext.corpora.document_input import DocumentInput
-
-BLOCK = 4096  # documents
 
 
 def assign(
@@ -73,9 +66,9 @@ def assign(
     check_table_file(out)
     model = load_document_model(folder, threads, device, trust)
     columns = fitted_columns(model, file, part, text_column)
-    source = _source(file, part, data_dir, columns)
-    said = {"model": sha256_of(folder / "config.json"), "documents": source.sha256, "version": varitext.__version__}
-    rows_of = _vectors(vectors)
+    source = block_source(file, part, data_dir, columns)
+    said = {"model": sha256_of(folder / "config.json"), "documents": source.sha256(), "version": varitext.__version__}
+    rows_of = vector_rows(vectors)
     if vectors is not None:
         said["vectors"] = vectors if rows_of.matrix is None else sha256_of(Path(vectors))
     with _parts(out, said) as parts:
@@ -88,105 +81,18 @@ def assign(
                 parts.add(number, [_beside(kept, one, documents) for kept, one in rows])
             unknown += parts.without_topic(number)
             documents += len(block.kept)
-            progress(documents)
+            progress(documents, source.reading.share)
         rows_of.check(documents)
         parts.join(out, raw_csv)
     if unknown:
         log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
-    log(f"{documents} documents in {out}")
+    log(f"{documents} documents in {out}; {progress.rate(documents)}")
 
 
 def _beside(kept: dict[str, Any], info: dict[str, Any], before: int) -> dict[str, Any]:
     """The columns of the file, then ours; a column of the file that has one of our names is renamed."""
     own = {f"{name}_of_file" if name in info else name: value for name, value in kept.items()}
     return {**own, **info, "row": before + info["row"]}
-
-
-@dataclass(frozen=True)
-class _Vectors:
-    """Sentence vectors of documents: rows of a file, or by name."""
-
-    name: str | None
-    matrix: "np.ndarray | None" = None
-
-    def __call__(self, start: int, end: int) -> "str | np.ndarray | None":
-        if self.matrix is None:
-            return self.name
-        if end > len(self.matrix):
-            raise InputError(f"vectors {self.name}: {len(self.matrix)} rows, but there are more documents")
-        return self.matrix[start:end]
-
-    def check(self, documents: int) -> None:
-        if self.matrix is not None and len(self.matrix) != documents:
-            raise InputError(f"vectors {self.name}: {len(self.matrix)} rows for {documents} documents")
-
-
-def _vectors(name: str | None) -> _Vectors:
-    from varitext.corpora.document_vectors import map_vectors
-    from varitext.documents.vectors import is_minilm
-
-    return _Vectors(name) if name is None or is_minilm(name) else _Vectors(name, map_vectors(Path(name)))
-
-
-# Documents, a block at a time
-
-
-class _Block(NamedTuple):
-    documents: "DocumentInput"
-    kept: list[dict[str, Any]]  # the columns of the file, document by document
-
-
-class _Source(NamedTuple):
-    sha256: str
-    blocks: Iterator[_Block]
-
-
-def _source(file: str, part: str | None, data_dir: Path | None, columns: "Columns") -> _Source:
-    """Texts of users' files stream; counts and named corpora are loaded, or lie in shards."""
-    from varitext.corpora import CORPORA
-    from varitext.corpora.own_files import STANDARD_INPUT, folder_or_file, stream_files
-
-    if file not in CORPORA and file != STANDARD_INPUT:
-        path, _ = folder_or_file(Path(file), part or default_part(file))
-        stream = stream_files(path, columns)
-        if stream.texts is not None:
-            first = next(stream.texts, None)
-            if first is None:
-                raise InputError(f"{path} has no documents")
-            rows = ((row.text, dict(row.row)) for row in chain([first], stream.texts))
-            return _Source(_hash_of(path, columns), _in_blocks(rows))
-    documents = load_documents(file, part, data_dir, columns)
-    return _Source(documents.sha256, _blocks_of(documents))
-
-
-def _hash_of(path: Path, columns: "Columns") -> str:
-    """Of a file its content; of the files of a folder their names, sizes and times."""
-    said = [json.dumps(columns.as_dict(), sort_keys=True)]
-    if path.is_file():
-        said.append(sha256_of(path))
-    else:
-        stats = ((name, name.stat()) for name in sorted(path.rglob("*.txt")))
-        said += [f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats]
-    return hashlib.sha256("\n".join(said).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _in_blocks(rows: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[_Block]:
-    rows = iter(rows)
-    while some := list(islice(rows, BLOCK)):
-        yield _Block([text for text, _ in some], [kept for _, kept in some])
-
-
-def _blocks_of(documents: "Documents") -> Iterator[_Block]:
-    labels = {} if documents.labels is None else {"label": documents.labels}
-    about = {**labels, **documents.columns}
-    kept = ({name: values[row] for name, values in about.items()} for row in range(len(documents)))
-    if documents.texts is not None:
-        yield from _in_blocks(zip(documents.texts, kept, strict=True))
-        return
-    assert documents.counts is not None
-    for start in range(0, len(documents), BLOCK):
-        some = replace(documents, counts=documents.counts[start : start + BLOCK], labels=None, columns={})
-        yield _Block(some, list(islice(kept, len(some))))
 
 
 # Parts of the table
@@ -198,7 +104,7 @@ def _parts(out: Path, said: dict[str, str]) -> Iterator["_Parts"]:
 
     Bad input removes it. Anything else that ends the run keeps it, and the same command continues.
     """
-    folder, config = out.with_name(f"{out.name}.parts"), {**said, "out": out.name, "block": str(BLOCK)}
+    folder, config = out.with_name(f"{out.name}.parts"), {**said, "out": out.name, "block": str(blocks.BLOCK)}
     if folder.exists() and not (folder / "config.json").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}, where unfinished blocks are kept, exists already and holds other files: remove it")
     folder.mkdir(parents=True, exist_ok=True)
@@ -209,7 +115,7 @@ def _parts(out: Path, said: dict[str, str]) -> Iterator["_Parts"]:
                 file.unlink()
             write_json(folder / "config.json", config)
         elif done:
-            log(f"note: continuing: the first {len(done)} blocks of {BLOCK} documents are in {folder} already")
+            log(f"note: continuing: the first {len(done)} blocks of {blocks.BLOCK} documents are in {folder} already")
         try:
             yield _Parts(folder, out.suffix)
         except InputError:

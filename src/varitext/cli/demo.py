@@ -45,7 +45,7 @@ def demo(
     train, test = (load_documents("20newsgroups", part, data_dir) for part in ("train", "test"))
     print(f"   20 Newsgroups: {len(train):,} articles to learn from, {len(test):,} held out")
     print("2. Fit NVDM with 50 latent dimensions on the CPU")
-    model = DocumentModel(vocabulary_rules=VocabularyRules(size=VOCABULARY_SIZE), processes=2, threads=threads)
+    model = DocumentModel(vocabulary_rules=VocabularyRules(size=VOCABULARY_SIZE), threads=threads)
     with show_progress() as progress:
         model.fit(train, progress=progress)
     if model.fitted_.stopped == "interrupted":

@@ -22,7 +22,7 @@ from varitext.cli.fit_run import (
 )
 from varitext.cli.fit_seeds import fit_seeds
 from varitext.cli.options import option, refuse_options
-from varitext.cli.printing import log
+from varitext.cli.printing import CountedLines, log
 from varitext.documents.settings import DEFAULT_MODEL, VECTOR_MODEL, DocumentSettings, default_document_model
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -201,7 +201,7 @@ def _fit_documents(request: FitRequest) -> None:
         token_rules=data.token_rules(),
         vocabulary_rules=data.vocabulary_rules(),
     )
-    documents = load_as(request.corpus, request.part, request.data_dir, data.columns())
+    documents = load_as(request.corpus, request.part, request.data_dir, data.columns(), CountedLines())
     corpus = {} if request.corpus == "-" else {"name": request.corpus}
 
     def fit(model: DocumentModel, out: Path) -> None:

@@ -15,6 +15,7 @@ from varitext.models.answers import ANSWER_MODELS
 
 if TYPE_CHECKING:
     from varitext.answers.ranker import AnswerRanker
+    from varitext.documents.fitting import FittedDocuments
     from varitext.documents.model import DocumentModel
     from varitext.runtime.processes import World
     from varitext.training.settings import Progress
@@ -147,9 +148,17 @@ def documents_learned(model: "DocumentModel") -> str:
     fitted = model.fitted_
     return (
         f"{fitted.n_training_documents} documents, {len(fitted.vocabulary)} words, "
-        f"{fitted.fit_seconds:.0f} s ({_STOPPED[fitted.stopped]}); held-out perplexity {fitted.dev_perplexity:.1f}"
+        f"{fitted.fit_seconds:.0f} s ({_STOPPED[fitted.stopped]}){_training_rate(fitted)}; "
+        f"held-out perplexity {fitted.dev_perplexity:.1f}"
         + (f"; {topics_found(model)}" if fitted.regions is not None else "")
     )
+
+
+def _training_rate(fitted: "FittedDocuments") -> str:
+    """Of all passes over the documents; empty if it was fitted without passes."""
+    passes = fitted.history[-1].get("epoch", 0) if fitted.history else 0
+    rate = passes * fitted.n_training_documents / max(fitted.fit_seconds, 1e-3)
+    return f", {rate:,.0f} documents per second" if passes else ""
 
 
 def topics_found(model: "DocumentModel") -> str:

@@ -21,7 +21,9 @@ def prepare(
     vocabulary: Annotated[
         Path | None, option("Count the words of this vocabulary.txt, folder of shards or model folder.", "PATH")
     ] = None,
-    processes: Annotated[int, option("Processes that count words.", "N", min=1, max=256)] = 1,
+    processes: Annotated[
+        int | None, option("Threads or processes that count words (default: all cores).", "N", min=1, max=256)
+    ] = None,
     text_column: TextColumn = None,
     part: Annotated[str, option("Part of a divided corpus: train or test.", "NAME")] = "train",
     data_dir: DataDir = None,
@@ -51,6 +53,7 @@ def prepare(
         refuse_options({"vocabulary_size": vocabulary_size}, "--vocabulary names the words to count")
         words = Vocabulary.load(vocabulary / "vocabulary.txt" if vocabulary.is_dir() else vocabulary)
     check_can_write(out)
+    progress = CountedLines()
     folder = prepare_shards(
         corpora,
         out,
@@ -61,10 +64,10 @@ def prepare(
         vocabulary=words,
         processes=processes,
         counter=ray_counter(ray_address or LOCAL) if ray or ray_address else None,
-        progress=CountedLines(),
+        progress=progress,
     )
     documents, tokens = (sum(getattr(shard, name) for shard in folder.shards) for name in ("documents", "words"))
     log(
         f"{documents} documents, {tokens} words ({len(folder.vocabulary)} distinct), "
-        f"{len(folder.shards)} shard{'s' if len(folder.shards) > 1 else ''} in {out}"
+        f"{len(folder.shards)} shard{'s' if len(folder.shards) > 1 else ''} in {out}; {progress.rate(documents)}"
     )

@@ -60,15 +60,19 @@ def log(message: str) -> None:
 
 
 class CountedLines:
-    """Logs the number of documents read, or whatever is done to them, every few seconds."""
+    """Logs the number of documents read, or whatever is done to them, every few seconds, with the share of the file."""
 
     def __init__(self, done: str = "read") -> None:
-        self._done, self._last = done, time.monotonic()
+        self._done, self._started = done, time.monotonic()
+        self._last = self._started
 
-    def __call__(self, documents: int) -> None:
+    def __call__(self, documents: int, share: float | None = None) -> None:
         if time.monotonic() - self._last >= LINE_EVERY:
             self._last = time.monotonic()
-            log(f"{documents} documents {self._done}")
+            log(f"{documents} documents {self._done}" + ("" if share is None else f", {share:.0%} of the file"))
+
+    def rate(self, documents: int) -> str:
+        return f"{documents / max(time.monotonic() - self._started, 1e-3):,.0f} documents per second"
 
 
 def first_words(text: str, length: int = 100) -> str:

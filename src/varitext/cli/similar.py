@@ -1,5 +1,6 @@
 """`varitext similar`: words like a word, documents like a text."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from varitext.cli.input import documents_for
@@ -35,21 +36,30 @@ def similar(
       varitext similar models/news --text "the shuttle reached orbit" -n 3
       varitext similar models/mine --text "late delivery" --among complaints.jsonl --json
     """
-    from varitext.corpora.sharded_counts import in_memory
-
     if (word is None) == (text is None):
         raise InputError("Name either --word or --text")
-    model = load_document_model(folder, trust=trust)
     if word is not None:
-        found = model.similar_words(model.fitted_.vocabulary.spelling(word), n)
+        found = _similar_words(folder, word, n, trust)
         return _print_neighbours([{"similarity": value, "word": name} for name, value in found], as_json)
     assert text is not None  # or else there is a word
+    from varitext.corpora.sharded_counts import in_memory
+
+    model = load_document_model(folder, trust=trust)
     if not in_memory(model.count([text])).nnz:
         raise InputError("the text has no word that the model knows")
     part = "train" if among is None else None
     documents = documents_for(model, among, part, data_dir, text_column, "--among FILE")
     neighbours = model.similar_documents([text], documents, n)[0]
     _print_neighbours([_document_entry(documents, entry.index, entry.similarity) for entry in neighbours], as_json)
+
+
+def _similar_words(folder: Path, word: str, n: int, trust: str | None) -> list[tuple[str, float]]:
+    from varitext.documents.stored_words import similar_words_in_folder
+
+    if (found := similar_words_in_folder(folder, word, n)) is not None:
+        return found
+    model = load_document_model(folder, trust=trust)
+    return model.similar_words(model.fitted_.vocabulary.spelling(word), n)
 
 
 def _print_neighbours(neighbours: list[dict[str, Any]], as_json: bool) -> None:

@@ -1,13 +1,18 @@
 """`varitext transform`: one vector per document."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from varitext.cli import options
-from varitext.cli.input import default_part, fitted_columns, load_documents
+from varitext.cli.blocks import block_source, vector_rows
+from varitext.cli.input import default_part, fitted_columns
 from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import CountedLines, log
 from varitext.loading import load_document_model
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def transform(
@@ -33,6 +38,7 @@ def transform(
 
     One row per document, in order. The columns are the posterior means and, with --with-std, the standard deviations. A
     document without any word of the model's vocabulary gets the prior: for nvdm, mean 0 and standard deviation 1.
+    Documents are read a block at a time, so memory does not grow with the file.
 
     \b
     Examples:
@@ -48,12 +54,24 @@ def transform(
 
     check_vector_file(out)
     model = load_document_model(folder, threads, device, trust)
-    columns = fitted_columns(model, file, part, text_column)
-    counts = model.count(load_documents(file, part, data_dir, columns), vectors)
-    documents, width = counts.shape[0], model.fitted_.network.vector_dim
-    write_vectors(out, vector_tables(model, counts, with_std, refine=not fast), documents, width, with_std)
-    _note_unknown(sum(int((block.getnnz(1) == 0).sum()) for block in blocks_of(counts)))
-    log(f"{documents} vectors of {width} dimensions in {out}")
+    width = model.fitted_.network.vector_dim
+    source = block_source(file, part, data_dir, fitted_columns(model, file, part, text_column))
+    rows_of, progress = vector_rows(vectors), CountedLines("transformed")
+    documents = unknown = 0
+
+    def tables() -> "Iterator[np.ndarray]":
+        nonlocal documents, unknown
+        for block in source.blocks:
+            before, documents = documents, documents + len(block.kept)
+            counts = model.count(block.documents, rows_of(before, documents))
+            yield from vector_tables(model, counts, with_std, refine=not fast)
+            unknown += sum(int((some.getnnz(1) == 0).sum()) for some in blocks_of(counts))
+            progress(documents, source.reading.share)
+        rows_of.check(documents)
+
+    write_vectors(out, tables(), width, with_std)
+    _note_unknown(unknown)
+    log(f"{documents} vectors of {width} dimensions in {out}; {progress.rate(documents)}")
 
 
 def _transform_on_ray(

@@ -146,12 +146,18 @@ def load_documents(
     return load_as(corpus, part, data_dir, Columns(text_column, id_column, label_column, date_column, encoding))
 
 
-def load_as(corpus: str | Path, part: str, data_dir: str | Path | None, columns: Columns) -> Documents:
-    """The same as `load_documents`, with the columns in one record."""
+def load_as(
+    corpus: str | Path,
+    part: str,
+    data_dir: str | Path | None,
+    columns: Columns,
+    progress: own_files.Progress | None = None,
+) -> Documents:
+    """The same as `load_documents`, with the columns in one record; files tell `progress` how far they are read."""
     if corpus == own_files.STANDARD_INPUT:
         return own_files.load_standard_input(columns)
     if not (module := _named(corpus)):
-        return own_files.load(Path(corpus), part, columns)
+        return own_files.load(Path(corpus), part, columns, progress)
     loaded = _load_part(module, part, data_dir)
     if not isinstance(loaded, Documents):
         raise InputError(f"{corpus} is a corpus of questions and answers, not of documents")

@@ -27,7 +27,7 @@ def count_words(
     token_rules: TokenRules,
     vocabulary: Vocabulary | None,
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
-    processes: int = 1,
+    processes: int | None = None,
     tokeniser: Tokeniser | None = None,
 ) -> Counted | None:
     """Counts of texts or token lists over a vocabulary, or one that is learned here; None if X is counts already."""

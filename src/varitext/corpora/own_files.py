@@ -9,9 +9,9 @@ import csv
 import hashlib
 import io
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
@@ -35,7 +35,7 @@ from varitext.corpora.documents import (
 from varitext.corpora.sharded_counts import ShardedCounts, blocks_of
 from varitext.corpora.shards import ShardFolder, is_shard_folder
 from varitext.corpora.sources import SourceFile, combined_sha256, read_bytes, source_file
-from varitext.corpora.tables import READERS, Row
+from varitext.corpora.tables import READERS, Reading, Row
 from varitext.errors import InputError
 from varitext.files import sha256_of
 from varitext.text import Vocabulary
@@ -47,6 +47,8 @@ PARTS = ("train", "test")
 STANDARD_INPUT = "-"
 FIRST_ROWS = 1000  # of a table, from which the column of text is chosen
 FEAT_LINES = 1000  # at a time
+TOLD_EVERY = 1000  # texts
+Progress = Callable[[int, float | None], None]  # is told the documents read, and the share of the file, now and then
 
 
 class TextRow(NamedTuple):
@@ -64,6 +66,7 @@ class Stream:
     texts: Iterator[TextRow] | None = None
     counts: Iterator[LabelledCounts] | None = None
     vocabulary: Vocabulary | None = None  # of counts; None if the file does not name its words
+    reading: Reading = field(default_factory=Reading)  # how much of a file of texts has been taken
 
 
 # Parts
@@ -93,13 +96,13 @@ def _part_of_folder(folder: Path, part: str) -> Path | None:
 # Whole files
 
 
-def load(path: Path, part: str, columns: Columns = ANY_COLUMNS) -> Documents:
+def load(path: Path, part: str, columns: Columns = ANY_COLUMNS, progress: Progress | None = None) -> Documents:
     """A part of `path`; a path that is not divided is loaded whole."""
     found, part = folder_or_file(path, part)
     if is_shard_folder(found):
         documents = _open_shards(found, part)
     else:
-        documents = _whole(stream_files(found, columns), part, columns, found.is_dir())
+        documents = _whole(stream_files(found, columns), part, columns, found.is_dir(), progress)
     if not len(documents):
         raise InputError(f"{found} has no documents")
     return replace(documents, path=path.absolute(), read_as=columns)
@@ -114,13 +117,17 @@ def load_standard_input(columns: Columns) -> Documents:
     return _whole(Stream(where, [source_file(where, content)], texts), WHOLE, columns)
 
 
-def _whole(stream: Stream, part: str, columns: Columns, is_folder: bool = False) -> Documents:
+def _whole(
+    stream: Stream, part: str, columns: Columns, is_folder: bool = False, progress: Progress | None = None
+) -> Documents:
     if stream.texts is None:
         return _whole_counts(stream, part)
     texts: list[str] = []
     table: dict[str, list[Any]] = {}
     for number, row in enumerate(stream.texts):
         texts.append(row.text)
+        if progress and number % TOLD_EVERY == 0:
+            progress(number, stream.reading.share)
         for name, value in row.columns.items():
             values = table.setdefault(name, [])
             values += [None] * (number - len(values))  # rows need not all have the same fields
@@ -172,13 +179,14 @@ def stream_documents(documents: Documents) -> Stream:
 
 def stream_files(path: Path, columns: Columns = ANY_COLUMNS, texts_only: bool = False) -> Stream:
     """A file or folder that is not divided; with `texts_only`, other columns may be left out."""
-    kind, sources = tables.suffix_of(path), list[SourceFile]()
+    kind, sources, reading = tables.suffix_of(path), list[SourceFile](), Reading()
     if path.is_dir():
         if is_shard_folder(path):
             return stream_documents(_open_shards(path, WHOLE))
         return Stream(str(path), sources, texts=_folder_texts(path, columns, sources))
     if kind in TEXT_KINDS:
-        return Stream(str(path), sources, texts=_file_texts(path, columns, sources, texts_only))
+        texts = _file_texts(path, columns, sources, texts_only, reading)
+        return Stream(str(path), sources, texts, reading=reading)
     if kind == ".feat":
         vocabulary = vocabulary_beside(path, None)
         return Stream(str(path), sources, counts=_feat_counts(path, vocabulary, sources), vocabulary=vocabulary)
@@ -190,7 +198,9 @@ def stream_files(path: Path, columns: Columns = ANY_COLUMNS, texts_only: bool = 
     raise InputError(f"{path}: unknown kind of file. Use {', '.join(KINDS)} or a folder of .txt files.")
 
 
-def _file_texts(path: Path, columns: Columns, sources: list[SourceFile], texts_only: bool) -> Iterator[TextRow]:
+def _file_texts(
+    path: Path, columns: Columns, sources: list[SourceFile], texts_only: bool, reading: Reading
+) -> Iterator[TextRow]:
     if tables.suffix_of(path) == ".txt":  # the file is one document
         content = read_bytes(path)
         sources.append(source_file(path.name, content))
@@ -198,17 +208,19 @@ def _file_texts(path: Path, columns: Columns, sources: list[SourceFile], texts_o
             yield TextRow(tables.decode(content, str(path), columns.encoding), {})
         return
     if texts_only and path.suffix.lower() == ".parquet":
-        yield from parquet_texts(path, columns)
+        yield from parquet_texts(path, columns, reading=reading)
         sources.append(SourceFile(path.name, sha256_of(path)))
         return
-    rows = tables.table_rows(path, sources, columns.encoding)
+    rows = tables.table_rows(path, sources, columns.encoding, reading)
     yield from _table_texts(rows, str(path), columns, is_sheet=tables.suffix_of(path) == ".xlsx")
 
 
-def parquet_texts(path: Path, columns: Columns, row_groups: range | None = None) -> Iterator[TextRow]:
+def parquet_texts(
+    path: Path, columns: Columns, row_groups: range | None = None, reading: Reading | None = None
+) -> Iterator[TextRow]:
     """The texts of a .parquet file, or of some of its row groups; the other columns are not read."""
     column, _ = _choose_text(islice(tables.parquet_rows(path, str(path)), FIRST_ROWS), str(path), columns)
-    rows = tables.parquet_rows(path, str(path), [column] if column else None, row_groups)
+    rows = tables.parquet_rows(path, str(path), [column] if column else None, row_groups, reading)
     return _table_texts(rows, str(path), replace(columns, text_column=column or None))
 
 

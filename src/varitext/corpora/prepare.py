@@ -70,7 +70,7 @@ def prepare(
     token_rules: TokenRules = DEFAULT_TOKEN_RULES,
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES,
     vocabulary: Vocabulary | None = None,
-    processes: int = 1,
+    processes: int | None = None,
     counter: TextCounter | None = None,
     sizes: ShardSizes = DEFAULT_SIZES,
     progress: Progress | None = None,
@@ -95,8 +95,9 @@ def prepare(
         Which words are counted.
     vocabulary : Vocabulary, optional
         Count these words and no others, for example test documents over the words of the training documents.
-    processes : int, default=1
-        Number of processes that count. The result does not depend on it.
+    processes : int, optional
+        Number of threads that count words, or of processes without the compiled counter (default: all cores, or one
+        process). The result does not depend on it.
     counter : TextCounter, optional
         Counts the words instead, for example on a cluster (`varitext.ray.counting.ray_counter`).
     sizes : ShardSizes, optional
@@ -174,7 +175,7 @@ def _told(
 # Texts
 
 
-def _counted(streams: list[Stream], find_words: FindWords, processes: int) -> CountedTexts:
+def _counted(streams: list[Stream], find_words: FindWords, processes: int | None) -> CountedTexts:
     """Counted in this process, or in others on this machine."""
     sources: list[SourceFile] = []
 

@@ -195,8 +195,13 @@ Counts = csr_matrix | ShardedCounts
 
 
 def blocks_of(counts: Counts) -> Iterator[csr_matrix]:
-    """All documents in order, as matrices in memory; just one if the counts are in memory."""
-    return counts.blocks() if isinstance(counts, ShardedCounts) else iter([counts])
+    """All documents in order, as matrices in memory, none so large that what is computed of it would fill memory."""
+    if isinstance(counts, ShardedCounts):
+        return counts.blocks()
+    if counts.shape[0] <= WINDOW_DOCUMENTS:
+        return iter([counts])
+    starts = range(0, counts.shape[0], WINDOW_DOCUMENTS)
+    return (counts[start : start + WINDOW_DOCUMENTS] for start in starts)
 
 
 def shuffled_rows(counts: Counts, generator: np.random.Generator) -> Iterator[np.ndarray]:

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -34,16 +35,30 @@ class Row(NamedTuple):
     where: str  # file and line, for messages
 
 
+@dataclass
+class Reading:
+    """How much of a file has been read: bytes, or rows of .parquet."""
+
+    done: int = 0
+    total: int = 0  # 0: not known
+
+    @property
+    def share(self) -> float | None:
+        return self.done / self.total if self.total else None
+
+
 Reader = Callable[[io.BufferedReader, str, str | None], Iterator[Row]]
 
 
-def table_rows(path: Path, sources: list[SourceFile], encoding: str | None = None) -> Generator[Row, None, None]:
+def table_rows(
+    path: Path, sources: list[SourceFile], encoding: str | None = None, reading: Reading | None = None
+) -> Generator[Row, None, None]:
     """The rows of a file; at its end, its name and hash are added to `sources`."""
     if path.name.lower().endswith(".parquet"):
-        yield from parquet_rows(path, str(path))
+        yield from parquet_rows(path, str(path), reading=reading)
         sources.append(SourceFile(path.name, sha256_of(path)))
         return
-    with hashed_content(path, sources) as stream:
+    with hashed_content(path, sources, reading) as stream:
         yield from READERS[suffix_of(path)](stream, str(path), encoding)
 
 
@@ -161,7 +176,11 @@ READERS: dict[str, Reader] = {
 
 
 def parquet_rows(
-    source: Path | BinaryIO, where: str, only: Sequence[str] | None = None, row_groups: range | None = None
+    source: Path | BinaryIO,
+    where: str,
+    only: Sequence[str] | None = None,
+    row_groups: range | None = None,
+    reading: Reading | None = None,
 ) -> Iterator[Row]:
     """The columns that hold one value per row, no lists or structures; of all `row_groups` if omitted."""
     with _opened_parquet(source, where) as file:
@@ -172,7 +191,10 @@ def parquet_rows(
         before = sum(file.metadata.row_group(group).num_rows for group in range(groups.start))
         batches = file.iter_batches(PARQUET_ROWS, list(groups), names if only is None else list(only))
         rows = chain.from_iterable(batch.to_pylist() for batch in batches)
-        yield from (Row(values, f"{where}, row {number}") for number, values in enumerate(rows, start=before + 1))
+        reading = reading or Reading()
+        reading.total = file.metadata.num_rows
+        for reading.done, values in enumerate(rows, start=before + 1):
+            yield Row(values, f"{where}, row {reading.done}")
 
 
 def parquet_row_groups(path: Path) -> list[int]:
@@ -197,10 +219,13 @@ def _opened_parquet(source: Path | BinaryIO, where: str) -> Iterator[Any]:
 
 
 @contextmanager
-def hashed_content(path: Path, sources: list[SourceFile]) -> Iterator[io.BufferedReader]:
+def hashed_content(
+    path: Path, sources: list[SourceFile], reading: Reading | None = None
+) -> Iterator[io.BufferedReader]:
     """The uncompressed content of a file to read once; its hash is added to `sources` at the end."""
     with open_content(path) as stream:
-        content = _Hashed(stream)
+        content = _Hashed(stream, reading or Reading())
+        content.reading.total = path.stat().st_size
         yield io.BufferedReader(content)
         sources.append(SourceFile(path.name, content.digest.hexdigest()))
 
@@ -208,8 +233,8 @@ def hashed_content(path: Path, sources: list[SourceFile]) -> Iterator[io.Buffere
 class _Hashed(io.RawIOBase):
     """A stream that hashes what is read from it."""
 
-    def __init__(self, stream: io.BufferedIOBase) -> None:
-        self._stream, self.digest = stream, hashlib.sha256()
+    def __init__(self, stream: io.BufferedIOBase, reading: Reading) -> None:
+        self._stream, self.reading, self.digest = stream, reading, hashlib.sha256()
 
     def readable(self) -> bool:
         return True
@@ -219,6 +244,7 @@ class _Hashed(io.RawIOBase):
         content = self._stream.read(len(place))
         place[: len(content)] = content
         self.digest.update(content)
+        self.reading.done = getattr(self._stream, "fileobj", self._stream).tell()  # of a .gz, as it is stored
         return len(content)
 
 

@@ -36,24 +36,28 @@ def vector_tables(model: DocumentModel, counts: Counts, with_std: bool, refine: 
     return mean_blocks(model.fitted_.network, model.count(counts), refine=refine, threads=model.threads)
 
 
-def write_vectors(path: Path, tables: Iterable[np.ndarray], documents: int, width: int, with_std: bool) -> None:
+def write_vectors(path: Path, tables: Iterable[np.ndarray], width: int, with_std: bool) -> None:
     """One row per document; columns mean_0.. and, if asked for, std_0... Tables are written as they come."""
     names = [f"{part}_{k}" for part in (("mean", "std") if with_std else ("mean",)) for k in range(width)]
     with atomic_file(path) as temporary:
         if path.suffix == ".npy":
-            _write_npy(temporary, tables, (documents, len(names)))
+            _write_npy(temporary, tables, len(names))
         elif path.suffix == ".csv":
             _write_csv(temporary, tables, names)
         else:
             _write_parquet(temporary, tables, names)
 
 
-def _write_npy(path: Path, tables: Iterable[np.ndarray], shape: tuple[int, int]) -> None:
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.float32)), "fortran_order": False, "shape": shape}
+def _write_npy(path: Path, tables: Iterable[np.ndarray], width: int) -> None:
+    """The header is written again at the end, when the number of rows is known; numpy leaves room for it."""
+    descr, rows = np.lib.format.dtype_to_descr(np.dtype(np.float32)), 0
     with path.open("wb") as stream:
-        np.lib.format.write_array_header_1_0(stream, header)
+        np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": (0, width)})
         for table in tables:
             stream.write(np.ascontiguousarray(table, np.float32).data)
+            rows += len(table)
+        stream.seek(0)
+        np.lib.format.write_array_header_1_0(stream, {"descr": descr, "fortran_order": False, "shape": (rows, width)})
 
 
 def _write_csv(path: Path, tables: Iterable[np.ndarray], names: list[str]) -> None:

@@ -25,16 +25,16 @@ from varitext.documents.topic_records import TABLE_FILE, TENSOR_FILE, TypicalDoc
 from varitext.documents.topic_words import DEFAULT_WORDING, Phrases, Wording
 from varitext.documents.topics import MAX_UNDO, Group, Regions
 from varitext.errors import InputError, first_line
+from varitext.layers.architecture import check_architecture, load_weights
 from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import DocumentNetwork
 from varitext.models.registry import home_of, trusted_class
 from varitext.records import check_ranges, check_types, record_from_dict
 from varitext.runtime.devices import usable_device
-from varitext.store import StoredModel, check_architecture, load_weights, save_model
+from varitext.store import DOCUMENT_MODEL, StoredModel, save_model
 from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.text.boilerplate import Boilerplate
 
-KIND = "document-model"
 ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions", "vectors"}
 LATER = {"boilerplate", "notes", "passages"}  # which the first folders of this version do not have
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
@@ -52,7 +52,9 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
     }
     weights = fitted.network.state_dict()
     attachments = {} if fitted.regions is None else _stored_states(fitted.regions)
-    save_model(folder, StoredModel(KIND, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite)
+    save_model(
+        folder, StoredModel(DOCUMENT_MODEL, config, weights, fitted.vocabulary, fitted.history, attachments), overwrite
+    )
 
 
 def restore_documents(

@@ -20,7 +20,7 @@ from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
 from varitext.documents import topic_model
 from varitext.documents.effects import Effects, estimate_effects
 from varitext.documents.fitting import DocumentFit, FittedDocuments
-from varitext.documents.folder import KIND, Trust, restore_documents, save_documents
+from varitext.documents.folder import Trust, restore_documents, save_documents
 from varitext.documents.input import (
     corpus_of,
     count_documents,
@@ -59,13 +59,14 @@ from varitext.documents.updating import DocumentUpdate, UpdateSettings, check_ca
 from varitext.documents.vectors import VectorInput, vectors_to_learn, with_vectors
 from varitext.errors import InputError
 from varitext.evaluation.keywords import DistinctWords, distinct_words
-from varitext.evaluation.latent_dimensions import LatentDimension, Neighbour, nearest, rank_dimensions
+from varitext.evaluation.latent_dimensions import LatentDimension, rank_dimensions
+from varitext.evaluation.neighbours import Neighbour, nearest, nearest_words
 from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.shares import Bins
 from varitext.records import check_at_least, check_choice
 from varitext.runtime.devices import check_device, one_blas_thread, running_on
 from varitext.runtime.processes import ALONE, World
-from varitext.store import StoredModel, load_one_of
+from varitext.store import DOCUMENT_MODEL, StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
 from varitext.text.boilerplate import Boilerplate
 from varitext.text.passages import Passages
@@ -144,8 +145,9 @@ class DocumentModel(
     passages : int or None, default=None
         Find topics of passages of about this many words, in texts such as books. The topics of a document are then the
         shares of its words, `documents` of a topic are passages, and `transform` reads documents whole.
-    processes : int, default=1
-        Processes that count words.
+    processes : int, optional
+        Number of threads that count words, or of processes for n-grams and without the compiled counter (default: all
+        cores, or one process).
     fractional_counts : bool, default=False
         Whether counts may be fractions.
     threads : int or None, default=None
@@ -370,8 +372,9 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        X, fitted = listed_documents(X, self.text_column), self.fitted_
-        counts, cleaned = self._words_of(X), without_boilerplate(X, fitted.boilerplate)
+        fitted = self.fitted_
+        cleaned = without_boilerplate(listed_documents(X, self.text_column), fitted.boilerplate)
+        counts = self._count(cleaned, fitted.vocabulary, fitted.token_rules, None)
         return with_vectors(counts, vectors, cleaned, fitted.network, fitted.vectors)
 
     def transform(self, X: DocumentInput, refine: bool = True, vectors: VectorInput | None = None) -> np.ndarray:
@@ -531,9 +534,7 @@ class DocumentModel(
         vocabulary = self.fitted_.vocabulary
         if word not in vocabulary.index:
             raise InputError(f"{word!r} is not among the {len(vocabulary)} words of the model")
-        row = vocabulary.index[word]
-        neighbours = nearest(self.word_vectors_, self.word_vectors_[row], n + 1)
-        return [(vocabulary.words[i], similarity) for i, similarity in neighbours if i != row][:n]
+        return nearest_words(vocabulary, self.word_vectors_, word, n)
 
     def similar_documents(self, X: DocumentInput, among: DocumentInput, n: int = 5) -> list[list[Neighbour]]:
         """The documents nearest to each document of X by the cosine of their vectors.
@@ -971,7 +972,7 @@ class DocumentModel(
         -------
         DocumentModel
         """
-        model = load_one_of(Path(folder), {KIND: partial(cls.from_stored, trust=trust)})
+        model = load_one_of(Path(folder), {DOCUMENT_MODEL: partial(cls.from_stored, trust=trust)})
         return model if tokeniser is None else model.set_params(tokeniser=tokeniser)
 
     @classmethod

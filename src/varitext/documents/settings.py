@@ -87,7 +87,12 @@ class DocumentSettings:
     passages: int | None = setting(
         None, Option("Find topics of passages of about N words: for books and long reports.", DATA, "N", minimum=20)
     )
-    processes: int = setting(1, Option("Processes that count words.", WHERE_IT_RUNS, "N", minimum=1, maximum=256))
+    processes: int | None = setting(
+        None,
+        Option(
+            "Threads or processes that count words (default: all cores).", WHERE_IT_RUNS, "N", minimum=1, maximum=256
+        ),
+    )
     fractional_counts: bool = False
     threads: int | None = setting(None, THREADS)
     device: str = setting("cpu", DEVICE)

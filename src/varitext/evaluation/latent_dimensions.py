@@ -1,4 +1,4 @@
-"""Latent dimensions as ranked words, nearest neighbours, and how far the dimensions of two models agree.
+"""Latent dimensions as ranked words, and how far the dimensions of two models agree.
 
 likeness    of two dimensions: the correlation of their weights over the words that both models have, each word weighted
             by its frequency. 1: identical, 0: unrelated, -1: identical with the ends exchanged
@@ -35,11 +35,6 @@ class LatentDimension(NamedTuple):
     kl: float  # nats per training document that the dimension carries
 
 
-class Neighbour(NamedTuple):
-    index: int  # type: ignore[assignment]  # of the document; a neighbour is no list to search
-    similarity: float  # cosine
-
-
 def rank_dimensions(
     word_vectors: np.ndarray, frequencies: np.ndarray, names: Sequence[str], kl: np.ndarray, words: int
 ) -> list[LatentDimension]:
@@ -68,14 +63,6 @@ def _dimension(number: int, weights: np.ndarray, names: list[str], kl: float, wo
         tuple(names[i] for i in last),
         kl,
     )
-
-
-def nearest(vectors: np.ndarray, query: np.ndarray, n: int) -> list[Neighbour]:
-    """The most similar first; of those that tie (`columns.py::merge_ties`) the earlier one first."""
-    lengths = np.linalg.norm(vectors, axis=1) * max(float(np.linalg.norm(query)), 1e-12)
-    similarity = merge_ties(vectors @ query / np.maximum(lengths, 1e-12))
-    order = np.argsort(-similarity, kind="stable")[:n]
-    return [Neighbour(int(i), float(similarity[i])) for i in order]
 
 
 def words_towards(dimension: LatentDimension, value: float) -> tuple[str, ...]:

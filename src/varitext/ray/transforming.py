@@ -80,7 +80,7 @@ class PieceEncoder:
         piece, self.documents, self.unknown = Piece(**json.loads(row["piece"])), 0, 0
         path, error = self.out / name_of(row["number"]), ""
         try:
-            write_vectors(path, self.vectors(piece), 0, self.model.fitted_.network.vector_dim, self.with_std)
+            write_vectors(path, self.vectors(piece), self.model.fitted_.network.vector_dim, self.with_std)
         except InputError as told:
             error = str(told)
         return {"number": row["number"], "documents": self.documents, "unknown": self.unknown, "error": error}

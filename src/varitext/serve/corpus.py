@@ -21,8 +21,8 @@ from varitext.documents.topic_model import regions_of
 from varitext.documents.topic_records import TopicShare
 from varitext.errors import InputError
 from varitext.evaluation.keywords import document_keywords
-from varitext.evaluation.latent_dimensions import nearest
 from varitext.evaluation.map_layout import lay_out, place_among, towards_topics
+from varitext.evaluation.neighbours import nearest
 from varitext.evaluation.shares import shares_by_value
 from varitext.serve.guards import Refusal
 

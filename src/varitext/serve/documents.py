@@ -15,7 +15,8 @@ from varitext.documents.topic_model import document_info, regions_of
 from varitext.documents.topic_records import Records, TopicInfo
 from varitext.errors import InputError
 from varitext.evaluation.keywords import keyword_columns
-from varitext.evaluation.latent_dimensions import LatentDimension, nearest, words_towards
+from varitext.evaluation.latent_dimensions import LatentDimension, words_towards
+from varitext.evaluation.neighbours import nearest
 from varitext.evaluation.perplexity import per_corpus_perplexity, per_document_perplexity
 from varitext.serve import schemas
 from varitext.serve.corpus import CorpusIndex, beginning

@@ -9,12 +9,13 @@ A document of which nothing would be left keeps its text.
 """
 
 import html
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,11 +43,9 @@ _HEADER_LINE = re.compile(rf"(?:{HEADERS}):.*\n?(?:[ \t]+\S.*\n?)*", re.IGNORECA
 _SUBJECTS = re.compile(
     r"^(?:subject|keywords|summary):[ \t]*(?:(?:re|fwd?|aw):[ \t]*)*(.*)$", re.IGNORECASE | re.MULTILINE
 )
-_QUOTED = re.compile(r"^[ \t]*[A-Za-z]{0,4}[|:]?>.*$|^[ \t]*In (?:article|message|<).*$", re.MULTILINE)
-_ATTRIBUTION = re.compile(r"(?:writes|wrote|schrieb|a écrit) ?: *$", re.MULTILINE)
-_FORWARDED = re.compile(r"^-{2,} ?Original Message ?-{2,}[ \t]*$[\s\S]*", re.MULTILINE | re.IGNORECASE)
-_SIGNATURE = re.compile(r"^--[ \t]*$", re.MULTILINE)
-_FIELD = re.compile(r"^[ \t]*([A-Za-z]+(?:-[A-Za-z]+)+):[ \t]", re.MULTILINE)
+# of a whole line, but found by its first letters: a pattern that starts with ^ is tried at every character
+_FORWARDED = re.compile(r"--(?<![^\n]--)-* ?Original Message ?-{2,}[ \t]*$[\s\S]*", re.MULTILINE | re.IGNORECASE)
+_SIGNATURE = re.compile(r"--(?<![^\n]--)[ \t]*$", re.MULTILINE)
 _TAG = re.compile(
     r"</?(?:a|body|br|div|h[1-6]|html|img|li|link|meta|p|script|span|table|td|tr|ul)\b[^<>]*>", re.IGNORECASE
 )
@@ -55,18 +54,65 @@ _UNREAD = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ANY_TAG = re.compile(r"</?[a-z!][^<>]*>", re.IGNORECASE)
-_MAIL = re.compile(r"<?[\w.%+=!-]+@[\w-]+(?:\.[\w-]+)*>?")
-_WEB = re.compile(
+
+
+class Form(NamedTuple):
+    """What is found from the start of a line, or in a run without spaces; tried only where there is a sign of it."""
+
+    pattern: re.Pattern[str]
+    sign: re.Pattern[str]  # in every match; starts with few characters, so that the search for it is fast
+    of_lines: bool
+
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """The same as the pattern's `finditer`."""
+        end = 0
+        while sign := self.sign.search(text, end):
+            start = max(end, text.rfind("\n", end, sign.start()) + 1)
+            if self.of_lines:
+                stop = text.find("\n", sign.end())
+                match = self.pattern.match(text, start, len(text) if stop < 0 else stop)
+            else:
+                start = max(start, text.rfind(" ", start, sign.start()) + 1)
+                stop = space.start() if (space := _SPACE.search(text, sign.end())) else -1
+                match = self.pattern.search(text, start, len(text) if stop < 0 else stop)
+            if match is None and stop < 0:
+                return
+            end = match.end() if match else stop
+            if match:
+                yield match
+
+    def removed_from(self, text: str, tally: Counter[str], kind: str) -> str:
+        kept, end = [], 0
+        for match in self.matches(text):
+            kept.append(text[end : match.start()])
+            end = match.end()
+        tally[kind] += len(kept)
+        return " ".join([*kept, text[end:]]) if kept else text
+
+
+def _of_lines(pattern: str, sign: str) -> Form:
+    return Form(re.compile(pattern, re.MULTILINE), re.compile(sign, re.MULTILINE), of_lines=True)
+
+
+def _of_words(pattern: str, sign: str) -> Form:
+    return Form(re.compile(pattern, re.IGNORECASE), re.compile(sign), of_lines=False)
+
+
+_SPACE = re.compile(r"\s")
+_LETTER = "[a-zA-Z\u0130\u0131\u017f\u212a]"  # what re.IGNORECASE takes for a letter from a to z
+_QUOTED = _of_lines(r"^[ \t]*(?:[A-Za-z]{0,4}[|:]?>|In (?:article|message|<)).*$", ">|In ")
+_ATTRIBUTION = _of_lines(r"^.*(?:writes|wrote|schrieb|a écrit) ?: *$", ": *$")
+_FIELD = _of_lines(r"^[ \t]*([A-Za-z]+(?:-[A-Za-z]+)+):[ \t]", "-[A-Za-z]+:[ \t]")
+_MAIL = _of_words(r"<?[\w.%+=!-]+@[\w-]+(?:\.[\w-]+)*>?", "@")
+_WEB = _of_words(
     r"\b(?:https?|ftp)://\S+|\bwww\.\S+"
     r"|\b(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|info|biz)\b(?:/\S*)?|\b(?:[a-z0-9-]{2,}\.){2,}[a-z]{2}\b(?:/\S*)?",
-    re.IGNORECASE,
+    rf"\.(?:{_LETTER}{_LETTER}|(?<=[wW][wW][wW]\.))|://",
 )
-_HASH = re.compile(
+_HASH = _of_words(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?:0x)?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,}\b",
-    re.IGNORECASE,
+    "[0-9](?:(?<=[a-fA-F][0-9])|(?=[a-fA-F]|-[0-9a-fA-F]{4}))",
 )
-_MAY_BE_WEB = re.compile(r"://|www\.|\.[a-z]{2}", re.IGNORECASE)
-_MAY_BE_HASH = re.compile(r"\d[a-f]|[a-f]\d", re.IGNORECASE)
 
 KEEP = "To keep it: keep_boilerplate=True, --keep-boilerplate"
 NAMES = {  # for the note
@@ -99,18 +145,23 @@ class Boilerplate:
     def from_dict(cls, values: dict[str, Any]) -> "Boilerplate":
         return record_from_dict(cls, {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
 
-    def clean(self, texts: Iterable[str], tally: Counter[str] | None = None) -> Iterator[str]:
-        """The texts without boilerplate; `tally` counts what was removed, by kind, and characters."""
-        tally = Counter() if tally is None else tally
+    def clean(self, texts: Iterable[str], tally: Counter[str] | None = None, has_forms: bool = True) -> Iterator[str]:
+        """The texts without boilerplate; `tally` counts what was removed, by kind, and characters.
+
+        `has_forms`: whether the texts may have what has a known form, or have been cleaned of it.
+        """
         for chunk in in_chunks(texts, CHUNK_SIZE):
-            formed = [self._without_forms(text, tally) for text in chunk]
-            for text, cleaned in zip(chunk, self._without_repeats(formed, tally), strict=True):
-                whole = _size(text)
-                tally["characters"] += whole
+            found: Counter[str] = Counter()
+            formed = [self._without_forms(text, found) for text in chunk] if has_forms else chunk
+            for text, cleaned in zip(chunk, self._without_repeats(formed, found), strict=True):
+                whole = _size(text) if tally is not None else 0
+                found["characters"] += whole
                 if cleaned is not text and any(map(str.isalpha, cleaned)):
-                    tally["removed"] += whole - _size(cleaned)
+                    found["removed"] += whole - _size(cleaned) if tally is not None else 0
                     text = cleaned
                 yield text
+            if tally is not None:
+                tally.update(found)
 
     # Forms
 
@@ -118,18 +169,17 @@ class Boilerplate:
         text = _without_html(text, tally) if "html" in self.kinds and "<" in text else text
         text = _without_header(text, tally) if "header" in self.kinds else text
         if "quoted" in self.kinds:
-            text = _without(_FORWARDED, text, tally, "quoted") if "-Or" in text or "- O" in text else text
-            text = _without(_QUOTED, text, tally, "quoted") if ">" in text or "In " in text else text
-            text = _without_attributions(text, tally)
+            text = _without_forwarded(text, tally) if "-Or" in text or "- O" in text else text
+            text = _ATTRIBUTION.removed_from(_QUOTED.removed_from(text, tally, "quoted"), tally, "quoted")
         text = _without_signature(text, tally) if "signature" in self.kinds and "\n--" in text else text
-        text = _without(self._field, text, tally, "field") if self.fields and ":" in text else text
-        text = _without(_MAIL, text, tally, "mail") if "@" in text else text
-        text = _without(_WEB, text, tally, "web") if _MAY_BE_WEB.search(text) else text
-        return _without(_HASH, text, tally, "hash") if _MAY_BE_HASH.search(text) else text
+        text = self._field.removed_from(text, tally, "field") if self.fields else text
+        for kind, form in (("mail", _MAIL), ("web", _WEB), ("hash", _HASH)):
+            text = form.removed_from(text, tally, kind)
+        return text
 
     @cached_property
-    def _field(self) -> re.Pattern[str]:
-        return re.compile(rf"^[ \t]*(?:{'|'.join(map(re.escape, self.fields))}):.*$", re.MULTILINE)
+    def _field(self) -> Form:
+        return _of_lines(rf"^[ \t]*(?:{'|'.join(map(re.escape, self.fields))}):.*$", ":")
 
     # Repetition
 
@@ -146,8 +196,9 @@ class Boilerplate:
         cleaned, open_texts = list(texts), np.arange(len(texts))
         while len(open_texts) and (self.lines or self.runs):
             joined = JoinedTexts.of([cleaned[place] for place in open_texts])
-            found = [("line", self._among(joined.lines(), self._line_hashes))] if self.lines else []
-            found += [("run", self._among(joined.runs(RUN_WORDS), self._run_hashes))] if self.runs else []
+            every = [("line", joined.lines(), self._line_hashes)] if self.lines else []
+            every += [("run", joined.runs(RUN_WORDS), self._run_hashes)] if self.runs else []
+            found = [(kind, spans.only(_is_among(spans.hashes, known))) for kind, spans, known in every]
             blanked = _blanked(joined, [spans for _, spans in found])
             for kind, spans in found:
                 tally[kind] += _number_of_passages(spans)
@@ -159,10 +210,12 @@ class Boilerplate:
             open_texts = open_texts[changed]
         return cleaned
 
-    @staticmethod
-    def _among(spans: Spans, known: np.ndarray) -> Spans:
-        places = np.minimum(np.searchsorted(known, spans.hashes), len(known) - 1)
-        return spans.only(known[places] == spans.hashes)
+
+def _is_among(hashes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """`known` are sorted."""
+    if not len(known):
+        return np.zeros(len(hashes), bool)
+    return np.asarray(known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes)
 
 
 def _blanked(joined: JoinedTexts, found: list[Spans]) -> np.ndarray:
@@ -182,13 +235,7 @@ def _number_of_passages(spans: Spans) -> int:
 
 def _size(text: str) -> int:
     """Characters that are no spaces."""
-    return sum(map(len, text.split()))
-
-
-def _without(pattern: re.Pattern[str], text: str, tally: Counter[str], kind: str) -> str:
-    text, number = pattern.subn(" ", text)
-    tally[kind] += number
-    return text
+    return len("".join(text.split()))
 
 
 def _without_html(text: str, tally: Counter[str]) -> str:
@@ -210,11 +257,9 @@ def _without_header(text: str, tally: Counter[str]) -> str:
     return "\n".join(_SUBJECTS.findall(text[:end])) + "\n" + text[end:]
 
 
-def _without_attributions(text: str, tally: Counter[str]) -> str:
-    """Without lines that end in `wrote:`."""
-    for match in reversed(list(_ATTRIBUTION.finditer(text))):
-        text = text[: text.rfind("\n", 0, match.start()) + 1] + text[match.end() :]
-        tally["quoted"] += 1
+def _without_forwarded(text: str, tally: Counter[str]) -> str:
+    text, number = _FORWARDED.subn(" ", text)
+    tally["quoted"] += number
     return text
 
 
@@ -239,7 +284,7 @@ def learn_boilerplate(texts: Sequence[str]) -> Boilerplate:
     sample = _distinct(list(forms.clean(sample)))
     lines = _repeated_lines(_every(JoinedTexts.lines, sample), len(sample))
     with_lines = replace(forms, lines=lines)
-    runs = _every(lambda joined: joined.runs(RUN_WORDS), with_lines.clean(sample))
+    runs = _every(lambda joined: joined.runs(RUN_WORDS), with_lines.clean(sample, has_forms=False))
     return replace(with_lines, runs=_repeated_runs(runs, len(sample)))
 
 
@@ -263,13 +308,13 @@ def _kinds(texts: list[str]) -> tuple[str, ...]:
     for text in texts:
         counts["header"] += _without_header(text, Counter()) is not text
         counts["html"] += "<" in text and len(_TAG.findall(text)) >= MIN_TAGS
-        counts["quoted"] += _ATTRIBUTION.search(text) is not None or _FORWARDED.search(text) is not None
+        counts["quoted"] += any(_ATTRIBUTION.matches(text)) or _FORWARDED.search(text) is not None
         counts["signature"] += "\n--" in text and _without_signature(text, Counter()) is not text
     return tuple(kind for kind, documents in sorted(counts.items()) if documents >= _fewest(len(texts), 2, MIN_SHARE))
 
 
 def _fields(texts: list[str]) -> tuple[str, ...]:
-    counts = Counter(name for text in texts if ":" in text for name in set(_FIELD.findall(text)))
+    counts = Counter(name for text in texts for name in {match[1] for match in _FIELD.matches(text)})
     fewest = _fewest(len(texts), MIN_DOCUMENTS, MIN_SHARE)
     return tuple(sorted(name for name, documents in counts.items() if documents >= fewest))
 
@@ -277,34 +322,39 @@ def _fields(texts: list[str]) -> tuple[str, ...]:
 def _repeated_lines(lines: Spans, documents: int) -> str:
     """A text's only line is the text, and does not count."""
     lines = lines.only(np.bincount(lines.texts, minlength=documents)[lines.texts] > 1)
-    short = _fewest(documents, MIN_SHORT_DOCUMENTS, MIN_SHORT_SHARE)
-    fewest = np.where(lines.letters < SHORT_LINE, short, _fewest(documents, MIN_DOCUMENTS, 0))
-    return _repeated(lines, fewest, documents)
+    short, long = _fewest(documents, MIN_SHORT_DOCUMENTS, MIN_SHORT_SHARE), _fewest(documents, MIN_DOCUMENTS, 0)
+    return _repeated(lines, lambda some: np.where(some.letters < SHORT_LINE, short, long), long, documents)
 
 
 def _repeated_runs(runs: Spans, documents: int) -> str:
     fewest = _fewest(documents, MIN_RUN_DOCUMENTS, MIN_RUN_SHARE)
-    return _repeated(runs, np.full(len(runs.texts), fewest), documents)
+    return _repeated(runs, lambda some: np.full(len(some.texts), fewest), fewest, documents)
 
 
-def _repeated(spans: Spans, fewest: np.ndarray, documents: int) -> str:
+def _repeated(spans: Spans, fewest_of: Callable[[Spans], np.ndarray], least: float, documents: int) -> str:
     """Hashes of spans in enough documents; copies of a few others do not count, or all that they share would."""
-    shared = _documents_with(spans)
+    letters = np.bincount(spans.texts, spans.letters, documents)
+    spans = spans.only(_is_among(spans.hashes, _frequent(spans.hashes, math.ceil(least))))  # nearly all occur once
+    fewest, shared = fewest_of(spans), _documents_with(spans)
     repeated = shared >= fewest
     rarely = repeated & (shared < COMMON_SHARE * documents)
-    copied, letters = (
-        np.bincount(spans.texts, weights, documents) for weights in (spans.letters * rarely, spans.letters)
-    )
+    copied = np.bincount(spans.texts, spans.letters * rarely, documents)
     is_copy = (copied > MAX_COPIED * letters)[spans.texts]
-    own = spans.only(~is_copy)
-    again = _documents_with(own) >= fewest[~is_copy]
-    kept = {*own.hashes[again].tolist(), *spans.hashes[repeated & ~rarely].tolist()}
+    again = _documents_with(spans.only(~is_copy)) >= fewest[~is_copy]
+    kept = {*spans.hashes[~is_copy][again].tolist(), *spans.hashes[repeated & ~rarely].tolist()}
     return np.array(sorted(kept), "<u8").tobytes().hex()
+
+
+def _frequent(hashes: np.ndarray, least: int) -> np.ndarray:
+    """Those that occur `least` times or more, sorted."""
+    ordered = np.sort(hashes)
+    first, last = ordered[: max(0, len(ordered) - least + 1)], ordered[least - 1 :]
+    return np.unique(last[first == last])
 
 
 def _documents_with(spans: Spans) -> np.ndarray:
     """The number of documents that have each span."""
-    order = np.lexsort((spans.texts, spans.hashes))
+    order = np.argsort(spans.hashes, kind="stable")  # spans are in the order of the texts, and stay so
     hashes, texts = spans.hashes[order], spans.texts[order]
     is_new = np.diff(hashes, prepend=~hashes[:1]) != 0
     number = np.cumsum(is_new) - 1

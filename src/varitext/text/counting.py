@@ -1,20 +1,38 @@
 """Count words, chunk by chunk, on any number of cores.
 
 The counts of the chunks are concatenated in the order of the documents, so the result does not depend on how many
-processes counted them.
+threads or processes counted them. Texts under plain rules are counted in C (`compiled/words.py`), in threads; what
+follows here in Python has the same result, and counts all else.
 """
 
 import itertools
-from collections import defaultdict
+import os
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from varitext.compiled import words as compiled_words
+from varitext.compiled.words import EncodedTexts, WordRules
 from varitext.errors import InputError
-from varitext.text.tokens import TokenRules, ascii_letters, is_plain, join_phrases, simplify, tokenise, tokenise_simple
+from varitext.text.tokens import (
+    SPACE,
+    TokenRules,
+    ascii_bytes,
+    ascii_letters,
+    character_table,
+    is_plain,
+    join_phrases,
+    simplify,
+    tokenise,
+    tokenise_simple,
+    utf32,
+    without_markup,
+)
 from varitext.text.vocabulary import WordStatistics
 
 CHUNK_SIZE = 1 << 20  # characters: large enough to hide numpy's overhead, small enough for the processor's cache
@@ -26,6 +44,8 @@ _FIRST_LETTERS = np.array([(1 << 8 * letters) - 1 for letters in range(PACKED_LE
 MAX_TABLE = 1 << 20  # words; about 200 MB
 MAX_ID = (1 << 31) - 1
 Document = TypeVar("Document", bound=Sized)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class WordIds(Protocol):
@@ -73,27 +93,59 @@ class KnownIds(dict[str, int]):
 
 
 def count_chunks(
-    documents: Iterable[Sized], find_words: FindWords, ids: WordIds, processes: int
+    documents: Iterable[Sized], find_words: FindWords, ids: WordIds, processes: int | None
 ) -> Iterator[ChunkCounts]:
-    """The counts of all documents in order, chunk by chunk; new words are added to `ids` if it can grow."""
-    if processes == 1:
-        yield from (count(chunk, find_words, ids) for chunk in in_chunks(documents, CHUNK_SIZE))
-        return
-    from joblib import Parallel, delayed  # here, because its import is slow
+    """The counts of all documents in order, chunk by chunk; new words are added to `ids` if it can grow.
 
+    `processes`: threads if words are counted in C (default: one per core), otherwise processes (default: this one).
+    """
     known = ids if isinstance(ids, KnownIds) else None
-    calls = (delayed(count_alone)(chunk, find_words, known) for chunk in in_chunks(documents, TRANSFER_SIZE))
-    for counted in Parallel(processes, return_as="generator", batch_size=1)(calls):
-        yield with_ids(counted, ids)
+    counted: Iterable[ChunkCounts]
+    if is_compiled(find_words):
+        count_chunk = partial(count_alone, find_words=find_words, known=known)
+        counted = in_threads(count_chunk, in_chunks(documents, CHUNK_SIZE), processes or usable_cores())
+    elif processes in (None, 1):
+        counted = (count(chunk, find_words, ids) for chunk in in_chunks(documents, CHUNK_SIZE))
+    else:
+        from joblib import Parallel, delayed  # here, because its import is slow
+
+        calls = (delayed(count_alone)(chunk, find_words, known) for chunk in in_chunks(documents, TRANSFER_SIZE))
+        counted = Parallel(processes, return_as="generator", batch_size=1)(calls)
+    for chunk in counted:
+        yield with_ids(chunk, ids)
 
 
-def in_chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+def is_compiled(find_words: FindWords) -> bool:
+    return isinstance(find_words, WordsOfTexts) and compiled_words.available()
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(action: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+    """The results in the order of the items, of which only as many are read ahead as there are threads."""
+    if threads == 1:
+        yield from map(action, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        running: deque[Future[Result]] = deque()
+        for item in items:
+            running.append(pool.submit(action, item))
+            if len(running) > threads:
+                yield running.popleft().result()
+        yield from (each.result() for each in running)
+
+
+def in_chunks(
+    documents: Iterable[Document], size: int, length: Callable[[Document], int] = len
+) -> Iterator[list[Document]]:
     """Lists of documents with about `size` characters each, so that memory is bounded."""
     chunk: list[Document] = []
     filled = 0
     for document in documents:
         chunk.append(document)
-        filled += len(document) + DOCUMENT_OVERHEAD
+        filled += length(document) + DOCUMENT_OVERHEAD
         if filled >= size:
             yield chunk
             chunk, filled = [], 0
@@ -114,7 +166,9 @@ def count(documents: list[Any], find_words: FindWords, ids: WordIds) -> ChunkCou
 
 
 def count_alone(documents: list[Any], find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
-    """Count in another process, without the ids of the corpus: the result has the chunk's own words."""
+    """Count elsewhere, without the ids of the corpus: the result has the chunk's own words, or ids that are known."""
+    if isinstance(find_words, WordsOfTexts) and compiled_words.available():
+        return find_words.count(documents, known)
     if known is not None:
         return count(documents, find_words, known)
     ids = GrowingIds()
@@ -134,18 +188,42 @@ def with_ids(counted: ChunkCounts, ids: WordIds) -> ChunkCounts:
 
 def words_of_texts(rules: TokenRules, phrases: frozenset[str] = frozenset()) -> FindWords:
     if rules.longest_ngram > 1 or phrases:
-        return partial(_runs_of_texts, rules, phrases)
-    return partial(_words_of_texts, rules)  # a partial, because closures cannot go to another process
+        return partial(_runs_of_texts, rules, phrases)  # a partial, because closures cannot go to another process
+    return WordsOfTexts(rules)
 
 
-def _words_of_texts(rules: TokenRules, texts: list[str], ids: WordIds) -> Occurrences:
-    texts = [simplify(text, rules) for text in texts]
-    plain = np.array([is_plain(text, rules) for text in texts])
-    plain_places, other_places = np.flatnonzero(plain), np.flatnonzero(~plain)
-    plain_words = plain_occurrences([texts[place] for place in plain_places], rules, ids)
-    other_words = words_of_token_lists([tokenise_simple(texts[place], rules) for place in other_places], ids)
-    documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
-    return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
+@dataclass(frozen=True)
+class WordsOfTexts:
+    rules: TokenRules
+
+    def __call__(self, texts: list[str], ids: WordIds) -> Occurrences:
+        texts = [simplify(text, self.rules) for text in texts]
+        plain = np.array([is_plain(text, self.rules) for text in texts])
+        plain_places, other_places = np.flatnonzero(plain), np.flatnonzero(~plain)
+        plain_words = plain_occurrences([texts[place] for place in plain_places], self.rules, ids)
+        other_words = words_of_token_lists([tokenise_simple(texts[place], self.rules) for place in other_places], ids)
+        documents = np.concatenate([plain_places[plain_words.documents], other_places[other_words.documents]])
+        return Occurrences(documents, np.concatenate([plain_words.word_ids, other_words.word_ids]))
+
+    def count(self, texts: list[str], known: KnownIds | None) -> ChunkCounts:
+        """The same, counted in C; only texts with rare characters are split into words in Python."""
+        rules = self.rules
+        texts = [without_markup(text, rules) for text in texts]
+        plain = [is_plain(text, rules) for text in texts]
+        table = None if all(plain) else character_table(rules.lowercase)
+        encoded = [ascii_bytes(text, rules) if one else utf32(text) for text, one in zip(texts, plain, strict=True)]
+        kinds = [compiled_words.ASCII if one else compiled_words.UNICODE for one in plain]
+        joined = EncodedTexts.of(encoded, kinds)
+        if table is not None and (rare := compiled_words.rare_texts(joined, table)):
+            for place in rare:
+                words = tokenise_simple(simplify(texts[place], rules), rules)
+                encoded[place], kinds[place] = SPACE.join([*words, ""]).encode(), compiled_words.SPLIT
+            joined = EncodedTexts.of(encoded, kinds)
+        lengths = rules.minimum_length, min(rules.maximum_length, MAX_ID)
+        counted = compiled_words.count_words(joined, WordRules(*lengths, rules.lowercase, table))
+        if known is None:
+            return ChunkCounts(*counted)
+        return ChunkCounts(*compiled_words.use_columns(counted, known.of(counted.words))[:3])
 
 
 def _runs_of_texts(rules: TokenRules, phrases: frozenset[str], texts: list[str], ids: WordIds) -> Occurrences:

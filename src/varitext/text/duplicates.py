@@ -71,13 +71,38 @@ def _join_near(first: np.ndarray, originals: np.ndarray, keys: np.ndarray, texts
     order = originals[np.argsort(keys[originals], kind="stable")]
     is_new = np.diff(keys[order], prepend=~keys[order][:1]) != 0
     leaders = order[np.flatnonzero(is_new)][np.cumsum(is_new) - 1] if len(order) else order
-    for place, leader in zip(order.tolist(), leaders.tolist(), strict=True):
-        if place != leader and shared_runs(texts[place], texts[leader]) >= MIN_SHARED:
-            first[place] = leader
+    others = order != leaders
+    pairs = np.stack([order[others], leaders[others]], 1)
+    near = _shares(pairs, texts) >= MIN_SHARED
+    first[pairs[near, 0]] = pairs[near, 1]
+
+
+def _shares(pairs: np.ndarray, texts: list[str]) -> np.ndarray:
+    """Of each pair of texts what `shared_runs` returns, for many pairs at once."""
+    found, before = np.zeros(len(pairs)), 0
+    sides = (texts[place] for place in pairs.ravel())
+    for chunk in in_chunks(zip(sides, sides, strict=True), CHUNK_SIZE, lambda pair: len(pair[0]) + len(pair[1])):
+        found[before : before + len(chunk)] = _shared([text for pair in chunk for text in pair])
+        before += len(chunk)
+    return found
+
+
+def _shared(texts: list[str]) -> np.ndarray:
+    """Of the runs of words that texts 0 and 1 have, the share that both have; of texts 2 and 3; and so on."""
+    runs = JoinedTexts.of(texts).runs(RUN_WORDS)
+    order = np.lexsort((runs.hashes, runs.texts))
+    hashes, owners = runs.hashes[order], runs.texts[order]
+    distinct = np.concatenate([np.ones(1, bool), (hashes[1:] != hashes[:-1]) | (owners[1:] != owners[:-1])])[
+        : len(order)
+    ]
+    hashes, pairs = hashes[distinct], owners[distinct] // 2
+    order = np.lexsort((hashes, pairs))
+    hashes, pairs = hashes[order], pairs[order]
+    in_both = pairs[1:][(hashes[1:] == hashes[:-1]) & (pairs[1:] == pairs[:-1])]
+    shared, all_runs = (np.bincount(each, minlength=len(texts) // 2) for each in (in_both, pairs))
+    return np.asarray(shared / np.maximum(all_runs - shared, 1))
 
 
 def shared_runs(one: str, other: str) -> float:
     """Of the runs of words that either text has, the share that both have."""
-    runs = JoinedTexts.of([one, other]).runs(RUN_WORDS)
-    first, second = (set(runs.hashes[runs.texts == place].tolist()) for place in (0, 1))
-    return len(first & second) / max(len(first | second), 1)
+    return float(_shared([one, other])[0])

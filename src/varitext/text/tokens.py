@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from varitext.compiled.words import INVISIBLE, MARK, RARE
 from varitext.errors import InputError
 from varitext.records import check_at_least, check_choice, check_types, record_from_dict
 
@@ -138,17 +139,21 @@ def tokenise(text: str, rules: TokenRules = DEFAULT_TOKEN_RULES) -> list[str]:
 
 def simplify(text: str, rules: TokenRules) -> str:
     """`text` with the same words, and in ASCII if only its quotation marks and dashes are not."""
-    if rules.strip_html:
-        text = html.unescape(_TAGS.sub(" ", text))
-    if rules.strip_urls:
-        text = _ADDRESSES.sub(" ", text)
-    if rules.segmenter in RUNS:
-        text = segment(text, rules.segmenter)
+    text = without_markup(text, rules)
     if is_plain(text, rules):
         return text
     text = text.lower() if rules.lowercase else text
     text = _SYMBOLS.sub(lambda symbols: symbols[0].translate(_LETTERS_AND_MARKS), text)
     return unicodedata.normalize("NFC", text)  # so that "é" is one letter however it was typed
+
+
+def without_markup(text: str, rules: TokenRules) -> str:
+    """`text` without HTML and addresses, and with spaces between words, as the rules ask."""
+    if rules.strip_html:
+        text = html.unescape(_TAGS.sub(" ", text))
+    if rules.strip_urls:
+        text = _ADDRESSES.sub(" ", text)
+    return segment(text, rules.segmenter) if rules.segmenter in RUNS else text
 
 
 def is_plain(text: str, rules: TokenRules) -> bool:
@@ -170,9 +175,47 @@ def unicode_runs(text: str) -> list[str]:
 
 def ascii_letters(text: str, rules: TokenRules) -> bytes:
     """`text` with a space in place of every character that is not a letter from a to z."""
+    return ascii_bytes(text, rules).translate(_ASCII_TABLES[rules.lowercase])
+
+
+def ascii_bytes(text: str, rules: TokenRules) -> bytes:
+    """`text` and a space in ASCII; a question mark in place of every other character."""
     if rules.lowercase and not text.isascii():
         text = text.lower()  # here, because lower case can be ASCII: the Kelvin sign becomes k
-    return text.encode("ascii", "replace").translate(_ASCII_TABLES[rules.lowercase])
+    return f"{text} ".encode("ascii", "replace")
+
+
+# Unicode for the compiled counter (`compiled/words.py`): what `simplify` and `unicode_runs` do to a text, character by
+# character. Not every text can be read so: "é" may be two characters that become one.
+
+TABLE_SIZE = 1 << 17  # code points; beyond are rare Han characters
+JAMO = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}  # Hangul vowels and final consonants, which become syllables
+
+
+def utf32(text: str) -> bytes:
+    return f"{text} ".encode("utf-32-le", "surrogatepass")
+
+
+@cache
+def character_table(lowercase: bool) -> np.ndarray:
+    """For each code point what it becomes in a word: itself or its lower case, with MARK; INVISIBLE; RARE; or 0."""
+    pairs = (unicodedata.decomposition(chr(code)).split() for code in range(TABLE_SIZE))
+    joined = {int(parts[1], 16) for parts in pairs if len(parts) == 2 and not parts[0].startswith("<")} | JAMO
+    return np.fromiter((_entry(chr(code), lowercase, joined) for code in range(TABLE_SIZE)), np.uint32, TABLE_SIZE)
+
+
+def _entry(character: str, lowercase: bool, joined: Set[int]) -> int:
+    """`joined`: characters that may become one with the character before them."""
+    small = character.lower() if lowercase else character
+    category = unicodedata.category(small) if len(small) == 1 else "L"
+    if character in _LettersAndMarks.INVISIBLE:
+        return INVISIBLE
+    if category[0] not in "LM":
+        return 0
+    changes = len(small) > 1 or character == "Σ" or not unicodedata.is_normalized("NFC", small)
+    if changes or ord(small) in joined or unicodedata.combining(small):
+        return RARE
+    return ord(small) | (MARK if category[0] == "M" else 0)
 
 
 # Segmentation of scripts without spaces between words

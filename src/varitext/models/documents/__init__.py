@@ -19,6 +19,8 @@ class DocumentEntry(ModelEntry):
     """Presets of the class's `recipe`."""
     estimators: tuple[str, ...] = ()
     """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), the default first, if there is a choice."""
+    word_weight: str | None = None
+    """The weight that has the word vectors, [V, K], up to a rotation: words are compared without building a network."""
     reads_vectors: bool = False
     """Whether it learns from sentence vectors beside the words; without them it is another model of the registry."""
 
@@ -27,24 +29,32 @@ class DocumentEntry(ModelEntry):
         return kind
 
 
+DECODER, LINEAR = "decoder.weight", "decoder.linear.weight"
 DOCUMENT_MODELS = {
-    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", ("recommended", "paper", "paper-network"), GAUSSIAN),
+    "nvdm": DocumentEntry("NVDM", f"{ROOM}.nvdm:NVDM", ("recommended", "paper", "paper-network"), GAUSSIAN, DECODER),
     "nvdm_categorical": DocumentEntry(
         "categorical NVDM",
         f"{ROOM}.nvdm_categorical:NVDMCategorical",
         estimators=("leave_one_out", "nvil", "vimco", "exact"),
+        word_weight=DECODER,
     ),
-    "nvdm_dcm": DocumentEntry("NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM", estimators=GAUSSIAN),
+    "nvdm_dcm": DocumentEntry(
+        "NVDM with a DCM likelihood", f"{ROOM}.nvdm_dcm:NVDMDCM", estimators=GAUSSIAN, word_weight=LINEAR
+    ),
     "nvdm_vectors": DocumentEntry(
-        "multimodal NVDM", f"{ROOM}.nvdm_vectors:NVDMVectors", estimators=GAUSSIAN, reads_vectors=True
+        "multimodal NVDM",
+        f"{ROOM}.nvdm_vectors:NVDMVectors",
+        estimators=GAUSSIAN,
+        word_weight=LINEAR,
+        reads_vectors=True,
     ),
     "nvdm_gsm": DocumentEntry("Gaussian softmax topic model (GSM)", f"{ROOM}.nvdm_gsm:GSM", estimators=GAUSSIAN),
-    "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI),
-    "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI),
+    "sbn": DocumentEntry("SBN", f"{ROOM}.bernoulli:SBN", ("recommended", "paper"), BERNOULLI, DECODER),
+    "fdarn": DocumentEntry("fDARN", f"{ROOM}.bernoulli:FDARN", ("recommended", "paper"), BERNOULLI, DECODER),
     "docnade": DocumentEntry("docNADE", f"{ROOM}.docnade:DocNADE"),
     "rsm": DocumentEntry("RSM", f"{ROOM}.rsm:RSM"),
     "lda": DocumentEntry("LDA", f"{ROOM}.lda:LDA"),
-    "swv": DocumentEntry("SWV", f"{ROOM}.swv:SWV"),
+    "swv": DocumentEntry("SWV", f"{ROOM}.swv:SWV", word_weight=DECODER),
 }
 DOCUMENT_MODELS = plug_ins("varitext.document_models", DocumentEntry) | DOCUMENT_MODELS
 

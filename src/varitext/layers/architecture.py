@@ -1,0 +1,84 @@
+"""Networks of a model folder (`store.py`): whether the weights are those of the architecture that config.json names."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from varitext.errors import InputError
+
+MAX_SIZE = 10_000_000  # of a number in the architecture
+MAX_UNSTORED = 25_000_000  # numbers of a network that its weights do not have, as the identity of 5,000 dimensions
+MAX_CALLS = 5_000  # of torch while a network is built
+MAX_CALLS_PER_TENSOR = 50  # of its weights, beyond that
+SAME_SHAPE = ("normal_", "uniform_", "remainder", "__mod__")  # functions that change only values
+
+
+def check_architecture(
+    build: Callable[[], nn.Module], architecture: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path
+) -> None:
+    """Refuse an architecture that is not that of the weights, before a network takes any memory."""
+    config = folder / "config.json"
+    if (largest := max(_numbers(architecture), default=0)) > MAX_SIZE:
+        raise InputError(f"{config}: the architecture has the number {largest}; at most {MAX_SIZE:,} is allowed")
+    with torch.device("meta"), _LimitedCalls(MAX_CALLS + MAX_CALLS_PER_TENSOR * len(weights), config):
+        network = build()
+    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    if differing := sorted(name for name in expected.keys() | found if expected.get(name) != found.get(name)):
+        name, shapes = differing[0], [one.get(differing[0], "absent") for one in (found, expected)]
+        raise InputError(
+            f"{folder}: the weights do not fit the model in config.json: {name} is {shapes[0]}, expected {shapes[1]}"
+        )
+    held = sum(tensor.numel() for tensor in (*network.parameters(), *network.buffers()) if tensor.is_meta)
+    if held > sum(tensor.numel() for tensor in weights.values()) + MAX_UNSTORED:
+        raise InputError(f"{config}: the model would hold {held:,} numbers, far more than its weights")
+
+
+class _LimitedCalls(TorchFunctionMode):
+    """Inside the block, torch may be called only so often: nobody needs a million layers."""
+
+    def __init__(self, most: int, config: Path):
+        super().__init__()
+        self.left, self.config = most, config
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            raise InputError(f"{self.config}: the model has far more layers than its weights")
+        return _without_values(function, args, kwargs or {})
+
+
+def _without_values(function: Any, args: Any, kwargs: Any) -> Any:
+    """What the function does to shapes. Of tensors without values, torch computes some functions in Python, and imports
+    its compiler for that: two seconds."""
+    if function is torch.eye:
+        function, args = torch.zeros, (args[0], args[-1])
+    elif function is torch.arange and len(args) == 1 and not kwargs:
+        function, kwargs = torch.zeros, {"dtype": torch.long}
+    elif function in (torch.rand, torch.randn):
+        function = torch.zeros
+    elif function.__name__ in SAME_SHAPE or getattr(function, "__module__", None) == "torch.nn.init":
+        return args[0] if args else kwargs["tensor"]
+    return kwargs["out"] if "out" in kwargs else function(*args, **kwargs)
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    """Every number in a value of JSON."""
+    if isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(one)
+    elif isinstance(value, (int, float)):
+        yield value
+
+
+def load_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Put the weights into a freshly built model; every one must be there, with the right shape."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        first = str(error).splitlines()[-1].strip()
+        raise InputError(f"{folder}: the weights do not fit the model in config.json ({first})") from None
