@@ -80,7 +80,9 @@ def report(
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         columns = _columns(documents, by, over_time, bins)
+        model.use_cache(folder)
         write_document_report(model, documents, out, folder=folder, columns=columns, log=_log_for(documents))
+        model.save_cache(folder)
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")
@@ -137,7 +139,9 @@ def figures(
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         columns = _columns(documents, by, over_time, bins)
         to = _log_for(documents)
+        model.use_cache(folder)
         paths = save_document_figures(model, documents, out, names, file_format.value, columns=columns, log=to)
+        model.save_cache(folder)
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")

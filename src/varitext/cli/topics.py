@@ -107,7 +107,9 @@ def topics(
         part = "train" if source is None else None
         return documents_for(model, source, part, data_dir, text_column, "--from CORPUS")
 
-    load = partial(load_document_model, folder, trust=trust)
+    def load() -> "DocumentModel":
+        return load_document_model(folder, trust=trust).use_cache(folder)
+
     words_chosen = (stop_words, ngrams, relevance) if (stop_words, ngrams, relevance) != (None, None, None) else None
     changes = TopicChanges(
         *(number, seed_topics, min_topic_size, merge or [], merge_to, split or [], rename or [], drop or []),
@@ -120,7 +122,8 @@ def topics(
     if by is not None or over_time is not None:
         model = load()
         write = None if out is None else partial(write_table, out, raw_csv=raw_csv)
-        return _print_shares(model, find(model), by or over_time or "", bins if over_time else None, write, as_json)
+        _print_shares(model, find(model), by or over_time or "", bins if over_time else None, write, as_json)
+        return model.save_cache(folder)
     table = read_topic_table(folder)
     assert table is not None  # it was there, or has just been written
     if tree:
@@ -180,6 +183,7 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
         documents = find(model) if longest > 1 and regions and not regions.phrases.terms else None
         model.update_words(documents, stop_words=typed_words(stop_words or ""), ngrams=longest, relevance=relevance)
     model.save(folder, overwrite=True)
+    model.save_cache(folder)
 
 
 def _number(text: str) -> int:

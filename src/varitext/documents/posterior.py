@@ -18,8 +18,10 @@ from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
+from varitext.latent.noise import common_normal
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.runtime.devices import running_on, workers
+from varitext.runtime.randomness import stream
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
@@ -68,6 +70,34 @@ def posterior_of(
     if not blocks:
         return Posterior(*np.zeros((2, 0, network.vector_dim), np.float32))
     return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+
+def described_documents(
+    network: DocumentNetwork, counts: Counts, seed: int, threads: int | None = None
+) -> tuple[Posterior, np.ndarray | None]:
+    """The posterior and, from the same q, minus the bound per word (NaN without words), if the model has a way."""
+
+    def both(batch: CountBatch) -> Tensor:
+        with common_normal(stream(seed, "evaluation noise")):
+            found = network.vectors_and_bound(batch, LENGTH_LINE_SAMPLES)
+        assert found is not None
+        vectors, bound = found
+        nats = torch.where(batch.lengths > 0, -bound / batch.lengths, torch.nan)
+        return torch.cat([*vectors, nats[:, None]], 1)  # [B, 2 K + 1]
+
+    if not bounds_vectors(network, counts):
+        return posterior_of(network, counts, threads=threads), None
+    found = np.concatenate(list(_blocks(network, both, counts, BLOCK, True, threads)))
+    mean, std = (np.ascontiguousarray(part) for part in np.split(found[:, :-1], 2, 1))
+    return Posterior(mean, std), found[:, -1].astype(np.float64)
+
+
+@torch.no_grad()
+def bounds_vectors(network: DocumentNetwork, counts: Counts) -> bool:
+    """Whether the model gets vectors and bound from one q."""
+    if not counts.shape[0]:
+        return False
+    return network.vectors_and_bound(CountBatch.from_rows(counts[:1], network.device), 1) is not None
 
 
 def means_of(
@@ -165,25 +195,31 @@ def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> Le
     counts = counts[np.flatnonzero(counts.getnnz(1))]
     if not counts.shape[0]:
         return None
-    nats, lengths = _nats_per_word(network, counts, seed)
+    nats, lengths = nats_per_word(network, counts, seed), np.asarray(counts.sum(1), np.float64).ravel()
     x = np.log(np.maximum(lengths, 1))
     spread = float(x.var())
     slope = float(((x - x.mean()) * (nats - nats.mean())).mean() / spread) if spread > 1e-9 else 0.0
     return LengthLine(float(nats.mean() - slope * x.mean()), slope)
 
 
-def surprises(network: DocumentNetwork, counts: scipy.sparse.csr_matrix, line: LengthLine, seed: int) -> np.ndarray:
-    """-log p(X) / n - expected(n), by the bound or a better estimate; NaN without a known word.  [D]"""
-    found = np.full(counts.shape[0], np.nan)
-    known = np.flatnonzero(counts.getnnz(1))
-    if len(known):
-        nats, lengths = _nats_per_word(network, counts[known], seed)
-        found[known] = nats - (line.intercept + line.slope * np.log(np.maximum(lengths, 1)))
+def nats_per_word(
+    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int, known: np.ndarray | None = None
+) -> np.ndarray:
+    """-log p(X) / n, by the bound or a better estimate; NaN without a known word.  [D]
+
+    `known` has those that were computed already.
+    """
+    found = np.full(counts.shape[0], np.nan) if known is None else known.copy()
+    if len(rows := np.flatnonzero((counts.getnnz(1) > 0) & np.isnan(found))):
+        if bounds_vectors(network, counts):
+            found[rows] = described_documents(network, counts[rows], seed)[1]
+        else:
+            bounds = network.evaluate(counts[rows], LENGTH_LINE_SAMPLES, seed)
+            found[rows] = -bounds.elbo / bounds.lengths
     return found
 
 
-def _nats_per_word(
-    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    bounds = network.evaluate(counts, LENGTH_LINE_SAMPLES, seed)
-    return -bounds.elbo / bounds.lengths, bounds.lengths
+def surprises(nats: np.ndarray, counts: scipy.sparse.csr_matrix, line: LengthLine) -> np.ndarray:
+    """-log p(X) / n - expected(n).  [D]"""
+    lengths = np.asarray(counts.sum(1), np.float64).ravel()
+    return np.asarray(nats - (line.intercept + line.slope * np.log(np.maximum(lengths, 1))))

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from varitext.corpora.sharded_counts import Counts, blocks_of, some_rows
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
 from varitext.documents.mixture import Choice, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
-from varitext.documents.posterior import LengthLine, posterior_of
+from varitext.documents.posterior import LengthLine, Posterior, posterior_of
 from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
 from varitext.documents.topic_words import (
     DEFAULT_WORDING,
@@ -178,6 +178,7 @@ class RegionDocuments(NamedTuple):
     copies: np.ndarray | None = None  # how many documents each stands for
     ids: Sequence[str] | None = None  # of what the user gave
     excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
+    posterior: Posterior | None = None  # of `counts`, if it is known already
 
     def text(self, row: int) -> str | None:
         """Of a row of the counts."""
@@ -243,8 +244,8 @@ class _Sample(NamedTuple):
 
 def _sampled(network: DocumentNetwork, given: RegionDocuments, seed: int) -> _Sample:
     rows = np.sort(some_rows(np.random.default_rng((seed, 3)), given.counts.shape[0], MAX_DOCUMENTS))
-    counts = given.counts[rows]
-    posterior = posterior_of(network, counts)
+    counts, known = given.counts[rows], given.posterior
+    posterior = posterior_of(network, counts) if known is None else Posterior(known.mean[rows], known.std[rows])
     return _Sample(rows, counts, posterior.mean, directions_of(posterior))
 
 
@@ -275,6 +276,8 @@ def _blocks_with_directions(
 ) -> Iterator[tuple[scipy.sparse.csr_matrix, Directions]]:
     if len(sample.rows) == given.counts.shape[0]:
         yield sample.counts, sample.directions
+    elif given.posterior is not None and not isinstance(given.counts, ShardedCounts):
+        yield given.counts, directions_of(given.posterior)
     else:
         for block in blocks_of(given.counts):
             yield block, directions_of(posterior_of(network, block))

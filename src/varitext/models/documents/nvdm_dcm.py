@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.corpora.sharded_counts import Counts
-from varitext.latent import DiagonalGaussian, FullGaussian
+from varitext.latent import DiagonalGaussian, FullGaussian, elbo
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
 from varitext.layers.curvature import covariance_times
@@ -163,7 +163,17 @@ class NVDMDCM(DocumentNetwork):
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
-        q = self.posterior(self.encode(batch))
+        return self._vectors_of(self.posterior(self.encode(batch)), batch)
+
+    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor] | None:
+        if type(self).evaluate is not DocumentNetwork.evaluate:  # a subclass with another bound
+            return None
+        bound = elbo(self, batch, samples)
+        q = bound.draws.posterior
+        assert isinstance(q, FullGaussian)
+        return self._vectors_of(q, batch), bound.elbo
+
+    def _vectors_of(self, q: FullGaussian, batch: CountBatch) -> DocumentVectors:
         known = self._is_known(batch)
         std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
