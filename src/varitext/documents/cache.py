@@ -28,13 +28,13 @@ from safetensors.numpy import save_file
 
 import varitext
 from varitext.corpora.document_vectors import CountsWithVectors, vectors_of
+from varitext.documents.posterior import FEW
 from varitext.errors import InputError
 from varitext.files import atomic_file, read_json
 from varitext.store import CACHE, MAX_HEADER_BYTES
 
 MAX_DOCUMENTS = 50_000
 MAX_BYTES = 256 << 20
-MIN_DOCUMENTS = 64  # of a call: fewer are computed before a cache is read
 CHECKED = 8  # documents of a file that are computed again, before the others are believed
 TOLERANCE = 1e-3
 KEY = 16  # bytes of a hash
@@ -105,10 +105,10 @@ def _taken(columns: Rows, rows: np.ndarray) -> Rows:
 
 
 def _stacked(one: Rows, other: Rows) -> Rows:
-    return tuple(
-        scipy.sparse.vstack([a, b], format="csr") if scipy.sparse.issparse(a) else np.concatenate([a, b])
-        for a, b in zip(one, other, strict=True)
-    )
+    def stack(parts: tuple[Any, Any]) -> Any:
+        return scipy.sparse.vstack(parts, format="csr") if scipy.sparse.issparse(parts[0]) else np.concatenate(parts)
+
+    return tuple(map(stack, zip(one, other, strict=True)))
 
 
 def _are_close(one: Any, other: Any) -> bool:
@@ -133,15 +133,16 @@ class DocumentCache:
         def computed(places: np.ndarray) -> Rows:
             return _split(count([texts[place] for place in places]))
 
-        if len(texts) < MIN_DOCUMENTS:
-            return count(list(texts))
+        if len(texts) < FEW:
+            few: scipy.sparse.csr_matrix = count(list(texts))
+            return few
         self._read()
         counts, vectors = self.texts.recall(_keys_of_texts(texts), computed)
         return CountsWithVectors.of(counts, vectors) if vectors.shape[1] else counts
 
     def described(self, counts: scipy.sparse.csr_matrix, describe: Callable[[Any], Rows], bounds: bool) -> Rows:
         """Mean, standard deviation and nats per word, which may be NaN unless `bounds` are needed."""
-        if counts.shape[0] < MIN_DOCUMENTS:
+        if counts.shape[0] < FEW:
             return describe(counts)
         self._read()
         needed = counts.getnnz(1) > 0 if bounds else None
@@ -250,8 +251,9 @@ def _table(keys: np.ndarray, columns: Rows) -> Table:
         raise ValueError
     if any(column.shape[0] != len(keys) or column.dtype.kind != "f" for column in columns):
         raise ValueError
-    if any(not np.isfinite(getattr(column, "data", column)).all() for column in columns[:2]):
-        raise ValueError
+    for column in columns[:2]:
+        if not np.isfinite(column.data if scipy.sparse.issparse(column) else column).all():
+            raise ValueError
     whole = keys.tobytes()
     places = {whole[KEY * row : KEY * (row + 1)]: row for row in range(len(keys))}
     return Table(places, columns, unchecked=True)

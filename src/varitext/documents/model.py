@@ -37,9 +37,9 @@ from varitext.documents.mixture import directions_of, number_of_places, stabilit
 from varitext.documents.plot import DocumentPlots
 from varitext.documents.posterior import (
     BLOCK,
+    FEW,
     Posterior,
     bounds_per_word,
-    bounds_vectors,
     described_documents,
     fit_length_line,
     means_of,
@@ -1114,12 +1114,12 @@ class DocumentModel(
             return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
         return self._described(counts)[0]
 
-    def _described(self, counts: Counts, bounds: bool = False) -> tuple[Posterior, np.ndarray | None]:
+    def _described(self, counts: scipy.sparse.csr_matrix, bounds: bool = False) -> tuple[Posterior, np.ndarray | None]:
         """The posterior and, if `bounds`, nats per word; only what the cache does not have is computed."""
         network, threads = self.fitted_.network, self.threads
-        bounds = bounds and bounds_vectors(network, counts)
+        bounds = bounds and network.has_joint_bound and counts.shape[0] >= FEW
 
-        def describe(counts: Counts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        def describe(counts: scipy.sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             if bounds:
                 posterior, nats = described_documents(network, counts, self.seed, threads)
             else:

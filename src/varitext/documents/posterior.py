@@ -7,6 +7,7 @@ to share. What a document gets then depends neither on its neighbours nor on the
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from varitext.runtime.devices import running_on, workers
 from varitext.runtime.randomness import stream
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
+FEW = 64  # documents: fewer are faster without the others of a block
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
 LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line is fitted on; draws of h for each
 
@@ -79,25 +81,15 @@ def described_documents(
 
     def both(batch: CountBatch) -> Tensor:
         with common_normal(stream(seed, "evaluation noise")):
-            found = network.vectors_and_bound(batch, LENGTH_LINE_SAMPLES)
-        assert found is not None
-        vectors, bound = found
+            vectors, bound = network.vectors_and_bound(batch, LENGTH_LINE_SAMPLES)
         nats = torch.where(batch.lengths > 0, -bound / batch.lengths, torch.nan)
         return torch.cat([*vectors, nats[:, None]], 1)  # [B, 2 K + 1]
 
-    if not bounds_vectors(network, counts):
+    if not network.has_joint_bound or not counts.shape[0]:
         return posterior_of(network, counts, threads=threads), None
     found = np.concatenate(list(_blocks(network, both, counts, BLOCK, True, threads)))
     mean, std = (np.ascontiguousarray(part) for part in np.split(found[:, :-1], 2, 1))
     return Posterior(mean, std), found[:, -1].astype(np.float64)
-
-
-@torch.no_grad()
-def bounds_vectors(network: DocumentNetwork, counts: Counts) -> bool:
-    """Whether the model gets vectors and bound from one q."""
-    if not counts.shape[0]:
-        return False
-    return network.vectors_and_bound(CountBatch.from_rows(counts[:1], network.device), 1) is not None
 
 
 def means_of(
@@ -210,12 +202,14 @@ def nats_per_word(
     `known` has those that were computed already.
     """
     found = np.full(counts.shape[0], np.nan) if known is None else known.copy()
-    if len(rows := np.flatnonzero((counts.getnnz(1) > 0) & np.isnan(found))):
-        if bounds_vectors(network, counts):
-            found[rows] = described_documents(network, counts[rows], seed)[1]
-        else:
+    rows = np.flatnonzero((counts.getnnz(1) > 0) & np.isnan(found))
+    if len(rows) >= FEW and network.has_joint_bound:
+        found[rows] = described_documents(network, counts[rows], seed)[1]
+    elif len(rows):  # of a few documents, without the others of a block
+        same = common_normal(stream(seed, "evaluation noise")) if network.has_joint_bound else nullcontext()
+        with same:
             bounds = network.evaluate(counts[rows], LENGTH_LINE_SAMPLES, seed)
-            found[rows] = -bounds.elbo / bounds.lengths
+        found[rows] = -bounds.elbo / bounds.lengths
     return found
 
 

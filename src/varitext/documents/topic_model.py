@@ -72,7 +72,7 @@ def document_info(
     seed: int,
     passages: Passages | None = None,
 ) -> Records[DocumentInfo]:
-    """Of each of the counts, or of the documents that these are the `passages` of; `nats` per word, if known already."""
+    """Of each of the counts, or of the documents that these are the `passages` of; `nats` per word as far as known."""
     regions = regions_of(fitted)
     memberships = regions.memberships(directions_of(posterior))
     surprise = None

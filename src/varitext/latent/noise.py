@@ -12,7 +12,6 @@ from torch import Tensor
 
 from varitext.runtime.processes import current_share
 
-
 _common: ContextVar[int | None] = ContextVar("common", default=None)
 
 

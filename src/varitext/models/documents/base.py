@@ -269,9 +269,14 @@ class DocumentNetwork(nn.Module):
         """The means alone, [B, K], if they are cheaper to compute."""
         return self.document_vectors(batch).mean
 
-    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor] | None:
-        """`document_vectors` and the bound on log p(X), [B], from one q; None if that saves nothing."""
-        return None
+    @property
+    def has_joint_bound(self) -> bool:
+        """Whether `vectors_and_bound` is there: the bound of `evaluate` from the q of `document_vectors`."""
+        return False
+
+    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor]:
+        """`document_vectors` and the bound on log p(X), [B], from one q."""
+        raise NotImplementedError
 
     def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Information in each latent dimension, in nats, from a sample of training documents: [K]."""

@@ -165,9 +165,11 @@ class NVDMDCM(DocumentNetwork):
         """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
         return self._vectors_of(self.posterior(self.encode(batch)), batch)
 
-    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor] | None:
-        if type(self).evaluate is not DocumentNetwork.evaluate:  # a subclass with another bound
-            return None
+    @property
+    def has_joint_bound(self) -> bool:
+        return type(self).evaluate is DocumentNetwork.evaluate  # a subclass may have another bound
+
+    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor]:
         bound = elbo(self, batch, samples)
         q = bound.draws.posterior
         assert isinstance(q, FullGaussian)
