@@ -72,7 +72,7 @@ class Table:
             order = np.argsort(np.concatenate([known, new]))
             found = _taken(_stacked(_taken(self.columns, rows[known]), compute(new)), order)
         if len(new):
-            self.add([keys[place] for place in new], _taken(found, new))
+            self.add([keys[place] for place in new.tolist()], _taken(found, new))
         return found
 
     def add(self, keys: Sequence[bytes], columns: Rows) -> None:
@@ -252,7 +252,7 @@ def _table(keys: np.ndarray, columns: Rows) -> Table:
     if any(column.shape[0] != len(keys) or column.dtype.kind != "f" for column in columns):
         raise ValueError
     for column in columns[:2]:
-        if not np.isfinite(column.data if scipy.sparse.issparse(column) else column).all():
+        if not np.isfinite(column if isinstance(column, np.ndarray) else column.data).all():
             raise ValueError
     whole = keys.tobytes()
     places = {whole[KEY * row : KEY * (row + 1)]: row for row in range(len(keys))}
