@@ -9,7 +9,7 @@ import typer
 from varitext.cli import options
 from varitext.cli.input import binned_values, column_values, documents_for, questions_for
 from varitext.cli.options import option, refuse_options
-from varitext.cli.printing import log
+from varitext.cli.printing import MANY_DOCUMENTS, log
 from varitext.errors import InputError
 from varitext.loading import load_any
 
@@ -27,9 +27,6 @@ Bins = Annotated[
     str | None,
     option("day, week, month, quarter or year. Chosen automatically if omitted.", "NAME", group=options.GROUPED),
 ]
-
-
-MANY_DOCUMENTS = 5000
 
 
 class FileFormat(StrEnum):

@@ -33,7 +33,7 @@ from varitext.documents.input import (
     without_boilerplate,
     without_empty,
 )
-from varitext.documents.mixture import directions_of, number_of_places, stability
+from varitext.documents.mixture import REFITS, directions_of, number_of_places, stability
 from varitext.documents.plot import DocumentPlots
 from varitext.documents.posterior import (
     BLOCK,
@@ -924,23 +924,35 @@ class DocumentModel(
         self.fitted_ = replace(self.fitted_, regions=regions.before)
         return self
 
-    def topic_stability(self, X: DocumentInput) -> dict[int, float]:
+    def topic_stability(self, X: DocumentInput, n_refits: int = REFITS) -> dict[int, float]:
         """How well each topic is found again when topics are fitted to other draws of the documents `X`.
+
+        `topics()`, figures and reports show it from then on, until the topics change.
+
+        Parameters
+        ----------
+        X : documents
+        n_refits : int, default=20
+            Draws of the documents.
 
         Returns
         -------
         dict of int to float
-            By topic number, the mean over 20 draws of the Jaccard similarity, 0 to 1, of its documents and those of the
+            By topic number, the mean over the draws of the Jaccard similarity, 0 to 1, of its documents and those of the
             most similar new topic. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN
             without documents.
         """
+        check_at_least("n_refits", n_refits, 1)
         regions, given = self._regions(), self._given(X)
         with running_on(self.threads):
             directions = document_directions(self.fitted_.network, given, self.seed)
             labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
             components = min(components, number_of_places(directions.unit))
-            found = stability(directions.unit, labels, len(regions.groups), components, self.seed)
-        return {group.number: float(one) for group, one in zip(regions.groups, found, strict=True)}
+            found = stability(directions.unit, labels, len(regions.groups), components, self.seed, n_refits)
+        by_number = {group.number: float(one) for group, one in zip(regions.groups, found, strict=True)}
+        known = tuple((number, value) for number, value in by_number.items() if np.isfinite(value))
+        self.fitted_ = replace(self.fitted_, regions=replace(regions, stability=known))
+        return by_number
 
     @property
     def plot(self) -> DocumentPlots:

@@ -273,5 +273,7 @@ def _new_number(regions: Regions) -> int:
 
 
 def _with(regions: Regions, groups: Sequence[Group]) -> Regions:
-    """The largest first."""
-    return replace(regions, groups=tuple(sorted(groups, key=lambda group: -regions.group_documents(group))))
+    """The largest first. Stability is that of all topics together: it is gone if one of them has changed."""
+    same = {group[:2] for group in groups} == {group[:2] for group in regions.groups}
+    groups = tuple(sorted(groups, key=lambda group: -regions.group_documents(group)))
+    return replace(regions, groups=groups, stability=regions.stability if same else ())

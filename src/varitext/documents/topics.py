@@ -87,6 +87,7 @@ class Regions:
     line: LengthLine | None
     seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
     wording: Wording = DEFAULT_WORDING
+    stability: tuple[tuple[int, float], ...] = ()  # by number, of those that have one
     before: "Regions | None" = None  # the last change, for undo; at most `MAX_UNDO` of them
 
     def after(self, earlier: "Regions | None") -> "Regions":
@@ -165,6 +166,7 @@ class Regions:
             weights=tuple(weights.tolist()),
             coherence=self.coherence[components[0]] if len(components) == 1 else None,
             typical=tuple(one for component in by_size for one in self.typical[component])[:TYPICAL],
+            stability=dict(self.stability).get(group.number),
         )
 
 
