@@ -97,7 +97,8 @@ def topics(
 
     A topic is a region of the latent space. Changes are applied in this order: --undo, --topics, --merge, --merge-to,
     --split, --rename, --drop, and then the choice of words (--stop-words, --ngrams, --relevance; those not given are
-    reset) and --stability: above .75 a topic is stable, below .5 it may be an accident. Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
+    reset) and --stability: above .75 a topic is stable, below .5 it may be an accident. Topics keep their numbers, so
+    one command can change several. Shares have 95 % intervals.
 
     \b
     Examples:

@@ -938,7 +938,7 @@ class DocumentModel(
         Returns
         -------
         dict of int to float
-            By topic number, the mean over the draws of the Jaccard similarity, 0 to 1, of its documents and those of the
+            By topic number, the mean over draws of the Jaccard similarity, 0 to 1, of its documents and those of the
             most similar new topic. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN
             without documents.
         """
