@@ -276,7 +276,7 @@ class DocumentModel(
             given = RegionDocuments(
                 documents.counts, documents.rows, texts_of(X), rules, documents.copies, ids_of(X), documents.excerpts
             )
-            given = given._replace(posterior=self._learned_posterior(given))
+            given = given._replace(posterior=self._learned_posterior(given), boilerplate=documents.boilerplate)
             return self._with(
                 find_regions(network, words, given, self.n_topics, self.seed, line, wanted, self.min_topic_size)
             )
@@ -1173,6 +1173,7 @@ class DocumentModel(
         counts = self.count(X, vectors)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         rules = None if self.tokeniser else self.fitted_.token_rules
-        given = RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X))
+        boilerplate = self.fitted_.boilerplate
+        given = RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X), boilerplate=boilerplate)
         is_large = isinstance(counts, ShardedCounts) or counts.shape[0] > MAX_DOCUMENTS
         return given if self._cache is None or is_large else given._replace(posterior=self._posterior_of(given.counts))

@@ -43,6 +43,7 @@ from varitext.evaluation.coherence import coherence_record
 from varitext.files import read_json
 from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, count_texts
+from varitext.text.boilerplate import Boilerplate
 
 MAX_DOCUMENTS = 20_000  # that regions are found from
 EXCERPT = 300  # characters of a typical document
@@ -181,6 +182,7 @@ class RegionDocuments(NamedTuple):
     ids: Sequence[str] | None = None  # of what the user gave
     excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
     posterior: Posterior | None = None  # of `counts`, if it is known already
+    boilerplate: Boilerplate | None = None  # what is not shown of texts
 
     def text(self, row: int) -> str | None:
         """Of a row of the counts."""
@@ -388,6 +390,8 @@ def _typical(
 
     def shown(row: int) -> TypicalDocument:
         text, place = given.text(row), given.row(row)
+        if text is not None and given.boilerplate is not None:
+            text = next(given.boilerplate.clean([text]))
         excerpt = None if text is None else " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
         return TypicalDocument(place, excerpt, None if given.ids is None else given.ids[place])
 
