@@ -20,7 +20,7 @@ from varitext.cli import main
 
 COMMAND = Path(sys.executable).with_name("varitext")
 MODEL_FILES = ["config.json", "metrics.jsonl", "vocabulary.txt", "weights.safetensors"]
-TOPIC_FILES = ["topics.json", "topics.safetensors"]  # of models of documents, besides
+TOPIC_FILES = ["cache.safetensors", "topics.json", "topics.safetensors"]  # of models of documents, besides
 
 
 class Outcome(NamedTuple):

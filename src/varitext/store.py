@@ -40,6 +40,7 @@ FORMAT_VERSION = 1
 DOCUMENT_MODEL, ANSWER_RANKER, CALIBRATED_RANKER = KINDS = ("document-model", "answer-ranker", "calibrated-ranker")
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINT_STATES = "checkpoint-states.sqlite"  # what a pretrained encoder has read, beside the checkpoint of a fit
+CACHE = "cache.safetensors"  # what was computed for documents (`documents/cache.py`)
 CONFIG_SHA256 = "config_sha256"  # of config.json without this line; remove the line to change config.json by hand
 WEIGHTS = "weights.safetensors"
 HASHED = (WEIGHTS, "vocabulary.txt", "metrics.jsonl")
@@ -64,7 +65,7 @@ Builder = Callable[[StoredModel, Path], Model]  # a model of one kind, from what
 
 
 def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> None:
-    """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept."""
+    """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept, and so is the cache."""
     if not overwrite:
         refuse_to_overwrite(folder, "Name another folder, or replace it: save(folder, overwrite=True).")
     from safetensors.torch import save_file
@@ -81,8 +82,8 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
         header |= {"kind": stored.kind, "sha256": {name: sha256_of(temporary / name) for name in hashed}}
         config = json.loads(json.dumps(header | stored.config))
         write_json(temporary / "config.json", config | {CONFIG_SHA256: _sha256_of_config(config)})
-        for checkpoint in checkpoints(folder):
-            shutil.copy2(checkpoint, temporary / checkpoint.name)
+        for kept in (*checkpoints(folder), *folder.glob(CACHE)):
+            shutil.copy2(kept, temporary / kept.name)
 
 
 def checkpoints(folder: Path) -> list[Path]:

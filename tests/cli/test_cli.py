@@ -789,7 +789,12 @@ def test_topics_are_changed_in_the_folder(own_model):
     assert after[0]["documents"] == before[0]["documents"] + before[2]["documents"]
     split = json.loads(varitext("topics", own_model, "--split", 0, "--drop", 1, "--json").out)["topics"]
     assert [topic["words"] for topic in split if topic["number"] == 0] == [before[0]["words"]]
+    parts = varitext("topics", own_model, "--split", "0=3", "--stability", 3)
+    lines = parts.out.splitlines()
+    assert parts.code == 0 and len(lines) == len(split) + 2 and all("stability " in line for line in lines)
+    assert varitext("topics", own_model).out == parts.out  # it is saved
     assert "there is no topic 77" in refused(own_model, "topics", own_model, "--drop", 77)
+    assert "n_parts must be at least 2" in refused(own_model, "topics", own_model, "--split", "0=1")
     assert "'x' is not the number of a topic" in refused(own_model, "topics", own_model, "--merge", "x,1")
 
 

@@ -501,7 +501,10 @@ def test_topics_within_a_topic_leave_the_model_alone(model):
 
 
 def test_topics_that_are_there_are_stable(model):
-    assert min(model.topic_stability(TEXTS).values()) > 0.85
+    found = model.topic_stability(TEXTS, n_refits=6)
+    assert min(found.values()) > 0.85
+    assert {topic.number: topic.stability for topic in model.rename_topic(0, "mine").topics()} == found
+    assert all(topic.stability is None for topic in model.merge_topics([0, 1]).topics())
     model.refit_topics(TEXTS, 9)  # four kinds in nine pieces
     assert min(model.topic_stability(TEXTS).values()) < 0.6
 

@@ -64,7 +64,7 @@ def assign(
       varitext assign models/mine articles.csv --text-column body --out documents.parquet
     """
     check_table_file(out)
-    model = load_document_model(folder, threads, device, trust)
+    model = load_document_model(folder, threads, device, trust).use_cache(folder)
     columns = fitted_columns(model, file, part, text_column)
     source = block_source(file, part, data_dir, columns)
     said = {"model": sha256_of(folder / "config.json"), "documents": source.sha256(), "version": varitext.__version__}
@@ -84,6 +84,7 @@ def assign(
             progress(documents, source.reading.share)
         rows_of.check(documents)
         parts.join(out, raw_csv)
+    model.save_cache(folder)
     if unknown:
         log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
     log(f"{documents} documents in {out}; {progress.rate(documents)}")

@@ -40,11 +40,12 @@ def effects(
     if out is not None:
         check_table_file(out)
     wanted = [_parts(one) for one in contrast or []]
-    model = load_document_model(folder, threads, "cpu", trust)
+    model = load_document_model(folder, threads, "cpu", trust).use_cache(folder)
     documents = load_documents(file, part, data_dir, fitted_columns(model, file, part, text_column))
     names = [*documents.columns, *(["label"] if documents.labels is not None else [])]
     table = {name: column_values(documents, name) for name in names}
     found = model.effects(formula, table, documents)
+    model.save_cache(folder)
     rows = [row for one in wanted for row in found.contrast(*one)] if wanted else found.rows
     if out is not None:
         write_table(out, [row.as_dict() for row in rows])

@@ -205,6 +205,7 @@ def _fit_documents(request: FitRequest) -> None:
     corpus = {} if request.corpus == "-" else {"name": request.corpus}
 
     def fit(model: DocumentModel, out: Path) -> None:
+        model.use_cache()
         fit_and_save(
             model,
             lambda progress, checkpoint, world: model.fit(
@@ -219,6 +220,7 @@ def _fit_documents(request: FitRequest) -> None:
             out,
             corpus,
         )
+        model.save_cache(out)
 
     if seeds := _seeds(request, settings.seed):  # all with the same held-out documents
         each = (replace(settings, seed=seed, dev_seed=settings.seed) for seed in seeds)

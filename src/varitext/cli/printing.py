@@ -20,6 +20,7 @@ TABLE_FORMATS = (".csv", ".json", ".parquet")
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 LINE_EVERY = 5.0  # seconds
+MANY_DOCUMENTS = 5000  # of which the steps of a command are logged
 
 
 class PrintableOutput(io.TextIOWrapper):

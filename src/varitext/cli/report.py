@@ -9,7 +9,7 @@ import typer
 from varitext.cli import options
 from varitext.cli.input import binned_values, column_values, documents_for, questions_for
 from varitext.cli.options import option, refuse_options
-from varitext.cli.printing import log
+from varitext.cli.printing import MANY_DOCUMENTS, log
 from varitext.errors import InputError
 from varitext.loading import load_any
 
@@ -27,9 +27,6 @@ Bins = Annotated[
     str | None,
     option("day, week, month, quarter or year. Chosen automatically if omitted.", "NAME", group=options.GROUPED),
 ]
-
-
-MANY_DOCUMENTS = 5000
 
 
 class FileFormat(StrEnum):
@@ -80,7 +77,9 @@ def report(
         refuse_options({"protocol": protocol}, f"{folder} holds a model of documents")
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         columns = _columns(documents, by, over_time, bins)
+        model.use_cache(folder)
         write_document_report(model, documents, out, folder=folder, columns=columns, log=_log_for(documents))
+        model.save_cache(folder)
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")
@@ -137,7 +136,9 @@ def figures(
         documents = documents_for(model, corpus, part, data_dir, text_column, "--corpus FILE")
         columns = _columns(documents, by, over_time, bins)
         to = _log_for(documents)
+        model.use_cache(folder)
         paths = save_document_figures(model, documents, out, names, file_format.value, columns=columns, log=to)
+        model.save_cache(folder)
     else:
         only_documents = {"text_column": text_column, "by": by, "over_time": over_time}
         refuse_options(only_documents, f"{folder} holds a ranker of answers")

@@ -21,7 +21,7 @@ from varitext.cli.options import (
     option,
     typed_words,
 )
-from varitext.cli.printing import check_table_file, log, print_json, write_table
+from varitext.cli.printing import MANY_DOCUMENTS, check_table_file, log, print_json, write_table
 from varitext.documents.topic_records import TopicTable, first_words, read_topic_table
 from varitext.errors import InputError
 from varitext.loading import load_document_model
@@ -63,7 +63,9 @@ def topics(
     ] = None,
     merge: Annotated[list[str] | None, _change("4,7", "Merge topics into one.")] = None,
     merge_to: Annotated[int | None, _change("N", "Merge the most similar topics until N are left.", minimum=1)] = None,
-    split: Annotated[list[int] | None, _change("5", "Undo a merge, or split a topic in two.")] = None,
+    split: Annotated[
+        list[str] | None, _change("5[=N]", "Undo a merge, or split a topic into N parts (default: 2).")
+    ] = None,
     rename: Annotated[list[str] | None, _change("3=NAME", "Rename a topic.")] = None,
     drop: Annotated[list[int] | None, _change("9", "Drop a topic.")] = None,
     stop_words: Annotated[
@@ -73,6 +75,12 @@ def topics(
     relevance: Annotated[
         float | None,
         _change("SHARE", "Rank words by how exclusive (0) or how frequent (1) they are in a topic (default: 0.6)."),
+    ] = None,
+    stability: Annotated[
+        int | None,
+        _change(
+            "N", "Measure how well each topic is found again in N other draws of the documents, such as 20.", minimum=1
+        ),
     ] = None,
     undo: Annotated[bool, option("Undo the last change; the last five can be undone.", None, group=CHANGES)] = False,
     by: By = None,
@@ -89,12 +97,14 @@ def topics(
 
     A topic is a region of the latent space. Changes are applied in this order: --undo, --topics, --merge, --merge-to,
     --split, --rename, --drop, and then the choice of words (--stop-words, --ngrams, --relevance; those not given are
-    reset). Topics keep their numbers, so one command can change several. Shares have 95 % intervals.
+    reset) and --stability: above .75 a topic is stable, below .5 it may be an accident. Topics keep their numbers, so
+    one command can change several. Shares have 95 % intervals.
 
     \b
     Examples:
       varitext topics models/news --words 8 --out topics.csv
       varitext topics models/news --merge 4,7 --rename 3=space --drop 9
+      varitext topics models/news --split 5=3 --stability 20
       varitext topics models/news --stop-words com,edu --ngrams 1-2
       varitext topics models/mine --over-time published --bins quarter --out by-quarter.csv
     """
@@ -107,11 +117,13 @@ def topics(
         part = "train" if source is None else None
         return documents_for(model, source, part, data_dir, text_column, "--from CORPUS")
 
-    load = partial(load_document_model, folder, trust=trust)
+    def load() -> "DocumentModel":
+        return load_document_model(folder, trust=trust).use_cache(folder)
+
     words_chosen = (stop_words, ngrams, relevance) if (stop_words, ngrams, relevance) != (None, None, None) else None
     changes = TopicChanges(
         *(number, seed_topics, min_topic_size, merge or [], merge_to, split or [], rename or [], drop or []),
-        *(words_chosen, undo),
+        *(words_chosen, stability, undo),
     )
     if min_topic_size is not None and number is None and seed_topics is None:
         raise InputError("--min-topic-size needs --topics N or --seed-topics: topics are found again")
@@ -120,7 +132,8 @@ def topics(
     if by is not None or over_time is not None:
         model = load()
         write = None if out is None else partial(write_table, out, raw_csv=raw_csv)
-        return _print_shares(model, find(model), by or over_time or "", bins if over_time else None, write, as_json)
+        _print_shares(model, find(model), by or over_time or "", bins if over_time else None, write, as_json)
+        return model.save_cache(folder)
     table = read_topic_table(folder)
     assert table is not None  # it was there, or has just been written
     if tree:
@@ -142,10 +155,11 @@ class TopicChanges(NamedTuple):
     min_topic_size: int | None
     merge: list[str]
     merge_to: int | None
-    split: list[int]
+    split: list[str]
     rename: list[str]
     drop: list[int]
     words: tuple[str | None, str | None, float | None] | None  # stop words, n-grams, relevance
+    stability: int | None
     undo: bool
 
 
@@ -164,10 +178,11 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
         model.merge_topics([_number(one) for one in numbers.split(",")])
     if changes.merge_to is not None:
         model.reduce_topics(changes.merge_to)
-    for number in changes.split:
-        groups = model.fitted_.regions.groups if model.fitted_.regions else ()
+    for typed in changes.split:
+        of, _, parts = typed.partition("=")
+        number, groups = _number(of), model.fitted_.regions.groups if model.fitted_.regions else ()
         merged = any(group.number == number and len(group.components) > 1 for group in groups)
-        model.split_topic(number, None if merged else find(model))
+        model.split_topic(number, None if merged else find(model), _number(parts or "2"))
     for named in changes.rename:
         renamed, _, name = named.partition("=")
         model.rename_topic(_number(renamed), name)
@@ -179,12 +194,18 @@ def _change_topics(model: "DocumentModel", folder: Path, changes: TopicChanges, 
         regions = model.fitted_.regions
         documents = find(model) if longest > 1 and regions and not regions.phrases.terms else None
         model.update_words(documents, stop_words=typed_words(stop_words or ""), ngrams=longest, relevance=relevance)
+    if changes.stability is not None:
+        log(f"finding topics in {changes.stability} other draws of the documents ...")
+        model.topic_stability(find(model), changes.stability)
     model.save(folder, overwrite=True)
+    model.save_cache(folder)
 
 
 def _number(text: str) -> int:
     if not text.strip().isdecimal():
-        raise InputError(f"{text!r} is not the number of a topic. Examples: --merge 4,7 or --rename 3=NAME")
+        raise InputError(
+            f"{text!r} is not the number of a topic or of parts. Examples: --merge 4,7, --split 5=3, --rename 3=NAME"
+        )
     return int(text)
 
 
@@ -193,7 +214,8 @@ def _number(text: str) -> int:
 
 def _print_topics(found: "list[TopicInfo]") -> None:
     for topic in found:
-        print(f"{topic.number:4} {topic.documents:8} documents  {topic.name}: {' '.join(topic.words)}")
+        stability = "" if topic.stability is None else f"stability {topic.stability:.2f}  "
+        print(f"{topic.number:4} {topic.documents:8} documents  {stability}{topic.name}: {' '.join(topic.words)}")
 
 
 def _print_tree(table: TopicTable) -> None:
@@ -213,6 +235,8 @@ def _print_shares(
 ) -> None:
     from varitext.evaluation.shares import NO_VALUE
 
+    if len(documents) >= MANY_DOCUMENTS:
+        log(f"topics of {len(documents):,} documents ...")
     values = column_values(documents, column) if bins is None else binned_values(documents, column, bins)
     values = [NO_VALUE if value in (None, "") else value for value in values]
     found = model.topic_shares(documents, values)

@@ -191,7 +191,8 @@ def topic_charts(topics: Sequence[TopicInfo], most: int = MAX_CARDS) -> list[Int
     charts = []
     for topic, *_ in topic_cards(topics)[:most]:
         weights, words = np.array(topic.weights), [one_line(word, 24) for word in topic.words]
-        title, hover = f"{one_line(topic.name, 40)} ({topic.share:.1%})", [for_plotly(word) for word in topic.words]
+        about = f"{topic.share:.1%}" + ("" if topic.stability is None else f", stability {topic.stability:.2f}")
+        title, hover = f"{one_line(topic.name, 40)} ({about})", [for_plotly(word) for word in topic.words]
         reach = float(weights.max(initial=1e-9))
         colours, axis = [ACCENT] * len(weights), Axis(limits=(-0.03 * reach, 1.06 * reach))
         charts.append(Intervals(words, weights, 0 * weights, weights, colours, hover, axis, row_height=20, title=title))

@@ -202,6 +202,7 @@ def _stored_regions(regions: Regions) -> dict[str, bytes]:
         "length_line": regions.line and regions.line._asdict(),
         "seed_topics": regions.seeds,
         "wording": regions.wording._asdict(),
+        "stability": regions.stability,
         "phrases": regions.phrases.terms,
         "groups": [group._asdict() for group in regions.groups],
         "components": [
@@ -262,6 +263,7 @@ def _restored_regions(
         line=line and LengthLine(**line),
         seeds=tuple(table["seed_topics"]),
         wording=Wording(**wording | {"stop_words": tuple(wording["stop_words"])}) if wording else DEFAULT_WORDING,
+        stability=tuple((int(number), float(value)) for number, value in table.get("stability", ())),
     )
     numbers = [component for group in regions.groups for component in group.components]
     for record in (regions, *(one for typical in regions.typical for one in typical)):

@@ -256,10 +256,12 @@ def _chosen(curve: dict[int, np.ndarray], grid: Sequence[int], least: int) -> Ch
     return Choice(max(number, least), how, tuple(means.items()), tuple(errors.values()))
 
 
-def stability(unit: np.ndarray, labels: np.ndarray, topics: int, components: int, seed: int) -> np.ndarray:
+def stability(
+    unit: np.ndarray, labels: np.ndarray, topics: int, components: int, seed: int, refits: int = REFITS
+) -> np.ndarray:
     """How well each topic is found again, 0 to 1; `labels` are the topics of documents.  [topics]"""
-    found = np.full((REFITS, topics), np.nan)
-    for refit in range(REFITS):
+    found = np.full((refits, topics), np.nan)
+    for refit in range(refits):
         drawn = np.random.default_rng((seed, 6, refit)).integers(len(unit), size=len(unit))
         rows = np.unique(drawn)
         again = fit_mixture(unit[drawn], components, seed + refit).expected(unit[rows])[0].argmax(1)

@@ -18,6 +18,7 @@ from varitext.corpora.document_input import DocumentInput, Tokeniser, listed_doc
 from varitext.corpora.document_vectors import is_known
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, in_memory
 from varitext.documents import topic_model
+from varitext.documents.cache import MAX_DOCUMENTS, DocumentCache, new_cache
 from varitext.documents.effects import Effects, estimate_effects
 from varitext.documents.fitting import DocumentFit, FittedDocuments
 from varitext.documents.folder import Trust, restore_documents, save_documents
@@ -32,12 +33,14 @@ from varitext.documents.input import (
     without_boilerplate,
     without_empty,
 )
-from varitext.documents.mixture import directions_of, number_of_places, stability
+from varitext.documents.mixture import REFITS, directions_of, number_of_places, stability
 from varitext.documents.plot import DocumentPlots
 from varitext.documents.posterior import (
     BLOCK,
+    FEW,
     Posterior,
     bounds_per_word,
+    described_documents,
     fit_length_line,
     means_of,
     perplexity_of,
@@ -193,6 +196,7 @@ class DocumentModel(
 
     fitted_: FittedDocuments
     n_features_in_: int
+    _cache: DocumentCache | None = None  # what is known about documents already
 
     # Learning
 
@@ -248,6 +252,7 @@ class DocumentModel(
         self : DocumentModel
         """
         check_choice("transform_to", self.transform_to, ("vectors", "topics"))
+        self._cache = self._cache and DocumentCache()  # what it has belongs to other weights
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
         documents = documents_to_learn(X, self, self._validated, vocabulary)
@@ -273,6 +278,7 @@ class DocumentModel(
             given = RegionDocuments(
                 documents.counts, documents.rows, texts_of(X), rules, documents.copies, ids_of(X), documents.excerpts
             )
+            given = given._replace(posterior=self._learned_posterior(given), boilerplate=documents.boilerplate)
             return self._with(
                 find_regions(network, words, given, self.n_topics, self.seed, line, wanted, self.min_topic_size)
             )
@@ -323,6 +329,7 @@ class DocumentModel(
         if not hasattr(self, "fitted_"):
             return self.fit(X, vectors=vectors, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
+        self._cache = None  # what it has belongs to other weights
         X = listed_documents(X, self.text_column)
         rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
         if (passages := self._passages(X)) is not None:
@@ -372,10 +379,11 @@ class DocumentModel(
             Or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
-        fitted = self.fitted_
-        cleaned = without_boilerplate(listed_documents(X, self.text_column), fitted.boilerplate)
-        counts = self._count(cleaned, fitted.vocabulary, fitted.token_rules, None)
-        return with_vectors(counts, vectors, cleaned, fitted.network, fitted.vectors)
+        X = listed_documents(X, self.text_column)
+        texts = texts_of(X) if vectors is None and self.tokeniser is None else None
+        if self._cache is not None and texts is not None:
+            return self._cache.counts(texts, self._counted)
+        return self._counted(X, vectors)
 
     def transform(self, X: DocumentInput, refine: bool = True, vectors: VectorInput | None = None) -> np.ndarray:
         """One vector per document.
@@ -632,9 +640,9 @@ class DocumentModel(
         """
         passages = self._passages(X)
         counts = in_memory(self.count(X, vectors) if passages is None else self.count(passages.texts))
-        posterior = self._posterior_of(counts)
+        posterior, nats = self._described(counts, bounds=True)
         with running_on(self.threads):
-            return topic_model.document_info(self.fitted_, counts, posterior, self.seed, passages)
+            return topic_model.document_info(self.fitted_, counts, posterior, nats, self.seed, passages)
 
     def topic_shares(
         self, X: DocumentInput | Posterior, values: Sequence[object], bins: Bins = None
@@ -830,7 +838,7 @@ class DocumentModel(
             raise InputError(f"{len(vocabulary)} words for a model of {self.n_features_in_} columns")
         regions = self.fitted_.regions
         named = None if regions is None else replace(regions, words=vocabulary.words)
-        self.fitted_ = replace(self.fitted_, vocabulary=vocabulary, regions=named)
+        self.fitted_, self._cache = replace(self.fitted_, vocabulary=vocabulary, regions=named), None
         return self
 
     def merge_topics(self, numbers: Sequence[int], name: str | None = None) -> Self:
@@ -916,23 +924,35 @@ class DocumentModel(
         self.fitted_ = replace(self.fitted_, regions=regions.before)
         return self
 
-    def topic_stability(self, X: DocumentInput) -> dict[int, float]:
+    def topic_stability(self, X: DocumentInput, n_refits: int = REFITS) -> dict[int, float]:
         """How well each topic is found again when topics are fitted to other draws of the documents `X`.
+
+        `topics()`, figures and reports show it from then on, until the topics change.
+
+        Parameters
+        ----------
+        X : documents
+        n_refits : int, default=20
+            Draws of the documents.
 
         Returns
         -------
         dict of int to float
-            By topic number, the mean over 20 draws of the Jaccard similarity, 0 to 1, of its documents and those of the
+            By topic number, the mean over draws of the Jaccard similarity, 0 to 1, of its documents and those of the
             most similar new topic. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN
             without documents.
         """
+        check_at_least("n_refits", n_refits, 1)
         regions, given = self._regions(), self._given(X)
         with running_on(self.threads), one_blas_thread():
             directions = document_directions(self.fitted_.network, given, self.seed)
             labels, components = regions.memberships(directions).argmax(1), len(regions.mixture.weights)
             components = min(components, number_of_places(directions.unit))
-            found = stability(directions.unit, labels, len(regions.groups), components, self.seed)
-        return {group.number: float(one) for group, one in zip(regions.groups, found, strict=True)}
+            found = stability(directions.unit, labels, len(regions.groups), components, self.seed, n_refits)
+        by_number = {group.number: float(one) for group, one in zip(regions.groups, found, strict=True)}
+        known = tuple((number, value) for number, value in by_number.items() if np.isfinite(value))
+        self.fitted_ = replace(self.fitted_, regions=replace(regions, stability=known))
+        return by_number
 
     @property
     def plot(self) -> DocumentPlots:
@@ -953,6 +973,26 @@ class DocumentModel(
         """
         check_is_fitted(self)
         save_documents(Path(folder), self, self.fitted_, overwrite)
+
+    def use_cache(self, folder: str | Path | None = None) -> Self:
+        """Keep what is computed for documents, so that nothing is computed twice; results stay the same.
+
+        Parameters
+        ----------
+        folder : str, Path or None, default=None
+            The model folder, whose cache is used, too.
+
+        Returns
+        -------
+        self : DocumentModel
+        """
+        self._cache = new_cache(None if folder is None else Path(folder))
+        return self
+
+    def save_cache(self, folder: str | Path) -> None:
+        """Write what `use_cache` has kept into the model's `folder`; without permission to write, nothing happens."""
+        if self._cache is not None:
+            self._cache.write(Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None, trust: Trust = None) -> Self:
@@ -1079,8 +1119,43 @@ class DocumentModel(
         check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
 
+    def _counted(self, X: DocumentInput, vectors: VectorInput | None = None) -> Counts:
+        fitted, cleaned = self.fitted_, without_boilerplate(X, self.fitted_.boilerplate)
+        counts = self._count(cleaned, fitted.vocabulary, fitted.token_rules, None)
+        return with_vectors(counts, vectors, cleaned, fitted.network, fitted.vectors)
+
     def _posterior_of(self, counts: Counts, block: int = BLOCK, refine: bool = True) -> Posterior:
-        return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
+        if self._cache is None or not refine or isinstance(counts, ShardedCounts):
+            return posterior_of(self.fitted_.network, counts, block, refine, self.threads)
+        return self._described(counts)[0]
+
+    def _described(self, counts: scipy.sparse.csr_matrix, bounds: bool = False) -> tuple[Posterior, np.ndarray | None]:
+        """The posterior and, if `bounds`, nats per word; only what the cache does not have is computed."""
+        network, threads = self.fitted_.network, self.threads
+        bounds = bounds and network.has_joint_bound and counts.shape[0] >= FEW
+
+        def describe(counts: scipy.sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            if bounds:
+                posterior, nats = described_documents(network, counts, self.seed, threads)
+            else:
+                posterior, nats = posterior_of(network, counts, threads=threads), None
+            return *posterior, np.full(counts.shape[0], np.nan) if nats is None else nats
+
+        found = describe(counts) if self._cache is None else self._cache.described(counts, describe, bounds)
+        return Posterior(*found[:2]), found[2] if bounds else None
+
+    def _learned_posterior(self, given: RegionDocuments) -> Posterior | None:
+        """Of the documents of a fit, each inferred once, and for the cache; None if they are too many to keep."""
+        if isinstance(given.counts, ShardedCounts) or given.counts.shape[0] > MAX_DOCUMENTS:
+            return None
+        if self._cache is None:
+            return posterior_of(self.fitted_.network, given.counts, threads=self.threads)
+        posterior, nats = described_documents(self.fitted_.network, given.counts, self.seed, self.threads)
+        nats = np.full(given.counts.shape[0], np.nan) if nats is None else nats
+        whole = given.texts is not None and given.token_rules is not None and given.excerpts is None
+        texts = [given.texts[given.row(row)] for row in range(given.counts.shape[0])] if whole and given.texts else None
+        self._cache.learn(texts, given.counts, (*posterior, nats))
+        return posterior
 
     def _split(self, number: int, X: DocumentInput | None, n_parts: int) -> Regions:
         check_at_least("n_parts", n_parts, 2)
@@ -1101,4 +1176,7 @@ class DocumentModel(
         counts = self.count(X, vectors)
         rows = None if isinstance(counts, ShardedCounts) else np.flatnonzero(counts.getnnz(1))
         rules = None if self.tokeniser else self.fitted_.token_rules
-        return RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X))
+        boilerplate = self.fitted_.boilerplate
+        given = RegionDocuments(without_empty(counts), rows, texts_of(X), rules, ids=ids_of(X), boilerplate=boilerplate)
+        is_large = isinstance(counts, ShardedCounts) or counts.shape[0] > MAX_DOCUMENTS
+        return given if self._cache is None or is_large else given._replace(posterior=self._posterior_of(given.counts))

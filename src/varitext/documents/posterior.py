@@ -6,6 +6,7 @@ to share. What a document gets then depends neither on its neighbours nor on the
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +18,13 @@ from varitext.batches.counts import CountBatch, CountBatches
 from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.errors import InputError
 from varitext.evaluation.perplexity import PerplexityRecord, merge_records, perplexity_record
+from varitext.latent.noise import common_normal
 from varitext.models.documents.base import DocumentNetwork, DocumentVectors
 from varitext.runtime.devices import in_parallel
+from varitext.runtime.randomness import stream
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
+FEW = 64  # documents: fewer are faster without the others of a block
 BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
 LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line is fitted on; draws of h for each
 
@@ -67,6 +71,24 @@ def posterior_of(
     if not blocks:
         return Posterior(*np.zeros((2, 0, network.vector_dim), np.float32))
     return Posterior(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+
+def described_documents(
+    network: DocumentNetwork, counts: Counts, seed: int, threads: int | None = None
+) -> tuple[Posterior, np.ndarray | None]:
+    """The posterior and, from the same q, minus the bound per word (NaN without words), if the model has a way."""
+
+    def both(batch: CountBatch) -> Tensor:
+        with common_normal(stream(seed, "evaluation noise")):
+            vectors, bound = network.vectors_and_bound(batch, LENGTH_LINE_SAMPLES)
+        nats = torch.where(batch.lengths > 0, -bound / batch.lengths, torch.nan)
+        return torch.cat([*vectors, nats[:, None]], 1)  # [B, 2 K + 1]
+
+    if not network.has_joint_bound or not counts.shape[0]:
+        return posterior_of(network, counts, threads=threads), None
+    found = np.concatenate(list(_blocks(network, both, counts, BLOCK, True, threads)))
+    mean, std = (np.ascontiguousarray(part) for part in np.split(found[:, :-1], 2, 1))
+    return Posterior(mean, std), found[:, -1].astype(np.float64)
 
 
 def means_of(
@@ -160,25 +182,33 @@ def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> Le
     counts = counts[np.flatnonzero(counts.getnnz(1))]
     if not counts.shape[0]:
         return None
-    nats, lengths = _nats_per_word(network, counts, seed)
+    nats, lengths = nats_per_word(network, counts, seed), np.asarray(counts.sum(1), np.float64).ravel()
     x = np.log(np.maximum(lengths, 1))
     spread = float(x.var())
     slope = float(((x - x.mean()) * (nats - nats.mean())).mean() / spread) if spread > 1e-9 else 0.0
     return LengthLine(float(nats.mean() - slope * x.mean()), slope)
 
 
-def surprises(network: DocumentNetwork, counts: scipy.sparse.csr_matrix, line: LengthLine, seed: int) -> np.ndarray:
-    """-log p(X) / n - expected(n), by the bound or a better estimate; NaN without a known word.  [D]"""
-    found = np.full(counts.shape[0], np.nan)
-    known = np.flatnonzero(counts.getnnz(1))
-    if len(known):
-        nats, lengths = _nats_per_word(network, counts[known], seed)
-        found[known] = nats - (line.intercept + line.slope * np.log(np.maximum(lengths, 1)))
+def nats_per_word(
+    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int, known: np.ndarray | None = None
+) -> np.ndarray:
+    """-log p(X) / n, by the bound or a better estimate; NaN without a known word.  [D]
+
+    `known` has those that were computed already.
+    """
+    found = np.full(counts.shape[0], np.nan) if known is None else known.copy()
+    rows = np.flatnonzero((counts.getnnz(1) > 0) & np.isnan(found))
+    if len(rows) >= FEW and network.has_joint_bound:
+        found[rows] = described_documents(network, counts[rows], seed)[1]
+    elif len(rows):  # of a few documents, without the others of a block
+        same = common_normal(stream(seed, "evaluation noise")) if network.has_joint_bound else nullcontext()
+        with same:
+            bounds = network.evaluate(counts[rows], LENGTH_LINE_SAMPLES, seed)
+        found[rows] = -bounds.elbo / bounds.lengths
     return found
 
 
-def _nats_per_word(
-    network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    bounds = network.evaluate(counts, LENGTH_LINE_SAMPLES, seed)
-    return -bounds.elbo / bounds.lengths, bounds.lengths
+def surprises(nats: np.ndarray, counts: scipy.sparse.csr_matrix, line: LengthLine) -> np.ndarray:
+    """-log p(X) / n - expected(n).  [D]"""
+    lengths = np.asarray(counts.sum(1), np.float64).ravel()
+    return np.asarray(nats - (line.intercept + line.slope * np.log(np.maximum(lengths, 1))))

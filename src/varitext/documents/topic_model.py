@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from varitext.corpora.document_vectors import is_known
 from varitext.documents.fitting import FittedDocuments
 from varitext.documents.mixture import Mixture, directions_of, fit_mixture, number_of_places
-from varitext.documents.posterior import Posterior, posterior_of, surprises
+from varitext.documents.posterior import Posterior, nats_per_word, posterior_of, surprises
 from varitext.documents.topic_records import DocumentInfo, Records, TopicShare
 from varitext.documents.topic_words import RELEVANCE, Wording
 from varitext.documents.topics import Group, RegionDocuments, Regions, described_components, document_directions
@@ -68,13 +68,16 @@ def document_info(
     fitted: FittedDocuments,
     counts: scipy.sparse.csr_matrix,
     posterior: Posterior,
+    nats: np.ndarray | None,
     seed: int,
     passages: Passages | None = None,
 ) -> Records[DocumentInfo]:
-    """Of each of the counts, or of the documents that these are the `passages` of."""
+    """Of each of the counts, or of the documents that these are the `passages` of; `nats` per word as far as known."""
     regions = regions_of(fitted)
     memberships = regions.memberships(directions_of(posterior))
-    surprise = None if regions.line is None else surprises(fitted.network, counts, regions.line, seed)
+    surprise = None
+    if regions.line is not None:
+        surprise = surprises(nats_per_word(fitted.network, counts, seed, nats), counts, regions.line)
     spread = np.sqrt(np.square(posterior.std, dtype=np.float64).mean(1))
     known, has_topic = np.asarray(counts.sum(1)).ravel().astype(int), is_known(counts)
     if passages is not None:
@@ -270,5 +273,7 @@ def _new_number(regions: Regions) -> int:
 
 
 def _with(regions: Regions, groups: Sequence[Group]) -> Regions:
-    """The largest first."""
-    return replace(regions, groups=tuple(sorted(groups, key=lambda group: -regions.group_documents(group))))
+    """The largest first. Stability is that of all topics together: it is gone if one of them has changed."""
+    same = {group[:2] for group in groups} == {group[:2] for group in regions.groups}
+    groups = tuple(sorted(groups, key=lambda group: -regions.group_documents(group)))
+    return replace(regions, groups=groups, stability=regions.stability if same else ())

@@ -68,6 +68,9 @@ class TopicInfo(DictRecord):
         NPMI of the first ten words in training documents; None for a merged topic.
     typical : tuple[TypicalDocument, ...]
         Training documents nearest to its centre.
+    stability : float or None
+        How well it is found again in other draws of the documents, 0 to 1; None before `topic_stability` is called, and
+        after a change of topics.
     """
 
     number: int
@@ -79,6 +82,7 @@ class TopicInfo(DictRecord):
     weights: tuple[float, ...]
     coherence: float | None
     typical: tuple[TypicalDocument, ...]
+    stability: float | None = None
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ relevance       log s(w | topic) - (1 - lambda) log s(w), after Sievert and Shir
                 not what a topic is about
 cohesion        the mean NPMI, in whole documents, of a word with the most relevant words of the topic: among these,
                 words that occur together come first
-name            of the first ten words the most relevant, in the form that most documents have (bike, bikes), and as a
-                phrase if they mostly occur as one (machine learning). A topic that would have the name of a larger one
-                takes further words of its own
+name            of the first ten words the most relevant, in the form that most documents have (bike, bikes; atheism,
+                atheist), and as a phrase if they mostly occur as one (machine learning). A topic that would have the
+                name of a larger one takes further words of its own
 """
 
 import itertools
@@ -35,6 +35,11 @@ NAME_CANDIDATES = 10
 NAME_WORDS = 4  # of a name; a phrase has two
 MIN_WORDS = 3  # of a topic in which no word is significant
 MIN_STEM_LENGTH, MAX_SUFFIX_LENGTH = 3, 2  # letters: bike and bikes are forms of one word
+MIN_ROOT_LENGTH = 4  # letters that words with English suffixes share: atheism and atheist, utility and utilities
+SUFFIXES = frozenset(
+    " e s es y ies ed er ers ing or ion ions ist ists ism ity al ally ic ics ical ian ians ship ment ly ness ance ence"
+    " able ive".split(SPACE)
+)
 PHRASE_SHARE = 0.5  # of the topic's documents that have one of its words: so many have the phrase
 
 
@@ -237,4 +242,7 @@ def _phrase_of_words(words: Mapping[str, int], phrases: Mapping[str, int]) -> di
 def _forms_of_one(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     is_suffix = len(short) >= MIN_STEM_LENGTH and len(long) - len(short) <= MAX_SUFFIX_LENGTH
-    return one == other or (is_suffix and long.startswith(short))
+    if one == other or (is_suffix and long.startswith(short)):
+        return True
+    roots = (end for end in range(MIN_ROOT_LENGTH, len(short) + 1) if one[:end] == other[:end])
+    return any(one[end:] in SUFFIXES and other[end:] in SUFFIXES for end in roots)

@@ -21,9 +21,9 @@ import numpy as np
 import scipy.sparse
 import torch
 
-from varitext.corpora.sharded_counts import Counts, blocks_of, some_rows
+from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
 from varitext.documents.mixture import Choice, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
-from varitext.documents.posterior import LengthLine, posterior_of
+from varitext.documents.posterior import LengthLine, Posterior, posterior_of
 from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
 from varitext.documents.topic_words import (
     DEFAULT_WORDING,
@@ -43,6 +43,7 @@ from varitext.evaluation.coherence import coherence_record
 from varitext.files import read_json
 from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, count_texts
+from varitext.text.boilerplate import Boilerplate
 
 MAX_DOCUMENTS = 20_000  # that regions are found from
 EXCERPT = 300  # characters of a typical document
@@ -87,6 +88,7 @@ class Regions:
     line: LengthLine | None
     seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
     wording: Wording = DEFAULT_WORDING
+    stability: tuple[tuple[int, float], ...] = ()  # by number, of those that have one
     before: "Regions | None" = None  # the last change, for undo; at most `MAX_UNDO` of them
 
     def after(self, earlier: "Regions | None") -> "Regions":
@@ -165,6 +167,7 @@ class Regions:
             weights=tuple(weights.tolist()),
             coherence=self.coherence[components[0]] if len(components) == 1 else None,
             typical=tuple(one for component in by_size for one in self.typical[component])[:TYPICAL],
+            stability=dict(self.stability).get(group.number),
         )
 
 
@@ -178,6 +181,8 @@ class RegionDocuments(NamedTuple):
     copies: np.ndarray | None = None  # how many documents each stands for
     ids: Sequence[str] | None = None  # of what the user gave
     excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
+    posterior: Posterior | None = None  # of `counts`, if it is known already
+    boilerplate: Boilerplate | None = None  # what is not shown of texts
 
     def text(self, row: int) -> str | None:
         """Of a row of the counts."""
@@ -243,8 +248,8 @@ class _Sample(NamedTuple):
 
 def _sampled(network: DocumentNetwork, given: RegionDocuments, seed: int) -> _Sample:
     rows = np.sort(some_rows(np.random.default_rng((seed, 3)), given.counts.shape[0], MAX_DOCUMENTS))
-    counts = given.counts[rows]
-    posterior = posterior_of(network, counts)
+    counts, known = given.counts[rows], given.posterior
+    posterior = posterior_of(network, counts) if known is None else Posterior(known.mean[rows], known.std[rows])
     return _Sample(rows, counts, posterior.mean, directions_of(posterior))
 
 
@@ -275,6 +280,8 @@ def _blocks_with_directions(
 ) -> Iterator[tuple[scipy.sparse.csr_matrix, Directions]]:
     if len(sample.rows) == given.counts.shape[0]:
         yield sample.counts, sample.directions
+    elif given.posterior is not None and not isinstance(given.counts, ShardedCounts):
+        yield given.counts, directions_of(given.posterior)
     else:
         for block in blocks_of(given.counts):
             yield block, directions_of(posterior_of(network, block))
@@ -383,6 +390,8 @@ def _typical(
 
     def shown(row: int) -> TypicalDocument:
         text, place = given.text(row), given.row(row)
+        if text is not None and given.boilerplate is not None:
+            text = next(given.boilerplate.clean([text]))
         excerpt = None if text is None else " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
         return TypicalDocument(place, excerpt, None if given.ids is None else given.ids[place])
 

@@ -25,8 +25,27 @@ def drawn_from(generator: torch.Generator) -> Iterator[None]:
         _generator.reset(token)
 
 
+_common: ContextVar[int | None] = ContextVar("common", default=None)
+
+
+@contextmanager
+def common_normal(seed: int) -> Iterator[None]:
+    """Within the block, in this thread, all examples get the same normal numbers, with mean 0 and variance 1 over the
+    samples: what is estimated for an example depends neither on the others nor on its place among them."""
+    token = _common.set(seed)
+    try:
+        yield
+    finally:
+        _common.reset(token)
+
+
 def normal(samples: int, like: Tensor) -> Tensor:
     """Standard normal numbers, [S, *like.shape]; the first axis of `like` is the examples."""
+    if (seed := _common.get()) is not None:
+        drawn = torch.randn(samples, 1, *like.shape[1:], generator=torch.Generator().manual_seed(seed))
+        if samples > 1:
+            drawn = (drawn - drawn.mean(0)) / drawn.std(0, correction=0)
+        return drawn.to(like).expand(samples, *like.shape)
     return _own_rows(_whole_batch(samples, like).normal_(generator=_generator.get()))
 
 

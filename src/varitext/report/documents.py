@@ -133,8 +133,9 @@ def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
     return shown.model.perplexity_record(counts)
 
 
-def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
-    """The first is shown large: a perplexity of documents that the model was not trained on."""
+def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None, of: int = 0) -> list[Tile]:
+    """The first is shown large: a perplexity of documents that the model was not trained on; `of` is their number if
+    only a sample was evaluated."""
     low, high = record.per_document_interval_95
     perplexity = Tile(
         "perplexity per document",
@@ -142,18 +143,20 @@ def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Docum
         f"95 % interval {low:,.1f} to {high:,.1f}; lower is better",
     )
     if source is None or not is_fitted_on(model.fitted_.corpus, source):
-        return [perplexity, *_other_tiles(record, in_the_paper(model, source))][:MAX_TILES]
+        return [perplexity, *_other_tiles(record, in_the_paper(model, source), of)][:MAX_TILES]
     note = f"of {model.fitted_.n_dev_documents:,} documents held out from training; lower is better"
     held_out = Tile("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}", note)
-    return [held_out, perplexity._replace(name="on the training documents"), *_other_tiles(record, [])][:MAX_TILES]
+    return [held_out, perplexity._replace(name="on the training documents"), *_other_tiles(record, [], of)][:MAX_TILES]
 
 
-def _other_tiles(record: PerplexityRecord, published: list[Tile]) -> list[Tile]:
+def _other_tiles(record: PerplexityRecord, published: list[Tile], of: int) -> list[Tile]:
     is_bound, empty = record.kind == "bound", record.n_empty_documents
     iwae = Tile("importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document")
     kind = Tile("kind of estimate", record.kind, record.figure)
     unigram = Tile("unigram model", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies only")
     left_out = f"{empty:,} without a known word left out" if empty else "each with a known word"
+    if record.n_documents + empty < of:
+        left_out = f"a sample of {of:,}; {left_out}"
     tiles = [
         iwae if is_bound else kind,
         unigram,
@@ -206,7 +209,7 @@ def document_page(shown: ShownDocuments, record: PerplexityRecord, corpus_name: 
     return render(
         "documents.html",
         name=corpus_name,
-        tiles=document_tiles(model, record, source),
+        tiles=document_tiles(model, record, source, shown.counts.shape[0]),
         facts=document_facts(shown, corpus_name),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,

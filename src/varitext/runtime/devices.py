@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
 import torch
@@ -90,6 +90,11 @@ def workers() -> Workers | None:
     return _WORKERS.get()
 
 
+def _alone(work: Callable[..., Result], *arguments: Any) -> Result:
+    _WORKERS.set(None)  # a worker that waits for others would keep them waiting
+    return work(*arguments)
+
+
 def in_parallel(
     work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], on_cpu: bool = True, threads: int | None = None
 ) -> list[Result]:
@@ -98,5 +103,6 @@ def in_parallel(
         pool = workers()
         if pool is None:
             return [work(*job) for job in jobs]
-        futures = [pool.submit(work, *job) for job in jobs]  # this thread makes the arguments meanwhile
+        # this thread makes the arguments meanwhile; a worker sees the context variables of this thread
+        futures = [pool.submit(copy_context().run, _alone, work, *job) for job in jobs]
         return [future.result() for future in futures]

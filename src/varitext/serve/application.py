@@ -152,10 +152,14 @@ def service_routes(models: ServedModels, metrics: Metrics) -> APIRouter:
 
 
 def _example(served: ServedModel) -> schemas.Example:
-    """A typical document of a coherent topic, or words of topics if the model was fitted on counts."""
+    """A typical document of a coherent topic, or words of topics if the model was fitted on counts.
+
+    Small topics come last: the most coherent of all may be encoded files or one author's signature.
+    """
     if served.is_ranker:
         return answers.EXAMPLE
-    topics = sorted(topics_of(served.model), key=lambda topic: -(topic.coherence or 0.0))
+    found = topics_of(served.model)
+    topics = sorted(found, key=lambda topic: (topic.share * len(found) < 1, -(topic.coherence or 0.0)))
     typical = (one.text for topic in topics for one in topic.typical if one.text)
     words = chain.from_iterable(topic.words for topic in topics[:TOPICS_IN_EXAMPLE])
     return schemas.Example(text=next(typical, None) or served.index.example or " ".join(words))

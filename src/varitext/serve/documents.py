@@ -154,8 +154,7 @@ def _vectors(_: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Poste
 
 
 def _assigned(model: DocumentModel, counts: scipy.sparse.csr_matrix, posterior: Posterior) -> dict[str, Any]:
-    """The draws for `surprise` are those of a call with these texts alone."""
-    return {"documents": document_info(model.fitted_, counts, posterior, model.seed).as_dicts()}
+    return {"documents": document_info(model.fitted_, counts, posterior, None, model.seed).as_dicts()}
 
 
 def _similar_documents(

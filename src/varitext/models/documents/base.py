@@ -171,7 +171,8 @@ class DocumentNetwork(nn.Module):
         self.latent_dim = latent_dim
         self.estimator = choose_estimator(estimator, baseline_dim)
         self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))
-        self.register_buffer("axes", torch.eye(latent_dim), persistent=self.free_axes)  # never turned if not free
+        axes = torch.zeros(latent_dim, latent_dim).fill_diagonal_(1.0)  # torch.eye is slow where shapes are checked
+        self.register_buffer("axes", axes, persistent=self.free_axes)  # never turned if not free
 
     @contextmanager
     def refining(self, refine: bool) -> Iterator[None]:
@@ -275,6 +276,15 @@ class DocumentNetwork(nn.Module):
     def document_means(self, batch: CountBatch) -> Tensor:
         """The means alone, [B, K], if they are cheaper to compute."""
         return self.document_vectors(batch).mean
+
+    @property
+    def has_joint_bound(self) -> bool:
+        """Whether `vectors_and_bound` is there: the bound of `evaluate` from the q of `document_vectors`."""
+        return False
+
+    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor]:
+        """`document_vectors` and the bound on log p(X), [B], from one q."""
+        raise NotImplementedError
 
     def kl_per_dimension(self, vectors: DocumentVectors, lengths: Tensor) -> Tensor:
         """Information in each latent dimension, in nats, from a sample of training documents: [K]."""

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from varitext.batches.counts import CountBatch
 from varitext.compiled import usable
 from varitext.corpora.sharded_counts import Counts
-from varitext.latent import Bound, DiagonalGaussian, FullGaussian
+from varitext.latent import Bound, DiagonalGaussian, FullGaussian, elbo
 from varitext.latent.estimators import Reparameterised
 from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.counts import centred_log_length
@@ -197,7 +197,19 @@ class NVDMDCM(DocumentNetwork):
 
     def document_vectors(self, batch: CountBatch) -> DocumentVectors:
         """Mean and standard deviation of q(h | X), rotated; the prior's for a document without words."""
-        q = self.posterior(self.encode(batch))
+        return self._vectors_of(self.posterior(self.encode(batch)), batch)
+
+    @property
+    def has_joint_bound(self) -> bool:
+        return type(self).evaluate is DocumentNetwork.evaluate  # a subclass may have another bound
+
+    def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor]:
+        bound = elbo(self, batch, samples)
+        q = bound.draws.posterior
+        assert isinstance(q, FullGaussian)
+        return self._vectors_of(q, batch), bound.elbo
+
+    def _vectors_of(self, q: FullGaussian, batch: CountBatch) -> DocumentVectors:
         known = self._is_known(batch)
         std = ((q.root * q.stretch[:, None]) @ self.axes).square().sum(1).sqrt()
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))

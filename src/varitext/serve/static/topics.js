@@ -98,7 +98,8 @@ function shareList(heading, found) {
 
 function facts(topic) {
   const coherence = topic.coherence === null ? "" : `, coherence (NPMI) ${topic.coherence.toFixed(2)}`;
-  return `Topic ${topic.number}: ${plural(topic.documents, "document")}, ${plural(topic.tokens, "word")}${coherence}`;
+  const stability = topic.stability == null ? "" : `, stability ${topic.stability.toFixed(2)}`;
+  return `Topic ${topic.number}: ${plural(topic.documents, "document")}, ${plural(topic.tokens, "word")}${coherence}${stability}`;
 }
 
 function bars(topic) {
