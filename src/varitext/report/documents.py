@@ -133,13 +133,20 @@ def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
     return shown.model.perplexity_record(counts)
 
 
-def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None) -> list[Tile]:
-    """The first is shown large: a perplexity of documents that the model was not trained on."""
+def document_tiles(
+    model: DocumentModel, record: PerplexityRecord, source: Documents | None, n_documents: int = 0
+) -> list[Tile]:
+    """The first is shown large: a perplexity of documents that the model was not trained on.
+
+    `record` may be of a sample of `n_documents`.
+    """
     low, high = record.per_document_interval_95
+    is_sample = (evaluated := record.n_documents + record.n_empty_documents) < n_documents
     perplexity = Tile(
         "perplexity per document",
         f"{record.per_document_perplexity:,.1f}",
-        f"95 % interval {low:,.1f} to {high:,.1f}; lower is better",
+        f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
+        + (f"; sample of {evaluated:,} of {n_documents:,} documents" if is_sample else ""),
     )
     if source is None or not is_fitted_on(model.fitted_.corpus, source):
         return [perplexity, *_other_tiles(record, in_the_paper(model, source))][:MAX_TILES]
@@ -206,7 +213,7 @@ def document_page(shown: ShownDocuments, record: PerplexityRecord, corpus_name: 
     return render(
         "documents.html",
         name=corpus_name,
-        tiles=document_tiles(model, record, source),
+        tiles=document_tiles(model, record, source, shown.counts.shape[0]),
         facts=document_facts(shown, corpus_name),
         tables=provenance(record.as_dict(), model, source, folder),
         sample=sample,
