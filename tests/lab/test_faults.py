@@ -79,7 +79,7 @@ def test_a_folder_beyond_the_limits_is_a_fault(tmp_path, monkeypatch):
     monkeypatch.setattr(strangers, "changed", lambda *_: "nothing")
     commands = (("evaluate", "{model}", "{folder}/texts.txt", "--threads", "1"),)
     assert strangers.used([tmp_path / "model"], commands, tmp_path, 0) == "used"
-    monkeypatch.setattr(strangers, "MAX_MEMORY", -(1 << 30))
+    monkeypatch.setattr(strangers, "MAX_MEMORY", -(1 << 20))
     with pytest.raises(Fault, match="evaluate, nothing"):
         strangers.used([tmp_path / "model"], commands, tmp_path, 0)
 

@@ -318,7 +318,8 @@ def _refuse_code(formulaic: Any, formula: str) -> None:
             tree = ast.parse(re.sub("`[^`]*`", "column", token.token), mode="eval")
             if not all(map(_is_harmless, ast.walk(tree))):
                 raise InputError(
-                    f"the formula has {token.token!r}: besides columns and arithmetic it may have {', '.join(FUNCTIONS)}"
+                    f"the formula has {token.token!r}: besides columns and arithmetic it may have "
+                    + ", ".join(FUNCTIONS)
                 )
 
 
