@@ -103,15 +103,15 @@ def test_a_class_that_is_missing_or_no_network_is_refused(fitted, tmp_path, name
 
 
 @pytest.mark.parametrize("value", [2**70, "1", None])
-def test_a_statistic_that_is_not_a_number_is_refused(fitted, tmp_path, value):
+def test_a_parameter_that_is_not_a_number_is_refused(fitted, tmp_path, value):
     fitted.save(tmp_path / "model")
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())
-    config["familiarity"]["low"][0] = value
+    config["joint"]["parameters"][0] = value
     del config["config_sha256"]
     path.write_text(json.dumps(config))
-    with pytest.raises(InputError, match="low must be"):
-        AnswerRanker.load(tmp_path / "model")
+    with pytest.raises(InputError, match="parameters must be"):
+        AnswerRanker.load(tmp_path / "model", trust=Mine)
 
 
 def test_an_entry_point_is_a_name_that_needs_trust_too(monkeypatch, tmp_path):

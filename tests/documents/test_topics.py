@@ -339,7 +339,7 @@ def test_a_value_of_another_type_is_refused(model, tmp_path, place, value):
     holder[place[-1]] = value
     (folder / "topics.json").write_text(json.dumps(table))
     seal(folder)
-    with pytest.raises(InputError, match="must be|not a line of text"):
+    with pytest.raises(InputError, match=r"must be|not a line of text"):
         DocumentModel.load(folder)
 
 
