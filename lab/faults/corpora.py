@@ -19,13 +19,15 @@ def write_documents(path: Path, seed: int = 0) -> Path:
     return path
 
 
-def write_questions(path: Path, questions: int = 40) -> Path:
+def write_questions(path: Path, questions: int = 40, more_words: int = 0) -> Path:
+    """With `more_words` every answer is another one, and takes an encoder longer to read."""
     generator, rows = np.random.default_rng(0), []
     for number in range(questions):
         asked = list(ANSWERS)[number % len(ANSWERS)]
         question = f"{asked} was number {number} of the {generator.choice(SUBJECTS[number % 3].split())}"
         for kind, sentence in ANSWERS.items():
-            answer = f"{sentence} {generator.choice(SUBJECTS[number % 3].split())}"
+            words = generator.choice(SUBJECTS[number % 3].split(), 1 + more_words)
+            answer = f"{sentence} {' '.join(words)}"
             rows.append({"question": question, "answer": answer, "label": int(kind == asked)})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -36,3 +38,4 @@ ANSWER_OPTIONS = (
     *("--model", "nasm", "--counts", "--vectors", "random", "--latent-dim", "4", "--embedding-dim", "16"),
     *("--epochs", "2", "--batch-size", "40", "--threads", "1"),
 )
+MINILM_OPTIONS = ("--model", "minilm", "--epochs", "2", "--batch-size", "40", "--threads", "1")

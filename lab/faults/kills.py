@@ -22,6 +22,8 @@ from lab.faults.tally import Fault, Tally
 from varitext.errors import InputError
 from varitext.files import read_json, sha256_of
 from varitext.loading import load_any
+from varitext.models.answers.pretrained import is_installed
+from varitext.store import CHECKPOINT
 
 FILE_OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
 ENDED = "ended before the kill"
@@ -36,7 +38,8 @@ class Fit(NamedTuple):
 
 
 def measure(tally: Tally, times: int, folder: Path) -> None:
-    """A quarter each: documents or answers, at a random moment or before a file operation."""
+    """A quarter each: documents or answers, at a random moment or before a file operation; then MiniLM's frozen
+    encoder, which reads for longer than its ranker is trained."""
     documents = uninterrupted(folder, corpora.write_documents(folder / "documents.jsonl"), corpora.DOCUMENT_OPTIONS)
     answers = uninterrupted(folder, corpora.write_questions(folder / "questions.jsonl"), corpora.ANSWER_OPTIONS)
     for part, fit in (("documents", documents), ("answers", answers)):
@@ -45,6 +48,10 @@ def measure(tally: Tally, times: int, folder: Path) -> None:
         tried = np.unique(np.linspace(0, operations - 1, min(times // 4, operations)).astype(int))
         kill = partial(killed_at_operation, fit, folder, tried)
         tally.run(f"{part}, before one of its {operations} operations on files", len(tried), kill)
+    if is_installed():
+        questions = corpora.write_questions(folder / "long.jsonl", 150, more_words=40)
+        minilm = uninterrupted(folder, questions, corpora.MINILM_OPTIONS)
+        tally.run("minilm, at a random moment", times // 4, partial(killed_at_random, minilm, folder))
 
 
 def uninterrupted(folder: Path, corpus: Path, options: tuple[str, ...], command: Callable[..., Outcome] = run) -> Fit:
@@ -158,7 +165,9 @@ def _state(out: Path) -> str:
     except InputError as error:
         if "holds an unfinished run" not in str(error):
             raise Fault(f"a folder that cannot be loaded: {error}") from None
+        if not (out / CHECKPOINT).exists():
+            return "what the encoder had read, resumed to identical bytes"
         return "a checkpoint, resumed to identical bytes"
-    if (out / "checkpoint.safetensors").exists():
+    if (out / CHECKPOINT).exists():
         return "a loadable model with its checkpoint, resumed to identical bytes"
     return "a complete, loadable model"

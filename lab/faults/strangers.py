@@ -30,6 +30,7 @@ from varitext.cli import main
 Generator = np.random.Generator
 MAX_MEMORY = 1 << 30  # bytes more than the process has before the command
 MAX_SECONDS = 10  # of processor time
+NO_MEMORY = ("not enough memory", "Cannot allocate memory")  # the second is the system's, within other messages
 SIZES = (2, 7, 1000, 20_000, 10**6, 10**9, 10**12, 2**63, -1, 0.5)
 WORDS = ("\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "go\u202eal", "\r", "x" * 100_000, "", "=cmd()", "\u2028", "moon")
 RANKERS: dict[str, dict[str, Any]] = {
@@ -73,7 +74,7 @@ def used(models: list[Path], commands: tuple[tuple[str, ...], ...], folder: Path
         raise Fault(f"{what}: prints {controls[0]!r}")
     if outcome.code == 0:
         return "used"
-    if outcome.code < 0 or "not enough memory" in outcome.err:
+    if outcome.code < 0 or any(message in outcome.err for message in NO_MEMORY):
         raise Fault(f"{what}: code {outcome.code}, {outcome.err[-200:]}")
     try:
         message = refused(outcome)

@@ -18,8 +18,7 @@ def _sections(name: str, command: Any) -> list[str]:
     """A command's section, or those of its commands."""
     if hasattr(command, "commands"):
         return [section for each, one in command.commands.items() for section in _sections(f"{name} {each}", one)]
-    context = command.context_class(command)
-    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    usage = " ".join([name, "[OPTIONS]", *filter(None, map(_argument, command.params))])
     told, _, examples = inspect.cleandoc(command.help or "").replace("\b", "").partition("Examples:")
     parts = [f"## {name}", told.strip(), f"```text\n{usage}\n```"]
     shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
@@ -29,6 +28,14 @@ def _sections(name: str, command: Any) -> list[str]:
     if examples:
         parts.append(f"```sh\n{inspect.cleandoc(examples)}\n```")
     return ["\n\n".join(part for part in parts if part)]
+
+
+def _argument(parameter: Any) -> str:
+    """As it is typed; versions of typer differ in brackets."""
+    if parameter.param_type_name != "argument":
+        return ""
+    typed = (parameter.metavar or parameter.name).upper()
+    return typed if parameter.required or typed.startswith("[") else f"[{typed}]"
 
 
 def _name(parameter: Any) -> str:

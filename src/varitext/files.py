@@ -195,7 +195,7 @@ def _errors_name(path: Path) -> Iterator[None]:
         error.filename, error.filename2 = str(path), None
         raise
     except SafetensorError as error:  # a full disk: "I/O error: ... (os error 28)"
-        code = re.search(r"os error (\d+)", str(error))
+        code = re.search(r"(?:os error|code:) (\d+)", str(error))
         number = int(code[1]) if code else errno.EIO
         raise OSError(number, os.strerror(number) if code else str(error), str(path)) from None
 

@@ -26,12 +26,16 @@ def record_from_dict(kind: type[Record], values: Mapping[str, Any]) -> Record:
     return kind(**values)
 
 
+MAX_INTEGER = 2**63 - 1  # arrays have no larger ones
+
+
 def check_types(record: Any) -> None:
-    """Refuse a field whose value does not have its declared type."""
-    for field in dataclasses.fields(record):
-        value, kind = getattr(record, field.name), field.type
-        if not _is_a(value, kind):
-            raise InputError(f"{field.name} must be {getattr(kind, '__name__', kind)}, not {reprlib.repr(value)}")
+    """Refuse a field, of a dataclass or NamedTuple, whose value does not have its declared type."""
+    is_tuple = isinstance(record, tuple)
+    declared = type(record).__annotations__ if is_tuple else {one.name: one.type for one in dataclasses.fields(record)}
+    for name, kind in declared.items():
+        if not _is_a(value := getattr(record, name), kind):
+            raise InputError(f"{name} must be {getattr(kind, '__name__', kind)}, not {reprlib.repr(value)}")
 
 
 def _is_a(value: Any, kind: Any) -> bool:
@@ -43,6 +47,8 @@ def _is_a(value: Any, kind: Any) -> bool:
         return any(_is_a(value, one) for one in inside)
     if isinstance(value, bool):  # a subclass of int, but `minimum_length=True` is a mistake
         return kind is bool
+    if isinstance(value, int) and not -MAX_INTEGER <= value <= MAX_INTEGER:
+        return False
     if origin is tuple and inside[-1] is Ellipsis:
         return isinstance(value, tuple) and all(_is_a(one, inside[0]) for one in value)
     return isinstance(value, (int, float) if kind is float else origin or kind)

@@ -511,14 +511,23 @@ def test_progress_of_a_fit_with_folds_runs_once_from_start_to_end():
     assert [note[:11] for note in watch.notes] == ["fold 1 of 2", "fold 2 of 2"]
 
 
-def test_another_second_stage_from_the_same_fit():
+def test_another_second_stage_from_the_same_fit(tmp_path):
     ranker = AnswerRanker(counts=True, position=False, **SMALL | {"epochs": 1, "recipe": TWO_FOLDS}).fit(TRAIN, DEV)
     alone = AnswerRanker(**SMALL | {"epochs": 1}).fit(TRAIN, DEV)
     assert np.array_equal(ranker.combined(False, False).predict_proba(DEV), alone.predict_proba(DEV))
     assert np.array_equal(ranker.combined(True, False).predict_proba(DEV), ranker.predict_proba(DEV))
+    for one in (ranker.combined(False, False), ranker.combined(True, True).combined(False, False)):
+        assert one.fitted_.joint == alone.fitted_.joint != ranker.fitted_.joint  # P(best), P(none), thresholds
+        assert one.fitted_.familiarity == alone.fitted_.familiarity
+    assert ranker.combined(False, False).combined(True, False).fitted_.joint == ranker.fitted_.joint
     assert not np.array_equal(ranker.predict_proba(DEV), alone.predict_proba(DEV))
     with pytest.raises(InputError, match="just fitted"):
         alone.combined(True, False)
+    ranker.save(tmp_path / "model")
+    loaded = AnswerRanker.load(tmp_path / "model")
+    assert loaded.combined(True, False).fitted_.joint == ranker.fitted_.joint
+    other = loaded.combined(False, False).fitted_  # not the joint model of another second stage
+    assert other.joint.n_questions == 0 and other.held_out is None
 
 
 def test_sampled_probabilities_are_those_that_are_averaged():

@@ -102,6 +102,18 @@ def test_a_class_that_is_missing_or_no_network_is_refused(fitted, tmp_path, name
         AnswerRanker.load(tmp_path / "model", trust=trust)
 
 
+@pytest.mark.parametrize("value", [2**70, "1", None])
+def test_a_parameter_that_is_not_a_number_is_refused(fitted, tmp_path, value):
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    config = json.loads(path.read_text())
+    config["joint"]["parameters"][0] = value
+    del config["config_sha256"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(InputError, match="parameters must be"):
+        AnswerRanker.load(tmp_path / "model", trust=Mine)
+
+
 def test_an_entry_point_is_a_name_that_needs_trust_too(monkeypatch, tmp_path):
     monkeypatch.setitem(ANSWER_MODELS, "mine", AnswerEntry("mine", HOME, plug_in=True))
     AnswerRanker("mine", **SMALL).fit(TRAIN, DEV).save(tmp_path / "model")

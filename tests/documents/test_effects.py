@@ -125,6 +125,37 @@ def test_formulas_that_do_not_fit_are_refused(formula, message):
         estimate_effects(formula, table, memberships, TOPICS)
 
 
+@pytest.mark.parametrize(
+    "term",
+    [
+        "{__import__('os').mkdir('made')}",
+        "I(__import__('os').mkdir('made') or year)",
+        "I(open('made', 'w') and year)",
+        "log(contr.__init__.__globals__['numpy'].save('made', year))",
+        "I(year.to_pickle('made'))",
+        "I([os.mkdir('made') for os in [year]])",
+        "I((lambda: year)())",
+        "np.load('made')",
+        "C(party, contr.sum)(year)",
+        "I(f'{year.to_pickle(1)}')",
+    ],
+)
+def test_a_formula_runs_no_code(term, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, memberships = drawn()
+    with pytest.raises(InputError, match=r"it may have log, log2|cannot be read"):
+        estimate_effects(f"topic ~ party + {term}", table, memberships, TOPICS)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "formula", ["C(party, contr.sum)", "log(year) + C(party, contr.treatment('b'))", "{year - 2000} + center(year**2)"]
+)
+def test_a_formula_calls_the_functions_of_formulaic(formula):
+    table, memberships = drawn()
+    assert estimate_effects(formula, table, memberships, TOPICS).documents == 900
+
+
 def test_values_that_are_not_there_are_refused():
     table, memberships = drawn()
     effects = estimate_effects("topic ~ party", table, memberships, TOPICS)

@@ -14,6 +14,7 @@ from scipy.stats import chi2_contingency
 from sklearn.metrics import adjusted_rand_score
 from synthetic import topic_documents
 
+from lab.faults.strangers import seal
 from varitext import DocumentModel, InputError
 from varitext.documents import topics as topics_module
 from varitext.documents.topic_records import read_topic_table
@@ -315,6 +316,31 @@ def test_changed_topics_are_refused(model, tmp_path):
         DocumentModel.load(tmp_path / "model")
     with pytest.raises(InputError, match=r"topics.json is damaged or was changed"):
         read_topic_table(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "place, value",
+    [
+        (("phrases", 0), 2**70),
+        (("wording", "ngrams"), "2"),
+        (("wording", "relevance"), None),
+        (("choice", "number"), 2**63),
+        (("groups", 0, "number"), 2**70),
+        (("groups", 0, "name"), 5),
+        (("length_line", "slope"), "steep"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(model, tmp_path, place, value):
+    folder = tmp_path / "model"
+    table = json.loads((folder / "topics.json").read_text())
+    holder = table
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    (folder / "topics.json").write_text(json.dumps(table))
+    seal(folder)
+    with pytest.raises(InputError, match=r"must be|not a line of text"):
+        DocumentModel.load(folder)
 
 
 def test_nothing_outside_the_folder_is_read(model, tmp_path):

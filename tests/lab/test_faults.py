@@ -75,11 +75,11 @@ def test_strangers_folders_are_refused_or_used_within_limits(tmp_path):
 def test_a_folder_beyond_the_limits_is_a_fault(tmp_path, monkeypatch):
     fitted = folders.fitted_documents(0)
     fitted.save(tmp_path / "model")
-    (tmp_path / "texts.txt").write_text("rocket")
+    (tmp_path / "texts.txt").write_text("rocket" + " " * (40 << 20))  # more than malloc keeps for later
     monkeypatch.setattr(strangers, "changed", lambda *_: "nothing")
     commands = (("evaluate", "{model}", "{folder}/texts.txt", "--threads", "1"),)
     assert strangers.used([tmp_path / "model"], commands, tmp_path, 0) == "used"
-    monkeypatch.setattr(strangers, "MAX_MEMORY", -(1 << 30))
+    monkeypatch.setattr(strangers, "MAX_MEMORY", -(1 << 20))
     with pytest.raises(Fault, match="evaluate, nothing"):
         strangers.used([tmp_path / "model"], commands, tmp_path, 0)
 

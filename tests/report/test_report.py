@@ -149,6 +149,15 @@ def test_the_papers_figure_stands_beside_where_it_is_of_the_same_documents(model
     assert "the paper" not in [tile.name for tile in document_tiles(model, record, documents)]
 
 
+def test_a_perplexity_of_a_sample_says_so(model, tmp_path, monkeypatch):
+    documents = corpus(12, model.fitted_.vocabulary.words)
+    for most, said in ((5, True), (12, False)):
+        monkeypatch.setattr("varitext.report.documents.MAX_EVALUATED", most)
+        write_document_report(model, documents, tmp_path / "report.html")
+        page = Page((tmp_path / "report.html").read_text(encoding="utf-8")).text
+        assert ("sample of 5 of 12 documents" in page) is said
+
+
 def test_a_perplexity_of_training_documents_is_never_the_large_one(model, tmp_path):
     documents = corpus(12, model.fitted_.vocabulary.words)
     record = model.perplexity_record(documents, samples=2)

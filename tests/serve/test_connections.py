@@ -35,6 +35,7 @@ HALF_A_BODY = (
     b'Content-Length: 1000000\r\n\r\n{"texts": '
 )
 TOKEN = "a-token-of-the-tests"
+LOG_ALL = ("--log-level", "info")
 
 
 class Running:
@@ -42,7 +43,7 @@ class Running:
 
     def __init__(self, process: subprocess.Popen, log: Path):
         self.process, self._log = process, log
-        while not (found := re.search(r"http://127.0.0.1:(\d+) ", log.read_text())):
+        while not (found := re.search(r"http://[\d.]+:(\d+) ", log.read_text())):
             assert process.poll() is None, log.read_text()
             time.sleep(0.02)
         self.place = ("127.0.0.1", int(found[1]))
@@ -115,11 +116,27 @@ def error_of(answer: bytes) -> str:
     return json.loads(body)["error"]
 
 
+@pytest.mark.parametrize(
+    "options, logged",
+    [
+        ((), []),
+        (LOG_ALL, ["/health"]),
+        (("--host", "0.0.0.0", "--token", TOKEN), ["/health"]),
+        (("--host", "0.0.0.0", "--token", TOKEN, "--log-level", "warning"), []),
+    ],
+)
+def test_requests_are_logged_if_other_machines_can_send_them(start, options, logged):
+    server = start(LONG, *options)
+    with server.connect(HEALTH) as connected:
+        received(connected)
+    assert [one["path"] for one in server.log()] == logged
+
+
 # Deadlines
 
 
 def test_a_request_must_arrive_in_time(start):
-    server = start(SHORT)
+    server = start(SHORT, *LOG_ALL)
     silent, half, body = (server.connect(sent) for sent in (b"", HALF_A_HEADER, HALF_A_BODY))
     assert until_closed(silent) == b""
     for stalled in (half, body):
@@ -167,7 +184,7 @@ def test_idle_connections_are_closed_and_the_next_request_has_its_own_deadline(s
 
 def test_a_client_that_does_not_read_is_given_up(start):
     """Its requests come one behind the other, so that the answers fill all buffers between the two."""
-    server = start(SHORT)
+    server = start(SHORT, *LOG_ALL)
     deaf = socket.socket()
     deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     deaf.settimeout(PATIENCE)
@@ -198,7 +215,7 @@ def test_what_is_not_http_is_refused(start):
 @pytest.mark.parametrize("sent", [b"", HALF_A_HEADER, HALF_A_BODY, HEALTH])
 def test_clients_that_stall_do_not_keep_others_out(start, sent):
     """300 connections where 256 files may be open; another client, from the same address, is answered."""
-    server = start(LONG, files=256)
+    server = start(LONG, *LOG_ALL, files=256)
     with contextlib.ExitStack() as stack:
         for _ in range(300):
             stack.enter_context(server.connect(sent))
@@ -237,7 +254,7 @@ def test_a_request_in_progress_is_never_closed_to_make_room(start):
 
 
 def test_a_stop_does_not_wait_for_half_a_request(start):
-    server = start(LONG)
+    server = start(LONG, *LOG_ALL)
     header, body, idle = (server.connect(sent) for sent in (HALF_A_HEADER, HALF_A_BODY, HEALTH))
     assert received(idle).startswith(b"HTTP/1.1 200 ")
     assert sorted(line["status"] for line in server.log()) == [200, 503]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from varitext.answers.recalibration import (
 from varitext.answers.settings import AnswerSettings, check_samples, flat_settings
 from varitext.answers.stages import FirstStage, ScorerStage, build_stage
 from varitext.answers.training_data import TrainingData, TrainingRun, out_of_fold, question_folds
-from varitext.answers.windows import in_windows
+from varitext.answers.windows import Windows, in_windows
 from varitext.corpora.question_answers import QuestionAnswers, choose_questions
 from varitext.errors import InputError, TrainingDiverged
 from varitext.evaluation.conformal import HeldOutQuestions
@@ -48,6 +48,22 @@ from varitext.training.trainer import Trainer
 READING = 10  # a guess, for progress only: an encoder reads a pair for longer than a network learns from its states
 QUESTIONS_AT_ONCE = 200  # whose prediction is one step of progress
 NOTE_EVERY = 5.0  # seconds
+
+
+class FirstPrediction(NamedTuple):
+    """What the first stage predicts for questions: for one of each copy, in every window."""
+
+    copy_of: np.ndarray
+    windows: Windows
+    prediction: Prediction
+
+
+class UnseenQuestions(NamedTuple):
+    """Questions that no network was trained on, on which joint models are fitted, one for every second stage."""
+
+    questions: QuestionAnswers
+    parts: list[FirstPrediction]  # some questions each
+    share_without_answer: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +90,7 @@ class FittedAnswers:
     held_out: HeldOutQuestions | None = None  # on which answer sets rest
     calibrated: CalibrationReport | None = None  # on other questions, after the fit
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not in the folder
+    unseen: UnseenQuestions | None = None  # with a second stage, until the fit is saved and loaded
 
     @property
     def network(self) -> AnswerNetwork | AnswerScorer:
@@ -111,23 +128,44 @@ class FittedAnswers:
         attention: bool = False,
     ) -> Prediction:
         """What all stages predict for questions in canonical order: for one of each copy, in its best window."""
+        return self.join(self.predict_first(question_answers, settings, samples, attention))
+
+    def predict_first(
+        self,
+        question_answers: QuestionAnswers,
+        settings: AnswerSettings,
+        samples: int | None = None,
+        attention: bool = False,
+    ) -> FirstPrediction:
         copy_of = copies_of(question_answers)
         windows = in_windows(without_copies(question_answers, copy_of))
-        found = self._predict_whole(windows.question_answers, settings, samples, attention)
-        return found.best_of(windows).with_copies(copy_of)
-
-    def _predict_whole(
-        self, question_answers: QuestionAnswers, settings: AnswerSettings, samples: int | None, attention: bool
-    ) -> Prediction:
         samples = settings.prediction_samples if samples is None else samples
-        found = self.first_stage.predict(question_answers, samples, settings.seed, attention)
+        found = self.first_stage.predict(windows.question_answers, samples, settings.seed, attention)
         found = self.calibration.join(found) if self.calibration else found
-        found = found.with_ties(question_answers.groups)
-        if self.combination is None:
-            return found
-        # ties first: the combination would magnify differences that are rounding
-        joined = self.combination.join(found, self.overlap.features(question_answers))
-        return joined.with_ties(question_answers.groups)
+        return FirstPrediction(copy_of, windows, found.with_ties(windows.question_answers.groups))
+
+    def join(self, first: FirstPrediction) -> Prediction:
+        """What all stages predict, given the first."""
+        found, read = first.prediction, first.windows.question_answers
+        if self.combination is not None:  # after ties: it would magnify differences that are rounding
+            found = self.combination.join(found, self.overlap.features(read)).with_ties(read.groups)
+        return found.best_of(first.windows).with_copies(first.copy_of)
+
+    def with_joint_model(self, unseen: UnseenQuestions) -> "FittedAnswers":
+        """With the joint model of what all stages predict for unseen questions."""
+        found, share = _in_one([self.join(part) for part in unseen.parts]), unseen.share_without_answer
+        scores = LabelledScores(*distinct_candidates(found, unseen.questions)[:3])
+        joint = JointModel.fit(*scores, share)
+        held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
+        familiarity = fit_familiarity(unseen.questions, self.overlap, log_odds(found.probability), share)
+        return replace(self, joint=joint, held_out=held_out, familiarity=familiarity)
+
+    def with_combination(self, combination: Combination | None) -> "FittedAnswers":
+        """With another second stage, and its joint model; without `unseen`, one that knows nothing of the corpus."""
+        other = replace(self, combination=combination, calibrated=None)
+        if self.unseen is None:
+            return replace(other, joint=JointModel(INITIAL), held_out=None, familiarity=None)
+        return other.with_joint_model(self.unseen)
 
     def recalibrated(self, questions: QuestionAnswers, settings: AnswerSettings) -> "FittedAnswers":
         """The same network with probabilities for questions like these, which are labelled and in canonical order."""
@@ -146,6 +184,8 @@ class FittedAnswers:
             held_out=held_out,
             familiarity=fit_familiarity(questions, self.overlap, model.platt.log_odds(log_odds(found.probability))),
             calibrated=CalibrationReport(*source, before, after),
+            out_of_fold=None,
+            unseen=None,
         )
 
     def _rescaled(self, platt: Calibration) -> "FittedAnswers":
@@ -169,9 +209,9 @@ def fit_stages(
         keep(replace(fitted, stopped="interrupted"))
         raise
     seconds = fitted.fit_seconds + found.seconds
-    fitted = replace(fitted, combination=found.combination(columns), out_of_fold=found, fit_seconds=seconds)
+    fitted = replace(fitted.with_combination(found.combination(columns)), out_of_fold=found, fit_seconds=seconds)
     comparison = dev_comparison(fitted.predict(data.dev, settings).probability, data, fitted.network)
-    keep(_with_joint_model(replace(fitted, comparison=comparison), settings, data, run))
+    keep(replace(fitted, comparison=comparison))
 
 
 def fit_first_stage(
@@ -292,34 +332,35 @@ def _with_joint_model(
 ) -> FittedAnswers:
     """Fitted on unseen questions; after an interruption on those of dev only, which is quicker."""
     parts = unseen_parts(data)[: 1 if fitted.stopped == "interrupted" else None]
-    unseen = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
-    found = _predict_in_parts(fitted, unseen, settings, run)
-    scores = LabelledScores(*distinct_candidates(found, unseen)[:3])
-    joint = JointModel.fit(*scores, data.share_without_answer)
-    held_out = held_out_questions(joint.posterior(scores.scores, scores.question_of), scores)
-    familiarity = fit_familiarity(unseen, fitted.overlap, log_odds(found.probability), data.share_without_answer)
-    return replace(fitted, joint=joint, held_out=held_out, familiarity=familiarity)
+    questions = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
+    found = _predict_in_parts(fitted, questions, settings, run)
+    unseen = UnseenQuestions(questions, found, data.share_without_answer)
+    return replace(fitted.with_joint_model(unseen), unseen=unseen if joined_columns(settings) else None)
 
 
 def _predict_in_parts(
     fitted: FittedAnswers, questions: QuestionAnswers, settings: AnswerSettings, run: TrainingRun
-) -> Prediction:
-    """The same as `predict`, with progress."""
-    found: list[Prediction] = []
+) -> list[FirstPrediction]:
+    """With progress."""
+    found: list[FirstPrediction] = []
     pairs, part_of, noted = 0, np.arange(questions.n_questions) // QUESTIONS_AT_ONCE, time.monotonic()
     for part in range(int(part_of[-1]) + 1):
-        one = fitted.predict(choose_questions(questions, part_of == part), settings)
-        copies = None if one.copy_of is None else one.copy_of + pairs
-        found.append(one._replace(copy_of=copies))
-        pairs += len(one.probability)
+        found.append(fitted.predict_first(choose_questions(questions, part_of == part), settings))
+        pairs += len(found[-1].copy_of)
         run.rest(pairs / questions.n_pairs)
         if time.monotonic() - noted > NOTE_EVERY:
             noted = time.monotonic()
             run.note(f"calibrating on questions not trained on: {pairs:,} of {questions.n_pairs:,} pairs ranked")
-    copy_of = [one.copy_of for one in found if one.copy_of is not None]
+    return found
+
+
+def _in_one(parts: list[Prediction]) -> Prediction:
+    """The predictions of several corpora as that of one."""
+    pairs = np.cumsum([0, *(len(one.probability) for one in parts)])
+    copy_of = [one.copy_of + begun for one, begun in zip(parts, pairs, strict=False) if one.copy_of is not None]
     return Prediction(
-        np.concatenate([one.probability for one in found]),
-        np.concatenate([one.sampled for one in found], 1),
+        np.concatenate([one.probability for one in parts]),
+        np.concatenate([one.sampled for one in parts], 1),
         copy_of=np.concatenate(copy_of) if copy_of else None,
     )
 

@@ -187,16 +187,19 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         Returns
         -------
         AnswerRanker
-            A new ranker that shares the network.
+            A new ranker that shares the network. P(best), P(none) and answer sets are fitted again; after a load the
+            questions for that are missing, and `calibrate` gives them.
         """
         check_is_fitted(self)
         other = copy.copy(self)
         other.counts, other.position, combination = counts, position, None
+        if (counts, position) == (self.counts, self.position):
+            return other
         if columns := joined_columns(other):
             if self.fitted_.out_of_fold is None:
                 raise InputError("combined() needs a ranker that was just fitted with counts or position")
             combination = self.fitted_.out_of_fold.combination(columns)
-        other.fitted_ = dataclasses.replace(self.fitted_, combination=combination)
+        other.fitted_ = self.fitted_.with_combination(combination)
         return other
 
     def calibrate(self, questions: QuestionSource, columns: QuestionColumns = USUAL_COLUMNS) -> "AnswerRanker":

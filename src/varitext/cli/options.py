@@ -48,7 +48,7 @@ class GroupedCommand(TyperCommand):
             if shown := parameter.get_help_record(ctx):
                 without_group = "Arguments" if parameter.param_type_name == "argument" else "Options"
                 group = getattr(parameter, "rich_help_panel", None) or without_group
-                described = re.sub(r"\.?\s*\[(default: [^\]]*)\]", r" (\1).", shown[1])
+                described = re.sub(r"\.?\s*\\?\[(default: [^\]]*)\]", r" (\1).", shown[1])
                 groups.setdefault(group, []).append((shown[0], described))
         for group, entries in groups.items():
             if entries:

@@ -37,8 +37,12 @@ def serve(
     ] = None,
     public_metrics: Annotated[bool, option("Answer GET /metrics without the token.", None, "--public-metrics")] = False,
     log_level: Annotated[
-        LogLevel, option("info logs every request, warning those with a 5xx status, error only failures.")
-    ] = LogLevel.info,
+        LogLevel | None,
+        option(
+            "info logs every request, warning those with a 5xx status, error only failures (default: warning if only "
+            "this machine can reach the server, otherwise info)."
+        ),
+    ] = None,
     threads: Threads = None,
     trust: Trust = None,
     data_dir: DataDir = None,

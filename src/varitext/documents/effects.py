@@ -12,6 +12,7 @@ so corrected memberships r M^-1 (Bolck, Croon and Hagenaars 2004) are regressed 
 errors are heteroscedasticity-consistent (HC3): an uncertain document has a larger residual, and intervals are wider.
 """
 
+import ast
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 
 SPLINE = re.compile(r"\bs\(\s*([^\W\d]\w*|`[^`]+`)\s*(?:,\s*(?:df\s*=\s*)?(\d+)\s*)?\)")  # s(date), s(date, 8)
 SPLINE_COLUMNS = 5  # of a cubic B-spline
+# what a formula may use of Python, which formulaic evaluates: functions of formulaic by their names, and arithmetic
+FUNCTIONS = ("log", "log2", "log10", "exp", "exp2", "bs", "cc", "cr", "center", "scale", "poly", "lag", "C", "I")
+CONTRASTS = "contr"  # C(party, contr.sum)
+EXPRESSIONS = (
+    *(ast.Expression, ast.Call, ast.keyword, ast.Name, ast.Load, ast.Constant, ast.List, ast.Tuple),
+    *(ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop),
+)
 COVERAGE = 0.95
 POINTS = 40  # of a curve
 MAX_AVERAGED = 2000  # documents over which a curve or contrast is averaged
@@ -208,7 +216,10 @@ class _Design:
         formulaic, pandas = _libraries()
         right = _right_side(formula)
         try:
+            _refuse_code(formulaic, right)
             names = set(map(str, formulaic.Formula(right).required_variables))  # without those inside bs(...)
+        except InputError:
+            raise
         except Exception as error:
             raise InputError(f"the formula {formula!r} cannot be read: {_first_line(error)}") from None
         names |= {name for name in map(str, table) if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", right)}
@@ -298,6 +309,28 @@ def _right_side(formula: str) -> str:
     if not right:
         raise InputError("the formula has no terms. Example: topic ~ party + s(date)")
     return SPLINE.sub(lambda found: f"bs({found[1]}, df={max(3, int(found[2] or SPLINE_COLUMNS))})", right)
+
+
+def _refuse_code(formulaic: Any, formula: str) -> None:
+    """A formula may come from anyone: it may call the functions of formulaic on columns, and nothing else."""
+    for token in formulaic.parser.DefaultFormulaParser().get_tokens(formula):
+        if token.kind is token.Kind.PYTHON:
+            tree = ast.parse(re.sub("`[^`]*`", "column", token.token), mode="eval")
+            if not all(map(_is_harmless, ast.walk(tree))):
+                raise InputError(
+                    f"the formula has {token.token!r}: besides columns and arithmetic it may have "
+                    + ", ".join(FUNCTIONS)
+                )
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in FUNCTIONS
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute)  # which comes next
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id == CONTRASTS and not node.attr.startswith("_")
+    return isinstance(node, EXPRESSIONS)
 
 
 def _splined(formula: str) -> set[str]:

@@ -266,8 +266,10 @@ def _restored_regions(
         stability=tuple((int(number), float(value)) for number, value in table.get("stability", ())),
     )
     numbers = [component for group in regions.groups for component in group.components]
-    for record in (regions, *(one for typical in regions.typical for one in typical)):
-        check_types(record)
+    typical = [one for of_topic in regions.typical for one in of_topic]
+    for record in (regions, regions.phrases, regions.wording, regions.choice, regions.line, *regions.groups, *typical):
+        if record is not None:
+            check_types(record)
     if not regions.groups or not all(isinstance(one, int) and 0 <= one < len(components) for one in numbers):
         raise InputError(f"{folder / TABLE_FILE}: a topic is made of components that are not there")
     if any(not isinstance(group.name, str | None) or "\n" in (group.name or "") for group in regions.groups):

@@ -133,30 +133,34 @@ def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
     return shown.model.perplexity_record(counts)
 
 
-def document_tiles(model: DocumentModel, record: PerplexityRecord, source: Documents | None, of: int = 0) -> list[Tile]:
-    """The first is shown large: a perplexity of documents that the model was not trained on; `of` is their number if
-    only a sample was evaluated."""
+def document_tiles(
+    model: DocumentModel, record: PerplexityRecord, source: Documents | None, n_documents: int = 0
+) -> list[Tile]:
+    """The first is shown large: a perplexity of documents that the model was not trained on.
+
+    `record` may be of a sample of `n_documents`.
+    """
     low, high = record.per_document_interval_95
+    is_sample = (evaluated := record.n_documents + record.n_empty_documents) < n_documents
     perplexity = Tile(
         "perplexity per document",
         f"{record.per_document_perplexity:,.1f}",
-        f"95 % interval {low:,.1f} to {high:,.1f}; lower is better",
+        f"95 % interval {low:,.1f} to {high:,.1f}; lower is better"
+        + (f"; sample of {evaluated:,} of {n_documents:,} documents" if is_sample else ""),
     )
     if source is None or not is_fitted_on(model.fitted_.corpus, source):
-        return [perplexity, *_other_tiles(record, in_the_paper(model, source), of)][:MAX_TILES]
+        return [perplexity, *_other_tiles(record, in_the_paper(model, source))][:MAX_TILES]
     note = f"of {model.fitted_.n_dev_documents:,} documents held out from training; lower is better"
     held_out = Tile("held-out perplexity", f"{model.fitted_.dev_perplexity:,.1f}", note)
-    return [held_out, perplexity._replace(name="on the training documents"), *_other_tiles(record, [], of)][:MAX_TILES]
+    return [held_out, perplexity._replace(name="on the training documents"), *_other_tiles(record, [])][:MAX_TILES]
 
 
-def _other_tiles(record: PerplexityRecord, published: list[Tile], of: int) -> list[Tile]:
+def _other_tiles(record: PerplexityRecord, published: list[Tile]) -> list[Tile]:
     is_bound, empty = record.kind == "bound", record.n_empty_documents
     iwae = Tile("importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document")
     kind = Tile("kind of estimate", record.kind, record.figure)
     unigram = Tile("unigram model", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies only")
     left_out = f"{empty:,} without a known word left out" if empty else "each with a known word"
-    if record.n_documents + empty < of:
-        left_out = f"a sample of {of:,}; {left_out}"
     tiles = [
         iwae if is_bound else kind,
         unigram,

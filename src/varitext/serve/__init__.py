@@ -48,7 +48,7 @@ def run_service(
     trust: str | None = None,
     index: Path | None = None,
     public_metrics: bool = False,
-    log_level: str = "info",
+    log_level: str | None = None,
     limits: "Limits | None" = None,
 ) -> None:
     """Serve the models in the folders until the process is told to stop; rankers search the index, if there is one."""
@@ -69,7 +69,7 @@ def run_service(
     with listening:
         application = create_application(None, token, limits, host, data_dir, index, public_metrics)
         models = application.state.models
-        _log_to_standard_error(log_level)
+        _log_to_standard_error(log_level or ("warning" if is_loopback(host) else "info"))
         config = uvicorn.Config(
             application,
             log_config=None,

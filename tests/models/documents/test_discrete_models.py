@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
+from command_line import varitext
 from synthetic import batch_of, scattered_network, topic_documents
-from typer.testing import CliRunner
 
 from varitext import DocumentModel, InputError
 from varitext.batches.counts import CountBatch
-from varitext.cli import app
 from varitext.latent import (
     Bernoullis,
     choose_estimator,
@@ -256,11 +255,10 @@ def test_the_command_line_fits_them_by_name(tmp_path):
     words = [["moon", "orbit", "rocket"], ["goal", "league", "team"]]
     lines = [" ".join(words[i % 2][(i + j) % 3] for j in range(8)) for i in range(60)]
     (tmp_path / "texts.csv").write_text("\n".join(["text", *lines]))
-    file, folder = str(tmp_path / "texts.csv"), str(tmp_path / "model")
+    file, folder = tmp_path / "texts.csv", tmp_path / "model"
     options = ["--model", "fdarn", "--latent-dim", "2", "--epochs", "2", "--threads", "1"]
-    assert CliRunner().invoke(app, ["fit", file, *options, "--out", folder]).exit_code == 0
-    evaluated = CliRunner().invoke(app, ["evaluate", folder, file, "--json"])
-    assert json.loads(evaluated.stdout)["kind"] == "bound"
+    assert varitext("fit", file, *options, "--out", folder).code == 0
+    assert json.loads(varitext("evaluate", folder, file, "--json").out)["kind"] == "bound"
 
 
 def test_presets():
