@@ -47,6 +47,7 @@ EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
     **{name: f"lab.experiments.{name.replace('-', '_')}" for name in ABLATIONS},
     "benchmark": "lab.benchmark.compare",
     "growth": "lab.benchmark.growth",
+    "learning-curves": "lab.benchmark.learning_curves",
     "peer-settings": "lab.benchmark.peer_settings",
 }
 MEASUREMENTS = {name: f"lab.speed.{name}" for name in SPEED}  # `measure(quick)` gives the content of results/NAME.json

@@ -1,7 +1,8 @@
 """Where the time of the document models goes: a training step and a block of `transform`, by part, one thread.
 
 Processor seconds, the best of several rounds over the same batches. The share of the matrix-multiply limit is the time
-that a large matrix product takes for as many operations, over the time taken.
+that a large matrix product of torch takes for as many operations, over the time taken. For two threads, seconds by the
+clock, of the same work.
 """
 
 import os
@@ -10,25 +11,23 @@ from collections import defaultdict
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from scipy.sparse import csr_matrix
 
-from lab.speed.timing import multiply_operations, multiply_rate
+from lab.speed.timing import median_seconds, multiply_operations, multiply_rate
 from varitext.batches.counts import CountBatches
 from varitext.corpora import load_documents
 from varitext.documents.fitting import build_network, choose_recipe, choose_trainer, hold_out
-from varitext.documents.posterior import BLOCK
+from varitext.documents.posterior import BLOCK, means_of
 from varitext.documents.settings import DocumentSettings
+from varitext.models.documents import nvdm_dcm
+from varitext.runtime.devices import running_on
 
 BATCHES, ROUNDS = 24, 5
 PARTS = {
-    "nvdm_dcm": {
-        "inference network": ("encode",),
-        "heights and slopes": ("decoder.log_joint", "decoder.height"),
-        "curvature": ("decoder.covariance_root",),
-        "likelihood of the sample": ("log_likelihood",),
-    },
+    "nvdm_dcm": {"bounds and gradients, in C": ("set_gradients",), "q(h | X), in C": ("document_means",)},
     "nvdm": {
         "inference network": ("encode",),
         "heights and slopes": ("refine",),
@@ -95,7 +94,10 @@ def measured(name: str, train: csr_matrix, test: csr_matrix, rounds: int) -> dic
         for batch in blocks:
             network.document_means(batch)
 
-    operations = {action: multiply_operations(action) for action in (learn, transform)}
+    with patch.object(nvdm_dcm, "usable", lambda *tensors: False):  # torch counts its own operations, not those in C
+        operations = {action: multiply_operations(action) for action in (learn, transform)}
+    whole = test[: len(blocks) * BLOCK]
+    threads = two_threads(learn, lambda number: means_of(network.eval(), whole, threads=number), rounds)
     clock = Clock()
     for part, places in PARTS[name].items():
         for place in places:
@@ -112,4 +114,22 @@ def measured(name: str, train: csr_matrix, test: csr_matrix, rounds: int) -> dic
         seconds = found[path]["cpu_seconds"]
         found[path]["documents_per_cpu_second"] = documents / seconds
         found[path]["share_of_multiply_limit"] = operations[action] / rate / seconds
+        found[path]["two_threads_over_one"] = threads[path][0] / threads[path][1]
+        found[path]["share_of_multiply_limit_two_threads"] = operations[action] / (2 * rate) / threads[path][1]
     return found
+
+
+def two_threads(learn: Callable[[], None], transform: Callable[[int], object], rounds: int) -> dict[str, list[float]]:
+    """Median seconds by the clock of one thread and of two, which take turns."""
+
+    def learning(number: int) -> Callable[[], None]:
+        def learned() -> None:
+            with running_on(number, parallel_jobs=True):
+                learn()
+
+        return learned
+
+    return {
+        "training": median_seconds(learning(1), learning(2), repeats=rounds, warm_up=1),
+        "transform": median_seconds(lambda: transform(1), lambda: transform(2), repeats=rounds, warm_up=1),
+    }

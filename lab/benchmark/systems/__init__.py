@@ -16,6 +16,10 @@ class Setting(NamedTuple):
     threads: int = 2
     seed: int = 0
     quick: bool = False  # hardly any training, to show that it runs
+    share: float = 1.0  # of the tool's passes or iterations, for its learning curve
+
+    def rounds(self, whole: int) -> int:
+        return max(1, min(2, whole)) if self.quick else max(1, round(self.share * whole))
 
 
 class System(Protocol):

@@ -44,7 +44,7 @@ class CTMProdLDA:
             bow_size=words,
             contextual_size=words,
             n_components=self.setting.latent_dim,
-            num_epochs=1 if self.setting.quick else 100,
+            num_epochs=self.setting.rounds(100),
             num_data_loader_workers=0,  # threads do the work
         )
         with _quietly():

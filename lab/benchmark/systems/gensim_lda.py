@@ -26,7 +26,7 @@ class GensimLDA:
             num_topics=self.setting.latent_dim,
             id2word={number: str(number) for number in range(self.words)},
             workers=self.setting.threads,
-            passes=2 if self.setting.quick else PASSES,
+            passes=self.setting.rounds(PASSES),
             random_state=self.setting.seed,
         )
 

@@ -67,7 +67,7 @@ class PlainNVDM:
 
     def fit(self, documents: np.ndarray) -> None:
         fit = DenseFit(documents, self.setting.latent_dim, self.setting.seed)
-        for _ in range(1 if self.setting.quick else EPOCHS):
+        for _ in range(self.setting.rounds(EPOCHS)):
             fit.epoch()
         self.network = fit.model.eval()
 

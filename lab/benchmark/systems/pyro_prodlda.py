@@ -69,7 +69,7 @@ class PyroProdLDA:
         inference = SVI(
             self.network.model, self.network.guide, pyro.optim.Adam({"lr": RATE}), loss=TraceMeanField_ELBO()
         )
-        for _ in range(1 if self.setting.quick else EPOCHS):
+        for _ in range(self.setting.rounds(EPOCHS)):
             for batch in torch.split(documents, BATCH):
                 if len(batch) > 1:  # batch norm needs two documents
                     inference.step(batch)

@@ -16,7 +16,7 @@ class SklearnLDA:
         self.model = LatentDirichletAllocation(
             n_components=setting.latent_dim,
             learning_method="batch",
-            max_iter=2 if setting.quick else PASSES,
+            max_iter=setting.rounds(PASSES),
             n_jobs=setting.threads,
             random_state=setting.seed,
         )

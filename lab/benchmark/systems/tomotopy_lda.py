@@ -24,7 +24,7 @@ class TomotopyLDA:
     def fit(self, documents: list[list[str]]) -> None:
         for words in documents:
             self.model.add_doc(words)
-        self.model.train(20 if self.setting.quick else ITERATIONS, workers=self.setting.threads)
+        self.model.train(self.setting.rounds(ITERATIONS), workers=self.setting.threads)
 
     def transform(self, documents: list[list[str]]) -> np.ndarray:
         made = [self.model.make_doc(words) for words in documents]
