@@ -103,8 +103,14 @@ def _map(chart: Map) -> go.Figure:
     frame = frame_of(chart.places)
     x = {"visible": False, "range": [frame.left, frame.left + frame.width]}
     y = {"visible": False, "range": [frame.bottom, frame.bottom + frame.height], "scaleanchor": "x"}
+    sideways = np.abs(chart.places[:, 0] - frame.left - frame.width / 2).max(initial=0.0)
     return _quiet(traces, chart.height, chart.title).update_layout(
-        xaxis=x, yaxis=y, dragmode="pan", hovermode="closest", annotations=[_name(spot) for spot in chart.spots]
+        meta={"reach": 1.05 * float(sideways)},  # from the middle to the last dot, for narrow screens
+        xaxis=x,
+        yaxis=y,
+        dragmode="pan",
+        hovermode="closest",
+        annotations=[_name(spot) for spot in chart.spots],
     )
 
 

@@ -383,8 +383,8 @@ def _coherence(
 def _typical(
     mixture: Mixture, documents: Directions, memberships: np.ndarray, rows: np.ndarray, given: RegionDocuments
 ) -> tuple[tuple[TypicalDocument, ...], ...]:
-    """The documents of each region nearest to its centre."""
-    near = documents.unit @ mixture.centres.T  # [D, T]
+    """The documents of each region that are nearest to its centre and surely there: some have one known word."""
+    near = documents.unit @ mixture.centres.T * memberships  # [D, T]
     near = np.where(memberships.argmax(1)[:, None] == np.arange(near.shape[1]), near, -np.inf)
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
 

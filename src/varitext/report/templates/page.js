@@ -33,7 +33,7 @@ function fitted(place, layout) {
     const half = narrow.matches ? Math.max((high - low) / 2, layout.meta.reach) : (range[1] - range[0]) / 2;
     layout.xaxis.range = [middle - half, middle + half];
     layout.annotations = narrow.matches
-      ? few(names, [(2 * half) / PHONE_MAP, (high - low) / PHONE_MAP], layout.xaxis.range)
+      ? few(names, (2 * half) / PHONE_MAP, layout.xaxis.range)
       : names.map((note) => ({ ...note }));
     const [card, quiet] = ["--card", "--quiet"].map(colour);
     for (const note of layout.annotations) [note.bgcolor, note.arrowcolor] = [card + "b8", quiet];
@@ -42,17 +42,17 @@ function fitted(place, layout) {
   return layout;
 }
 
-// Names that cover no other, at their places or, if the edge would cut them, beside; a pixel has a width and a height in
-// units of the map.
-function few(names, [wide, high], [left, right]) {
+// Names that cover no other, at their places or, if the edge would cut them, beside; `pixel` is in units of the
+// map.
+function few(names, pixel, [left, right]) {
   const taken = [];
   for (const { x: at, y, text, font } of names.slice(0, PHONE_NAMES)) {
     const name = text.split(", ")[0];
-    const half = 4 * wide * name.length;
+    const half = 4 * pixel * name.length;
     const x = Math.min(Math.max(at, left + half), right - half);
     const note = { x, y, text: name, font: { ...font }, showarrow: false, borderpad: 0 };
-    const near = (other) => half + 4 * wide * other.text.length;
-    if (!taken.some((other) => Math.abs(other.x - x) < near(other) && Math.abs(other.y - y) < 16 * high)) taken.push(note);
+    const near = (other) => half + 4 * pixel * other.text.length;
+    if (!taken.some((other) => Math.abs(other.x - x) < near(other) && Math.abs(other.y - y) < 16 * pixel)) taken.push(note);
   }
   return taken;
 }
