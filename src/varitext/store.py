@@ -104,9 +104,8 @@ def load_one_of(
     if kind not in builders:
         needed = " or ".join(map(repr, builders))
         raise InputError(f"{folder} holds a model of kind {kind!r}; this needs {needed}")
-    stored = _read_stored(folder, kind, config)
     try:
-        return builders[kind](stored, folder)
+        return builders[kind](_read_stored(folder, kind, config), folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -203,9 +202,11 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
         if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{folder / 'weights.safetensors'}: {name} holds infinities or NaN")
     try:
-        metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
+        metrics = [dict(json.loads(line)) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({first_line(error)})") from None
     attachments = {name: (folder / name).read_bytes() for name in hashes if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
 
