@@ -107,9 +107,8 @@ def load_one_of(
     if kind not in builders:
         needed = " or ".join(map(repr, builders))
         raise InputError(f"{folder} holds a model of kind {kind!r}; this needs {needed}")
-    stored = _read_stored(folder, kind, config)
     try:
-        return builders[kind](stored, folder)
+        return builders[kind](_read_stored(folder, kind, config), folder)
     except InputError:
         raise
     except (AttributeError, KeyError, OverflowError, RuntimeError, TypeError, ValueError) as error:
@@ -158,9 +157,11 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
     floats = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
     _check_finite(path, {name: bool(tensor.isfinite().all()) for name, tensor in floats.items()})
     try:
-        metrics = [json.loads(line) for line in read_text(folder / "metrics.jsonl").splitlines()]
-    except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({error})") from None
+        metrics = [dict(json.loads(line)) for line in read_text(folder / "metrics.jsonl").splitlines()]
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({first_line(error)})") from None
     attachments = {name: (folder / name).read_bytes() for name in config["sha256"] if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
 

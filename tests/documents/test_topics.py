@@ -343,6 +343,15 @@ def test_a_value_of_another_type_is_refused(model, tmp_path, place, value):
         DocumentModel.load(folder)
 
 
+@pytest.mark.parametrize("name", ["topics.json", "metrics.jsonl"])
+@pytest.mark.parametrize("content", ["[" * 100_000, "9" * 5000, '{"a": ' * 990 + "1" + "}" * 990, "{", "NaN"])
+def test_json_that_cannot_be_read_is_refused(model, tmp_path, name, content):
+    (tmp_path / "model" / name).write_text(content)
+    seal(tmp_path / "model")
+    with pytest.raises(InputError, match=r"cannot be read|not valid JSON lines|does not describe"):
+        DocumentModel.load(tmp_path / "model")
+
+
 def test_nothing_outside_the_folder_is_read(model, tmp_path):
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())

@@ -209,6 +209,12 @@ def test_what_is_not_http_is_refused(start):
     assert answer.startswith(b"HTTP/1.1 400 ") and error_of(answer) == "not a valid HTTP request"
 
 
+def test_a_body_with_two_ends_is_refused_and_what_follows_it_is_not_read(start):
+    head = HALF_A_BODY.partition(b"Content-Length")[0] + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = until_closed(start(LONG).connect(head + b"0\r\n\r\n" + HEALTH))
+    assert answer.startswith(b"HTTP/1.1 400 ") and error_of(answer) == "not a valid HTTP request"
+
+
 # Room
 
 

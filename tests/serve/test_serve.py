@@ -342,16 +342,20 @@ def test_other_refusals(client):
     problem(client.get("/api/models/news/transform"), 405)
     problem(client.post("/api/models/news/transform", content=b"{", headers={"Content-Type": "application/json"}), 400)
     deep = b"[" * 100_000
-    problem(client.post("/api/models/news/transform", content=deep, headers={"Content-Type": "application/json"}), 400)
+    for sent in (deep, b'{"texts": ["\xff"]}', b'{"texts": ' + b"9" * 5000):
+        answer = client.post("/api/models/news/transform", content=sent, headers={"Content-Type": "application/json"})
+        assert problem(answer, 400) == "the body is not JSON"
     assert "2,000,000 bytes" in problem(client.post("/api/models/news/transform", content=b" " * 2_000_001), 413)
     assert "did you mean orbit" in problem(client.get("/api/models/news/similar-words?word=orbitt"), 422)
 
 
 def test_other_hosts_and_origins_are_refused(client):
-    for host in ("evil.example", "127.0.0.1.evil.example", ""):
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil@127.0.0.1", "127.0.0.1/evil", "[::1", ""):
         problem(client.get("/api/models", headers={"Host": host}), 421)
     assert client.get("/api/models", headers={"Host": "localhost:8000"}).status_code == 200
-    problem(client.get("/api/models", headers={"Origin": "http://evil.example"}), 403)
+    two = [("Origin", "http://evil.example"), ("Origin", ADDRESS)]
+    for origin in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://[bad"}, two, two[::-1]):
+        problem(client.get("/api/models", headers=origin), 403)
     assert client.get("/api/models", headers={"Origin": ADDRESS}).status_code == 200
 
 

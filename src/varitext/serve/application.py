@@ -192,7 +192,11 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
 
 async def _http_problem(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    messages = {404: "nothing at this address: /api lists the routes", 405: "wrong method for this address"}
+    messages = {
+        400: "the body is not JSON",
+        404: "nothing at this address: /api lists the routes",
+        405: "wrong method for this address",
+    }
     return _problem(error.status_code, messages.get(error.status_code, str(error.detail)), error.headers)
 
 

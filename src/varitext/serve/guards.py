@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -146,6 +145,7 @@ def log_request(
 
 # Guard
 
+HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([\w.-]+))(?::\d*)?", re.ASCII)
 REFUSAL = "varitext.refusal"  # in the scope: why the rest of a body is not waited for
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -228,14 +228,17 @@ class Guard:
 
     def _check(self, scope: Message) -> None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        if b"content-length" in headers and b"transfer-encoding" in headers:
+            scope[REFUSAL] = Refusal(400, "not a valid HTTP request")  # a proxy may see another end of the body
+            raise scope[REFUSAL]
         host = headers.get(b"host", "")
         if self._token is None:
             if _name_of(host) not in self._hosts:  # a page of another site could use a name that leads here
                 raise Refusal(421, "wrong host name: use the address that the server printed")
         elif scope["path"] not in self._open_paths:
             _check_token(headers.get(b"authorization", ""), self._token)
-        origin = headers.get(b"origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        origins = [value.decode("latin-1") for name, value in scope["headers"] if name == b"origin"]
+        if any(origin.partition("://")[2] != host for origin in origins):
             raise Refusal(403, "pages of other sites may not use this server")
 
     async def _read(self, scope: Message, receive: Receive) -> bytes:
@@ -285,10 +288,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 def _name_of(host: str) -> str:
     """The host without its port; empty if it is not valid."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "") if host else ""
-    except ValueError:
-        return ""
+    found = HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def response_to(refusal: Refusal) -> tuple[list[tuple[bytes, bytes]], bytes]:
