@@ -113,7 +113,11 @@ def million_texts(found: Result) -> str:
     head = ["texts", "MB", *(f"`{name}`: {what}" for name in commands for what in ("peak MB", "CPU seconds"))]
     rows = [
         [f"{row['documents']:,}", f"{row['megabytes']:.0f}"]
-        + [f"{row[name][what]:,.0f}" for name in commands for what in ("peak_megabytes", "cpu_seconds")]
+        + [
+            f"{row[name][what]:,.0f}" if name in row else ""
+            for name in commands
+            for what in ("peak_megabytes", "cpu_seconds")
+        ]
         for row in found["short_texts"]
     ]
     limit = found["training"].removesuffix("s")
