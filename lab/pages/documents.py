@@ -26,6 +26,7 @@ def document_tables() -> dict[str, str]:
         "nvdm-speed": speed(measured("nvdm")),
         **{f"hot-paths-{model}": hot_paths(measured("hot_paths")[model]) for model in ("nvdm_dcm", "nvdm")},
         "counting": counting(measured("counting")),
+        "million-texts": million_texts(measured("counting")),
         "windows": windows(coherence),
         "gensim": gensim(coherence),
         "rcv1-full": full_rcv1(measured("rcv1_recovery")),
@@ -101,8 +102,26 @@ def hot_paths(found: Result) -> str:
 
 
 def counting(found: Result) -> str:
-    rows = [[name, f"{ratio:.1f}"] for name, ratio in found["times_faster"].items()]
-    return markdown_table(["", "speed relative to scikit-learn"], rows)
+    ratios = {kind: compared["times_faster"] for kind, compared in found["counting"].items()}
+    names = next(iter(ratios.values()))
+    rows = [[name, *(f"{of_kind[name]:.1f}" for of_kind in ratios.values())] for name in names]
+    return markdown_table(["speed relative to scikit-learn", *ratios], rows)
+
+
+def million_texts(found: Result) -> str:
+    commands = ("fit", "transform", "assign")
+    head = ["texts", "MB", *(f"`{name}`: {what}" for name in commands for what in ("peak MB", "CPU seconds"))]
+    rows = [
+        [f"{row['documents']:,}", f"{row['megabytes']:.0f}"]
+        + [
+            f"{row[name][what]:,.0f}" if name in row else ""
+            for name in commands
+            for what in ("peak_megabytes", "cpu_seconds")
+        ]
+        for row in found["short_texts"]
+    ]
+    limit = found["training"].removesuffix("s")
+    return f"{markdown_table(head, rows)}\n\nTraining itself was limited to {limit} s, on two threads."
 
 
 def windows(found: Result) -> str:

@@ -130,9 +130,8 @@ def read_model_config(folder: Path) -> dict[str, Any]:
     return read_config(folder, FORMAT, FORMAT_VERSION, "varitext model")
 
 
-def read_array(folder: Path, name: str) -> np.ndarray:
-    """One of the weights of a model folder, without torch."""
-    config = read_model_config(folder)
+def read_array(folder: Path, config: dict[str, Any], name: str) -> np.ndarray:
+    """One of the weights of a model folder with this config.json, without torch."""
     _check_files(folder, config)
     path = folder / WEIGHTS
     try:

@@ -54,7 +54,10 @@ def test_help_is_in_groups():
 
 def test_a_setting_of_one_side_says_so():
     shown = " ".join(varitext("fit", "--help").out.split())
-    assert "Documents: processes that count words (default: 1" in shown and "Answers: KL per pair" in shown
+    assert (
+        "Documents: threads or processes that count words (default: all cores" in shown
+        and "Answers: KL per pair" in shown
+    )
     assert "Documents: documents per update. Chosen by the model if omitted. Answers: pairs per update." in shown
     assert shown.count("Number of latent dimensions (default: 50") == 1
 

@@ -170,14 +170,16 @@ def test_a_corpus_of_many_chunks_with_one_huge_line():
     assert counted.counts[1, 0] == 700_000
 
 
+@pytest.mark.parametrize("rules", [TokenRules(), TokenRules(longest_ngram=2)])  # in threads, in processes
 @pytest.mark.parametrize("vocabulary", [None, Vocabulary(("word3", "école", "wordword"))])
-def test_two_processes_give_what_one_gives(vocabulary, monkeypatch):
+def test_two_cores_give_what_one_gives(vocabulary, rules, monkeypatch):
     monkeypatch.setattr(counting, "TRANSFER_SIZE", 1 << 18)
+    monkeypatch.setattr(counting, "CHUNK_SIZE", 1 << 18)
     generator = np.random.default_rng(0)
     letters = ["".join(generator.choice(list("abcdefg"), size)) for size in generator.integers(1, 14, 3000)]
     texts = [" ".join(generator.choice(letters, 60)) + (" école" if n % 7 == 0 else "") for n in range(6000)]
-    one = count_texts(texts, vocabulary=vocabulary)
-    two = count_texts(iter(texts), vocabulary=vocabulary, processes=2)
+    one = count_texts(texts, rules, vocabulary, processes=1)
+    two = count_texts(iter(texts), rules, vocabulary, processes=2)
     assert one.vocabulary == two.vocabulary
     for name in ("indptr", "indices", "data"):
         assert np.array_equal(getattr(one.counts, name), getattr(two.counts, name))
@@ -189,8 +191,8 @@ def test_an_error_elsewhere_arrives_here():
 
 def test_a_script_without_a_guard_can_use_processes(tmp_path):
     script = tmp_path / "script.py"
-    call = "count_texts(['cat', 'cat'], processes=2).counts.sum()"
-    script.write_text(f"from varitext.text import count_texts\nprint({call})")
+    call = "count_texts(['cat', 'cat'], TokenRules(longest_ngram=2), processes=2).counts.sum()"
+    script.write_text(f"from varitext.text import TokenRules, count_texts\nprint({call})")
     done = run_python(script)
     assert (done.stdout, done.stderr) == ("2.0\n", "")
 

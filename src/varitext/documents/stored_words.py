@@ -15,7 +15,7 @@ def similar_words_in_folder(folder: Path, word: str, n: int) -> list[tuple[str, 
     entry = DOCUMENT_MODELS.get(str(config.get("model")))
     if config.get("kind") != DOCUMENT_MODEL or entry is None or entry.plug_in or entry.word_weight is None:
         return None
-    vectors, vocabulary = read_array(folder, entry.word_weight), Vocabulary.load(folder / "vocabulary.txt")
+    vectors, vocabulary = read_array(folder, config, entry.word_weight), Vocabulary.load(folder / "vocabulary.txt")
     if vectors.ndim != 2 or len(vectors) != len(vocabulary):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     return nearest_words(vocabulary, vectors, vocabulary.spelling(word), n)

@@ -36,10 +36,8 @@ class Moments(NamedTuple):
 class AdamW:
     """AdamW; with a weight decay of 0, Adam."""
 
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], weight_decay: float = 0.0, second_decay: float = SECOND_DECAY
-    ):
-        self.parameters, self.weight_decay, self.second_decay = list(parameters), weight_decay, second_decay
+    def __init__(self, parameters: Sequence[nn.Parameter], weight_decay: float = 0.0):
+        self.parameters, self.weight_decay = list(parameters), weight_decay
         self.moments: dict[int, Moments] = {}  # by the index of a parameter, from its first gradient on
 
     @torch.no_grad()
@@ -63,7 +61,7 @@ class AdamW:
             steps,
             lr=learning_rate,
             beta1=FIRST_DECAY,
-            beta2=self.second_decay,
+            beta2=SECOND_DECAY,
             weight_decay=self.weight_decay,
             eps=EPSILON,
             amsgrad=False,
@@ -164,12 +162,8 @@ class Optimization:
     schedule: Callable[[float], float] | None = None
     """From the share of the steps done, 0 to 1, to a factor of the learning rate."""
 
-    def of(
-        self, parameters: Sequence[nn.Parameter], weight_decay: float, second_decay: float
-    ) -> AdamW | TorchOptimizer:
-        if self.optimizer:
-            return TorchOptimizer(parameters, self.optimizer)
-        return AdamW(parameters, weight_decay, second_decay)
+    def of(self, parameters: Sequence[nn.Parameter], weight_decay: float) -> AdamW | TorchOptimizer:
+        return TorchOptimizer(parameters, self.optimizer) if self.optimizer else AdamW(parameters, weight_decay)
 
 
 ADAMW = Optimization()

@@ -53,8 +53,6 @@ class TrainingSettings:
     alternate_every: int = 1
     gradient_clip: float = 5.0
     weight_decay: float = 0.0
-    second_decay: float = 0.999
-    """Decay of Adam's moving average of squared gradients; smaller values allow larger steps."""
     averaging: float = 0.0
     """Decay per step of a moving average of the weights, which is then scored and kept; 0 for none."""
     patience: int = 5
@@ -77,9 +75,8 @@ class TrainingSettings:
                 raise InputError(f"{name} is a share of the steps, from 0 to 1, not {getattr(self, name)}")
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"time_limit must be above zero, not {self.time_limit}")
-        for name in ("averaging", "second_decay"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} is a decay per step, from 0 to below 1, not {getattr(self, name)}")
+        if not 0 <= self.averaging < 1:
+            raise InputError(f"averaging is a decay per step, from 0 to below 1, not {self.averaging}")
         if self.kl_schedule not in KL_SCHEDULES:
             raise InputError(f"kl_schedule is one of {', '.join(KL_SCHEDULES)}, not {self.kl_schedule!r}")
         if self.learning_rate_schedule not in ("cosine", "constant"):

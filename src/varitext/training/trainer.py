@@ -68,8 +68,7 @@ class Trainer:
         self.started, self.interruption = time.monotonic(), Interruption()
         self.groups = _parameter_groups(model, settings.updates)
         self.schedule = optimization.schedule
-        decays = settings.weight_decay, settings.second_decay
-        self.optimizers = [optimization.of(group, *decays) for group in self.groups]
+        self.optimizers = [optimization.of(group, settings.weight_decay) for group in self.groups]
         first = self.optimizers[0]
         self.peak_rate = first.rates[0] if isinstance(first, TorchOptimizer) else settings.learning_rate
         self.average = WeightAverage(model, settings.averaging) if settings.averaging else None
