@@ -98,7 +98,13 @@ def hot_paths(found: Result) -> str:
         f"{found[path]['share_of_multiply_limit']:.0%} of the matrix-multiply limit"
         for path, name in (("training", "training"), ("transform", "`transform`"))
     )
-    return f"{markdown_table(['part', *paths.values()], rows)}\n\nOne thread: {'; '.join(speeds)}."
+    threads = (
+        f"{found[path]['two_threads_over_one']:.2f} times as fast in {name}, "
+        f"{found[path]['share_of_multiply_limit_two_threads']:.0%} of the limit of both cores"
+        for path, name in (("training", "training"), ("transform", "`transform`"))
+    )
+    lines = f"One thread: {'; '.join(speeds)}.\n\nTwo threads: {'; '.join(threads)}."
+    return f"{markdown_table(['part', *paths.values()], rows)}\n\n{lines}"
 
 
 def counting(found: Result) -> str:

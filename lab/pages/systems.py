@@ -36,6 +36,7 @@ def system_tables() -> dict[str, str]:
         "peers": table_of("benchmark"),
         "peer-settings": table_of("peer-settings"),
         "growth": growth_table(points),
+        "learning-curves": table_of("learning-curves"),
         "softmax": softmax_table(points),
         "estimate": estimate(measured("scaling_estimate")),
         "large": large(measured("large_corpus")),
