@@ -14,7 +14,7 @@ ifneq ($(wildcard ../shared/data),)
 export VARITEXT_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test pytest test-arithmetic style lint docs wheel benchmark peers clean
+.PHONY: setup demo test pytest test-arithmetic test-kernels style lint docs wheel benchmark peers clean
 
 # each target installs what it needs and no more
 PROJECT := pyproject.toml setup.py $(wildcard src/varitext/compiled/*.[ch])
@@ -68,6 +68,14 @@ test-arithmetic: setup
 	failed=; for setting in $(ARITHMETIC); do \
 	  echo "== $$setting"; env OMP_NUM_THREADS=1 $$setting $(BIN)/python -m pytest $(NUMERIC) || failed="$$failed $$setting"; \
 	done; test -z "$$failed" || { echo "failed under:$$failed"; exit 1; }
+
+# the kernels without vectors, as Microsoft's compiler builds them, and as a library of Windows (clang, mingw-w64)
+test-kernels: setup
+	mkdir -p build
+	x86_64-w64-mingw32-gcc -std=c11 -Wall -Wextra -Werror -O3 -shared -o build/kernels.dll src/varitext/compiled/*.c
+	CC="clang -U__GNUC__" $(BIN)/python setup.py --quiet build_ext --inplace --force
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/compiled; tested=$$?; \
+	  $(BIN)/python setup.py --quiet build_ext --inplace --force && exit $$tested
 
 style: setup
 	$(BIN)/ruff check src tests lab examples

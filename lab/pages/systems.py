@@ -24,7 +24,13 @@ FAULTS = {
     "strangers": "folders made by a stranger, within 1 GB and 10 s of processor time",
     "inputs": "hostile texts, counts and requests",
     "disk": "full, limited and read-only disks",
-    "races": "two fits into one folder; a clock that goes backwards",
+    "races": "two fits into one folder; a clock that goes backwards or jumps ahead",
+}
+LOST = {  # by the beginning of an outcome
+    "nothing": "the work so far",
+    "what the encoder had read": "what it read in the last 2 s",
+    "a checkpoint": "the work since the last checkpoint",
+    "a loadable model with": "the work since the last checkpoint",
 }
 STATUS = {"200": "answered", "503": "refused with a 503"}
 
@@ -204,14 +210,25 @@ def kernels(found: dict[str, dict[str, float]]) -> str:
 
 
 def faults(found: dict[str, dict[str, Result]]) -> str:
-    rows = []
+    """What was tried, how often, and what was lost; kills by what was fitted."""
+    rows: dict[str, list[Result]] = {}
     for kind, parts in found.items():
-        cases = sum(part["cases"] for part in parts.values())
-        outcomes = sum((Counter(part["outcomes"]) for part in parts.values()), Counter[str]())
-        failures = outcomes.pop("fault", 0)
-        listed = "; ".join(f"{number:,} {outcome}" for outcome, number in outcomes.most_common())
-        rows.append([FAULTS[kind], f"{cases:,}", listed, str(failures)])
-    return markdown_table(["fault", "cases", "outcome", "failures"], rows)
+        for name, part in parts.items():
+            what = f", {name.partition(',')[0]}" if kind == "kills" else ""
+            rows.setdefault(FAULTS[kind] + what, []).append(part)
+    header = ["fault", "cases", "outcome", "lost", "failures"]
+    return markdown_table(header, [[what, *_fault_cells(parts)] for what, parts in rows.items()])
+
+
+def _fault_cells(parts: list[Result]) -> list[str]:
+    outcomes = sum((Counter(part["outcomes"]) for part in parts), Counter[str]())
+    failures = outcomes.pop("fault", 0)
+    listed = "; ".join(f"{number:,} {outcome}" for outcome, number in outcomes.most_common())
+    lost: Counter[str] = Counter()
+    for outcome, number in outcomes.items():
+        lost.update({of: number for begin, of in LOST.items() if outcome.startswith(begin)})
+    told = "; ".join(f"{number:,} times {of}" for of, number in lost.most_common()) or "nothing"
+    return [f"{sum(part['cases'] for part in parts):,}", listed, told, str(failures)]
 
 
 def mutants(found: Result) -> str:

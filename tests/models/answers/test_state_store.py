@@ -1,6 +1,7 @@
 """States of sentences on disk: what was written comes back; damage, other encoders and locks cost time, never truth."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_another_encoder_finds_nothing(store, tmp_path):
 
 
 def test_changed_values_are_not_used(store, tmp_path):
-    with sqlite3.connect(tmp_path / NAME) as database:
+    with closing(sqlite3.connect(tmp_path / NAME)) as database, database:
         rows = database.execute("SELECT key, value FROM states").fetchall()
         for place, (key, value) in enumerate(rows):
             other = (value[:-1] + bytes([value[-1] ^ 1]), value[:-2], "text", value)[place]
@@ -74,7 +75,7 @@ def test_damaged_pages_are_noticed(store, tmp_path):
 
 def test_whoever_cannot_write_does_without(store, tmp_path, monkeypatch):
     monkeypatch.setattr(state_store, "WAIT_SECONDS", 0.01)
-    with sqlite3.connect(tmp_path / NAME, isolation_level=None) as other:
+    with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         store.put({("new",): np.ones((1, 8), np.float16)})
         assert store.get(SENTENCES) == {}
