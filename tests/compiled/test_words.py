@@ -20,7 +20,7 @@ RULES = (
     TokenRules(),
     TokenRules(lowercase=False, minimum_length=1, maximum_length=3),
     TokenRules(alphabet="ascii"),
-    TokenRules(strip_html=True, strip_urls=True, maximum_length=10**30),
+    TokenRules(strip_html=True, strip_urls=True, maximum_length=2**62),
 )
 # letters, marks that join and marks that do not, numerals, invisible characters, capitals whose lower case is two
 # letters or depends on what follows, a sign that becomes an ASCII letter, syllables in parts, emoji, a lone surrogate
