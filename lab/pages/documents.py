@@ -127,7 +127,7 @@ def million_texts(found: Result) -> str:
         for row in found["short_texts"]
     ]
     limit = found["training"].removesuffix("s")
-    return f"{markdown_table(head, rows)}\n\nTraining itself was limited to {limit} s, on two threads."
+    return f"{markdown_table(head, rows)}\n\nTraining itself was limited to {limit} s."
 
 
 def windows(found: Result) -> str:

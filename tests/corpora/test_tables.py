@@ -169,3 +169,21 @@ def test_bins_suit_how_long_the_dates_reach():
 )
 def test_bins_without_a_date_are_listed_too(names, between):
     assert all_bins(names) == between
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_the_share_that_is_read_is_told(ending, tmp_path):
+    texts = [f"text {number} " + "".join(map(chr, range(97, 123))) for number in range(3000)]
+    path = tmp_path / f"a{ending}"
+    if ending == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pytest.importorskip("pyarrow").table({"text": texts}), path)
+    else:
+        content = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+        path.write_bytes(gzip.compress(content) if ending.endswith(".gz") else content)
+    stream, shares = stream_files(path), []
+    for _ in stream.texts:
+        shares.append(stream.reading.share)
+    assert shares == sorted(shares) and 0 < shares[0] <= 1 and shares[-1] == 1
+    if ending != ".jsonl.gz":  # which is decompressed in one go
+        assert shares[0] < 0.6

@@ -244,7 +244,8 @@ class _Hashed(io.RawIOBase):
         content = self._stream.read(len(place))
         place[: len(content)] = content
         self.digest.update(content)
-        self.reading.done = getattr(self._stream, "fileobj", self._stream).tell()  # of a .gz, as it is stored
+        if self.reading.total:  # not a pipe, which has neither size nor place
+            self.reading.done = getattr(self._stream, "fileobj", self._stream).tell()  # of a .gz, as it is stored
         return len(content)
 
 
