@@ -369,7 +369,7 @@ def peak():  # of this process; that of getrusage starts with the peak of whoeve
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 def measure(path, out):
     before = peak()
-    prepare([path], out, sizes=ShardSizes(documents=500))
+    prepare([path], out, sizes=ShardSizes(documents=500), processes=1)  # threads have chunks at times that vary
     prepared = peak() - before
     shards = load_documents(out)
     view = ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=1000, window_entries=150_000)
