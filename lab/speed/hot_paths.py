@@ -30,7 +30,7 @@ PARTS = {
     "nvdm_dcm": {"bounds and gradients, in C": ("set_gradients",), "q(h | X), in C": ("document_means",)},
     "nvdm": {
         "inference network": ("encode",),
-        "heights and slopes": ("refine",),
+        "heights and slopes": ("posterior",),
         "likelihood of the sample": ("log_likelihood",),
     },
 }
