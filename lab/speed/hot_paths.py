@@ -27,7 +27,7 @@ from varitext.runtime.devices import running_on
 
 BATCHES, ROUNDS = 24, 5
 PARTS = {
-    "nvdm_dcm": {"bounds and gradients, in C": ("set_gradients",), "q(h | X), in C": ("document_means",)},
+    "nvdm_dcm": {"bounds and gradients, in C": ("set_gradients",), "posterior, in C": ("document_means",)},
     "nvdm": {
         "inference network": ("encode",),
         "heights and slopes": ("posterior",),
