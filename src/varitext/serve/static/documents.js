@@ -82,10 +82,10 @@ async function look() {
   similarDocuments(text, mine);
   map.place(text, address);
   try {
-    const [found, perplexity] = await Promise.all([
-      ask(address("explain"), { text, topics: 8, words: 100 }),
-      ask(address("perplexity"), { texts: [text] }),
-    ]);
+    const likelihood = ask(address("perplexity"), { texts: [text] });
+    likelihood.catch(() => {}); // if both fail, the message is that of `explain`, whichever comes first
+    const found = await ask(address("explain"), { text, topics: 8, words: 100 });
+    const perplexity = await likelihood;
     if (mine !== round) return;
     [explained, pressed] = [found, null];
     drawTopicsOfText();
