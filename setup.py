@@ -1,9 +1,11 @@
 """Builds the kernels in C, where there is a compiler; everything else about the package is in pyproject.toml.
 
-The library uses nothing of Python's, so one wheel serves all versions of Python on a platform. Without a compiler the
-wheel is pure, and varitext does the same work in torch (src/varitext/compiled).
+The library uses nothing of Python's, so one wheel serves all versions of Python on a platform. On x86-64 it is built
+for every CPU and again for those with wider registers; src/varitext/compiled loads the widest that the CPU has. Without
+a compiler the wheel is pure, and varitext does the same work in torch.
 """
 
+import platform
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
@@ -15,7 +17,8 @@ from setuptools.command.build_ext import build_ext
 class BuildLibrary(build_ext):
     def build_extension(self, extension):
         microsoft = self.compiler.compiler_type == "msvc"
-        extension.extra_compile_args = ["/O2", "/std:c11"] if microsoft else ["-O3", "-fno-math-errno"]
+        options = ["/O2", "/std:c11"] if microsoft else ["-O3", "-g0", "-fno-math-errno", *BUILDS[extension.name]]
+        extension.extra_compile_args = options
         extension.libraries = [] if microsoft else ["m"]
         super().build_extension(extension)
 
@@ -29,9 +32,9 @@ class BuildLibrary(build_ext):
 class BuildWheel(bdist_wheel):
     def run(self):
         self.run_command("build_ext")
-        if not all(map(Path.exists, map(Path, self.get_finalized_command("build_ext").get_outputs()))):
-            self.distribution.ext_modules = []
-            self.root_is_pure = True
+        build, extensions = self.get_finalized_command("build_ext"), self.distribution.ext_modules
+        built = [each for each in extensions if Path(build.get_ext_fullpath(each.name)).exists()]
+        self.distribution.ext_modules, self.root_is_pure = built, not built
         super().run()
 
     def get_tag(self):
@@ -39,10 +42,10 @@ class BuildWheel(bdist_wheel):
 
 
 FOLDER = Path("src/varitext/compiled")
-KERNELS = Extension(
-    "varitext.compiled.kernels",
-    sorted(map(str, FOLDER.glob("*.c"))),
-    depends=sorted(map(str, FOLDER.glob("*.h"))),
-    optional=True,
-)
-setup(ext_modules=[KERNELS], cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel})
+BUILDS = {"varitext.compiled.kernels": []}  # with options of gcc and clang; kernels.h chooses the width of vectors
+if platform.machine() in ("x86_64", "AMD64") and platform.system() != "Windows":
+    avx2 = ["-mavx2", "-mfma"]  # no more than `registers` in kernels.c asks the CPU for
+    BUILDS |= {"varitext.compiled.kernels_avx2": avx2, "varitext.compiled.kernels_avx512": [*avx2, "-mavx512f"]}
+SOURCES, HEADERS = (sorted(map(str, FOLDER.glob(pattern))) for pattern in ("*.c", "*.h"))
+KERNELS = [Extension(name, SOURCES, depends=HEADERS, optional=True) for name in BUILDS]
+setup(ext_modules=KERNELS, cmdclass={"build_ext": BuildLibrary, "bdist_wheel": BuildWheel})

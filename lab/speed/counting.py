@@ -24,7 +24,7 @@ from joblib.externals.loky import get_reusable_executor
 from sklearn.feature_extraction.text import CountVectorizer
 
 from lab.speed.timing import median_seconds
-from varitext.compiled import words as compiled_words
+from varitext import compiled
 from varitext.corpora import load_documents
 from varitext.text import VocabularyRules, count_texts
 
@@ -42,7 +42,7 @@ print(status('VmHWM'), time.process_time()); sys.exit(code)"
 def in_python(texts: Texts, processes: int) -> object:
     """Here and, by the environment, in the processes that are started, which end with the call."""
     with (
-        mock.patch.object(compiled_words, "available", lambda: False),
+        mock.patch.object(compiled, "available", lambda: False),
         mock.patch.dict(os.environ, VARITEXT_COMPILED="0"),
     ):
         counted = count_texts(texts, processes=processes)

@@ -53,6 +53,13 @@ def test_a_machine_with_a_compiler_has_the_kernels():
     assert compiled.usable(SINGLE)
 
 
+@needs_kernels
+def test_the_library_is_that_for_the_registers_of_this_cpu():
+    assert Path(compiled._library()._name).name.split(".")[0] == compiled.WIDER_BUILDS.get(
+        compiled.registers(), "kernels"
+    )
+
+
 def test_other_precision_is_torchs():
     assert not compiled.usable(SINGLE, SINGLE.double()) and not compiled.usable(SINGLE.to("meta"))
 

@@ -1,20 +1,16 @@
-"""Words counted in C against the same in Python, and that varitext does without it where it must."""
-
-import subprocess
-import sys
-from pathlib import Path
+"""Words counted in C against the same in Python."""
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from varitext.compiled import words
+from varitext import compiled
 from varitext.corpora import load_documents
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts
 from varitext.text.tokens import character_table, tokenise
 
-needs_library = pytest.mark.skipif(not words.available(), reason="no C compiler when varitext was installed")
+needs_library = pytest.mark.skipif(not compiled.available(), reason="no C compiler when varitext was installed")
 ALL_WORDS = VocabularyRules(10**9, minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 RULES = (
     TokenRules(),
@@ -37,7 +33,7 @@ def in_python(monkeypatch):
 
     def call(*arguments, **named):
         with monkeypatch.context() as patch:
-            patch.setattr(words, "available", lambda: False)
+            patch.setattr(compiled, "available", lambda: False)
             return count_texts(*arguments, **named)
 
     return call
@@ -47,12 +43,6 @@ def assert_same(one, other):
     assert one.vocabulary.words == other.vocabulary.words
     for name in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(one.counts, name), getattr(other.counts, name))
-
-
-def test_a_machine_with_the_kernels_counts_in_c():
-    from varitext import compiled
-
-    assert words.available() or not compiled.available()
 
 
 @needs_library
@@ -94,22 +84,3 @@ def test_real_articles_are_counted_as_in_python(data_dir, in_python):
     for cores in (1, 2, 3):
         assert_same(count_texts(texts, vocabulary_rules=ALL_WORDS, processes=cores), every)
         assert_same(count_texts(texts, vocabulary=known, processes=cores), of_known)
-
-
-SAYS = "from varitext.compiled import words; print(words.available())"
-
-
-def test_without_it_python_counts(tmp_path, monkeypatch):
-    """Switched off; and with a library of another version, of another machine, or of nothing at all."""
-    off = {"VARITEXT_COMPILED": "0", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
-    assert subprocess.run([sys.executable, "-c", SAYS], env=off, capture_output=True, text=True).stdout == "False\n"
-    monkeypatch.setattr(words, "HERE", Path(tmp_path))
-    assert words._library.__wrapped__() is None
-    (tmp_path / f"kernels{words.EXTENSION_SUFFIXES[-1]}").write_bytes(b"not a library")
-    assert words._library.__wrapped__() is None
-
-
-@needs_library
-def test_a_library_from_another_version_of_the_source_is_not_used(monkeypatch):
-    monkeypatch.setattr(words, "VERSION", words.VERSION + 1)
-    assert words._library.__wrapped__() is None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
-VERSION = 3  # of the sources in C; a library built from another version is not used
+VERSION = 4  # of the sources in C; a library built from another version is not used
 # the arguments of each kernel: a(rray), n (whole number), f(loat)
 ARGUMENTS = {
     "count_groups": "nnnn aaaa aaaa",
@@ -28,8 +28,12 @@ ARGUMENTS = {
     "covariance_times": "nn aa a",
     "gradients_of_part": "aa",
     "infer": "aa",
+    "leave_rare": "nn aaaa",
+    "count_words": "nnnn aaaa aaaa a",
+    "use_columns": "n aaaa",
 }
-WITH_STATUS = ("count_groups", "urns", "inverse_cholesky", "gradients_of_part", "infer")
+WITHOUT_STATUS = ("effective_counts", "outer_squares", "covariance_times")
+WIDER_BUILDS = {256: "kernels_avx2", 512: "kernels_avx512"}  # by the bits of the CPU's registers
 HERE = Path(__file__).parent
 KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64}
 
@@ -51,8 +55,19 @@ def available() -> bool:
 def _library() -> ctypes.CDLL | None:
     if os.environ.get("VARITEXT_COMPILED") == "0":
         return None
+    library = _build("kernels")
+    wider = WIDER_BUILDS.get(library.registers()) if library else None
+    return _build(wider) or library if wider else library
+
+
+def registers() -> int:
+    """Bits of the widest registers of this CPU that there is a build of the library for."""
+    return int(_library().registers())  # type: ignore[union-attr]  # only if it is available
+
+
+def _build(name: str) -> ctypes.CDLL | None:
     try:
-        return load_library(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}")  # as setup.py names it
+        return load_library(HERE / f"{name}{EXTENSION_SUFFIXES[-1]}")  # as setup.py names it
     except (OSError, AttributeError):  # not built, built for another machine, or from other sources
         return None
 
@@ -65,13 +80,13 @@ def load_library(path: Path, real: type = ctypes.c_float) -> ctypes.CDLL | None:
     for name, letters in ARGUMENTS.items():
         kernel = getattr(library, name)
         kernel.argtypes = [(KINDS | {"f": real})[letter] for letter in letters.replace(" ", "")]
-        kernel.restype = ctypes.c_int64 if name in WITH_STATUS else None
+        kernel.restype = None if name in WITHOUT_STATUS else ctypes.c_int64
     return library
 
 
-def call(name: str, *arguments: Tensor | float | None) -> int:
-    """Call a kernel; numbers are passed as they are, tensors by their address."""
-    values = [each if each is None or isinstance(each, int | float) else address(each) for each in arguments]
+def call(name: str, *arguments: Tensor | bytes | float | None) -> int:
+    """Call a kernel; tensors are passed by their address, everything else as it is."""
+    values = [each if each is None or isinstance(each, int | float | bytes) else address(each) for each in arguments]
     status = getattr(_library(), name)(*values)
     if status == -1:
         raise MemoryError(f"no memory for {name}")

@@ -6,7 +6,7 @@
 #define AT_ONCE 64  /* documents whose arrays stay in the second cache */
 
 /* log p(h, X) at room->h, up to a constant, in place of room->value; and its slope, if there is one, in that of in_h */
-EVERY_CPU static void add_prior(int64_t size, int64_t columns, int with_slopes, Room *room) {
+static void add_prior(int64_t size, int64_t columns, int with_slopes, Room *room) {
     for (int64_t k = 0; k < size; k++)
         for (int64_t c = 0; c < columns; c++) {
             Real h = room->h[k * columns + c];

@@ -8,8 +8,19 @@
 #define SUMMED 8  /* factors of a rising factorial taken one by one; then Stirling's series, as in layers/grouped_counts.py */
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
-/* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
-EXPORTED int64_t version(void) { return 3; }
+/* The version of the interface: raise it here and in __init__.py whenever a function's arguments change */
+EXPORTED int64_t version(void) { return 4; }
+
+/* The widest registers of the CPU that there is a build of this library for, in bits */
+EXPORTED int64_t registers(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 128;
+    return __builtin_cpu_supports("avx512f") ? 512 : 256;
+#else
+    return 128;
+#endif
+}
 
 /* Rising factorials */
 
@@ -124,9 +135,9 @@ EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t 
 /* Urns */
 
 /* Logits [V, B] become a_w, exp(logits); and their sums over groups, [G, B] */
-EVERY_CPU static void fill_masses(int64_t vocabulary, int64_t groups, int64_t columns,
-                                  const int64_t *restrict group_of_word, Real least, Real most,
-                                  Real *restrict logits, Real *restrict sums) {
+static void fill_masses(int64_t vocabulary, int64_t groups, int64_t columns,
+                        const int64_t *restrict group_of_word, Real least, Real most,
+                        Real *restrict logits, Real *restrict sums) {
     memset(sums, 0, sizeof(Real) * (size_t)(groups * columns));
     for (int64_t w = 0; w < vocabulary; w++) {
         Real *restrict row = logits + w * columns, *restrict sum = sums + group_of_word[w] * columns;
@@ -140,8 +151,8 @@ EVERY_CPU static void fill_masses(int64_t vocabulary, int64_t groups, int64_t co
     }
 }
 
-EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const Real *restrict sums,
-                                   const Real *restrict scales, Real *restrict masses, Real *restrict total) {
+static void scale_groups(int64_t groups, int64_t columns, const Real *restrict sums,
+                         const Real *restrict scales, Real *restrict masses, Real *restrict total) {
     memset(total, 0, sizeof(Real) * (size_t)columns);
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
@@ -152,9 +163,9 @@ EVERY_CPU static void scale_groups(int64_t groups, int64_t columns, const Real *
 
 /* Of the first urn: how many independent words the document's are worth to each group; and the gradient in b_g as far
  * as it comes from the total. */
-EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const Real *restrict slopes,
-                                         const Real *restrict masses, Real *restrict weights,
-                                         Real *restrict in_masses) {
+static void share_total_slopes(int64_t groups, int64_t columns, const Real *restrict slopes,
+                               const Real *restrict masses, Real *restrict weights,
+                               Real *restrict in_masses) {
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
             weights[g * columns + c] = masses[g * columns + c] * slopes[c];
@@ -163,9 +174,9 @@ EVERY_CPU static void share_total_slopes(int64_t groups, int64_t columns, const 
 }
 
 /* From the gradient in b_g to those in log s_g and, by way of b_g, in A_g, which takes its place. */
-EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const Real *restrict scales,
-                                      const Real *restrict masses, Real *restrict in_masses,
-                                      Real *restrict in_log_scales) {
+static void pass_on_to_sums(int64_t groups, int64_t columns, const Real *restrict scales,
+                            const Real *restrict masses, Real *restrict in_masses,
+                            Real *restrict in_log_scales) {
     for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) {
             in_log_scales[g * columns + c] = in_masses[g * columns + c] * masses[g * columns + c];
@@ -174,8 +185,8 @@ EVERY_CPU static void pass_on_to_sums(int64_t groups, int64_t columns, const Rea
 }
 
 /* From the gradient in A_g to that in log a_w, which takes the place of a_w but for documents' own words. */
-EVERY_CPU static void pass_on_to_words(int64_t vocabulary, int64_t columns, const int64_t *restrict group_of_word,
-                                       const Real *restrict in_sums, Real *restrict masses) {
+static void pass_on_to_words(int64_t vocabulary, int64_t columns, const int64_t *restrict group_of_word,
+                             const Real *restrict in_sums, Real *restrict masses) {
     for (int64_t w = 0; w < vocabulary; w++) {
         const Real *restrict in_sum = in_sums + group_of_word[w] * columns;
         for (int64_t c = 0; c < columns; c++) masses[w * columns + c] *= in_sum[c];
@@ -235,8 +246,8 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
 /* Curvature */
 
 /* r r^T + C of each column r of means [K, G], the lower triangle row by row: [K (K + 1) / 2, G] */
-EVERY_CPU EXPORTED void outer_squares(int64_t size, int64_t groups, const Real *restrict means,
-                                      const Real *restrict within, Real *restrict squares) {
+EXPORTED void outer_squares(int64_t size, int64_t groups, const Real *restrict means,
+                            const Real *restrict within, Real *restrict squares) {
     for (int64_t i = 0; i < size; i++)
         for (int64_t j = 0; j <= i; j++, squares += groups)
             for (int64_t g = 0; g < groups; g++)
@@ -273,7 +284,7 @@ INLINED void factorise_lanes(int64_t size, const Lanes *added, Lanes *restrict m
 }
 
 /* (I + matrix)^-1 vector, in the vector's place; of LANES matrices and vectors */
-EVERY_CPU void solve_lanes(int64_t size, Lanes *restrict matrix, Lanes *restrict vector) {
+void solve_lanes(int64_t size, Lanes *restrict matrix, Lanes *restrict vector) {
     const Lanes one = (Lanes){0} + 1;
     factorise_lanes(size, &one, matrix);
     for (int64_t i = 0; i < size; i++) {
@@ -290,7 +301,7 @@ EVERY_CPU void solve_lanes(int64_t size, Lanes *restrict matrix, Lanes *restrict
 
 /* The inverses of the factors of I + jitter trace + matrix. An inverse comes column by column from its diagonal down, so
  * that all products run along rows or columns; and its own diagonal says where there is none. */
-EVERY_CPU void invert_lanes(int64_t size, Real jitter, Lanes *restrict factor, Lanes *restrict inverse) {
+void invert_lanes(int64_t size, Real jitter, Lanes *restrict factor, Lanes *restrict inverse) {
     Lanes trace = {0};
     for (int64_t i = 0; i < size; i++) trace += factor[i * (i + 1) / 2 + i];
     trace = 1 + jitter * trace;
@@ -309,9 +320,9 @@ EVERY_CPU void invert_lanes(int64_t size, Real jitter, Lanes *restrict factor, L
 
 /* Of `many` documents from `first` on: curvatures [K (K + 1) / 2, B], less expected expected^T / worth, with expected
  * [K, B] and worth [B] */
-EVERY_CPU void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many,
-                              const Real *restrict curvature, const Real *restrict expected,
-                              const Real *restrict worth, Lanes *restrict matrix) {
+void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many,
+                    const Real *restrict curvature, const Real *restrict expected,
+                    const Real *restrict worth, Lanes *restrict matrix) {
     Lanes *means = matrix + size * (size + 1) / 2, share = {0};  /* room that the inverse takes later */
     for (int64_t lane = 0; lane < many; lane++) LANE(share, lane) = 1 / worth[first + lane];
     for (int64_t i = 0; i < size; i++) {
@@ -326,7 +337,7 @@ EVERY_CPU void load_curvature(int64_t documents, int64_t size, int64_t first, in
         }
 }
 
-EVERY_CPU void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, Real *restrict roots) {
+void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, Real *restrict roots) {
     for (int64_t lane = 0; lane < many; lane++, roots += size * size) {
         const Lanes *column = inverse;
         int fault = 0;
@@ -359,8 +370,8 @@ EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, Real jitter, 
 }
 
 /* M^T M v for lower triangular M, [B, K, K], and v, [B, K] */
-EVERY_CPU EXPORTED void covariance_times(int64_t documents, int64_t size, const Real *restrict roots,
-                                         const Real *restrict vectors, Real *restrict products) {
+EXPORTED void covariance_times(int64_t documents, int64_t size, const Real *restrict roots,
+                               const Real *restrict vectors, Real *restrict products) {
     memset(products, 0, sizeof(Real) * (size_t)(documents * size));
     for (int64_t b = 0; b < documents; b++, vectors += size, products += size)
         for (int64_t i = 0; i < size; i++, roots += size) {

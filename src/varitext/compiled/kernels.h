@@ -29,12 +29,20 @@ typedef float Real;
 #define SQRT sqrtf
 #endif
 
-/* Lanes: one number of each of LANES documents, which are computed side by side */
+/* Lanes: one number of each of LANES documents, which are computed side by side: what a register holds. gcc keeps
+ * wider vectors in memory, so the library is built once for each width of registers (setup.py). */
 #if defined(__GNUC__) && !defined(VARITEXT_NO_LANES)  /* gcc, clang */
-#define LANES 16
+#if defined(__AVX512F__)
+#define REGISTER 64  /* bytes */
+#elif defined(__AVX2__)
+#define REGISTER 32
+#else
+#define REGISTER 16
+#endif
+#define LANES ((int)(REGISTER / sizeof(Real)))
 #define INLINED static inline __attribute__((always_inline))
-typedef Real Lanes __attribute__((vector_size(sizeof(Real) * LANES)));
-typedef Real AnyLanes __attribute__((vector_size(sizeof(Real) * LANES), aligned(sizeof(Real)), may_alias));
+typedef Real Lanes __attribute__((vector_size(REGISTER)));
+typedef Real AnyLanes __attribute__((vector_size(REGISTER), aligned(sizeof(Real)), may_alias));
 #else  /* Microsoft's compiler has no such vectors */
 #define LANES 1
 #define INLINED static inline
@@ -66,13 +74,6 @@ static inline float exponential(float x) {
     sum = sum * rest + 1.0f;
     return sum * scale.value;
 }
-#endif
-
-/* one machine code for each kind of CPU, chosen when the library is loaded */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-#define EVERY_CPU __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define EVERY_CPU
 #endif
 
 #define NO_MEMORY (-1)

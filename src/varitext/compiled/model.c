@@ -73,8 +73,8 @@ size_t divide(char *start, Room *room, const Model *m, int64_t documents, int64_
 /* Moments of the word vectors */
 
 /* The sum of shares times the outer squares of vectors [many, K], into or onto [K, K + padding] */
-EVERY_CPU static void outer_sum(int64_t size, int64_t many, const Real *restrict shares, const Real *vectors,
-                                Real *restrict scaled, Real *into) {
+static void outer_sum(int64_t size, int64_t many, const Real *restrict shares, const Real *vectors,
+                      Real *restrict scaled, Real *into) {
     int64_t wide = up(size);
     memset(into, 0, sizeof(Real) * (size_t)(size * wide));
     memset(scaled, 0, sizeof(Real) * (size_t)(CHUNK * wide));
@@ -86,7 +86,7 @@ EVERY_CPU static void outer_sum(int64_t size, int64_t many, const Real *restrict
     }
 }
 
-EVERY_CPU static void group_means(const Model *m, Room *room) {
+static void group_means(const Model *m, Room *room) {
     const Real *decoder = parameter(m, DECODER), *biases = parameter(m, BIASES);
     memset(room->sums, 0, sizeof(Real) * (size_t)m->groups);
     memset(room->means, 0, sizeof(Real) * (size_t)(m->groups * m->size));
@@ -149,8 +149,8 @@ static int64_t prepare(const Model *m, const Documents *d, Room *room) {
 }
 
 /* The slope of log p(X | h) at h = 0, in which a word enters with its effective count */
-EVERY_CPU static void first_slope(const Model *m, const Documents *d, const Room *room, int64_t c, Real worth,
-                                  Real *restrict slope) {
+static void first_slope(const Model *m, const Documents *d, const Room *room, int64_t c, Real worth,
+                        Real *restrict slope) {
     int64_t size = m->size;
     const Real *decoder = parameter(m, DECODER);
     for (int64_t k = 0; k < size; k++) slope[k] = -worth * room->average[k];
@@ -169,7 +169,7 @@ EVERY_CPU static void first_slope(const Model *m, const Documents *d, const Room
 }
 
 /* (I + worth among)^-1 slope for LANES documents */
-EVERY_CPU static void first_steps(const Model *m, int64_t columns, int64_t first, Room *room) {
+static void first_steps(const Model *m, int64_t columns, int64_t first, Room *room) {
     int64_t size = m->size, wide = up(size);
     Lanes *matrix = room->matrix, *step = matrix + size * (size + 1) / 2, worth = LOAD(room->worth + first);
     for (int64_t i = 0; i < size; i++) {
@@ -199,14 +199,14 @@ static void start(const Model *m, const Documents *d, Real total, Room *room) {
 }
 
 /* weights [rows, inner] times input [inner, B], and a bias for each row */
-EVERY_CPU static void linear(int64_t rows, int64_t inner, int64_t columns, const Real *weights, const Real *biases,
-                             const Real *input, Real *output) {
+static void linear(int64_t rows, int64_t inner, int64_t columns, const Real *weights, const Real *biases,
+                   const Real *input, Real *output) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) output[r * columns + c] = biases[r];
     multiply(rows, inner, columns, of_rows(weights, inner), input, columns, output, columns, 1);
 }
 
-EVERY_CPU static void silu(int64_t many, const Real *restrict sums, Real *restrict outputs) {
+static void silu(int64_t many, const Real *restrict sums, Real *restrict outputs) {
     for (int64_t i = 0; i < many; i++) outputs[i] = sums[i] * sigmoid(sums[i]);
 }
 
@@ -227,7 +227,7 @@ static void network(const Model *m, int64_t columns, Room *room) {
 
 /* The likelihood at room->h: `value`, `group_weights` and, if asked for, the gradients in h, in the log scales and, in
  * their place, in the logits */
-EVERY_CPU int64_t likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room) {
+int64_t likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room) {
     const Real *decoder = parameter(m, DECODER), *slopes = parameter(m, LENGTHS), *biases = parameter(m, BIASES);
     const Real *restrict lengths = room->h + m->size * columns;
     for (int64_t w = 0; w < m->vocabulary; w++) {
@@ -245,7 +245,7 @@ EVERY_CPU int64_t likelihood(const Model *m, const Documents *d, int64_t columns
 }
 
 /* The sums over groups of their weights, times r r^T + C, times r, and alone; the first as lower triangles */
-EVERY_CPU static void curvatures(const Model *m, int64_t columns, Room *room) {
+static void curvatures(const Model *m, int64_t columns, Room *room) {
     int64_t size = m->size, wide = up(size);
     for (int64_t c = 0; c < columns; c++) room->worth[c] = 0;
     for (int64_t g = 0; g < m->groups; g++)
@@ -280,7 +280,7 @@ void covariance_roots(const Model *m, int64_t columns, Room *room) {
 }
 
 /* M^T M slope for LANES documents: a Newton step, clamped, into room->step */
-EVERY_CPU void newton_step(const Model *m, int64_t columns, int64_t first, const Real *slope, Room *room) {
+void newton_step(const Model *m, int64_t columns, int64_t first, const Real *slope, Room *room) {
     int64_t size = m->size;
     const Lanes *column = roots_of(m, room, first);
     Lanes *restrict along = room->matrix;

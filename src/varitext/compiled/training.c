@@ -6,7 +6,7 @@
 static Real *gradient(const Model *m, const Part *p, int which) { return p->gradients[PER_LAYER * m->layers + which]; }
 
 /* M^T noise of each sample, and the diagonals of M^T M and of M, for LANES documents */
-EVERY_CPU static void spread(const Model *m, const Part *p, int64_t columns, int64_t first, Room *room) {
+static void spread(const Model *m, const Part *p, int64_t columns, int64_t first, Room *room) {
     int64_t size = m->size, documents = p->documents.size;
     const Lanes *column = roots_of(m, room, first);
     Lanes *restrict noise = room->matrix;
@@ -48,7 +48,7 @@ static void posterior(const Model *m, const Part *p, int64_t columns, Room *room
 /* Backward: gradients of the sum of weights times bounds */
 
 /* [inner, B] as [B, inner + padding], in blocks that stay in the first cache */
-EVERY_CPU static void turn(int64_t inner, int64_t columns, const Real *restrict input, Real *restrict turned) {
+static void turn(int64_t inner, int64_t columns, const Real *restrict input, Real *restrict turned) {
     int64_t wide = up(inner);
     for (int64_t k = 0; k < wide; k += LANES)
         for (int64_t c = 0; c < columns; c++)
@@ -56,7 +56,7 @@ EVERY_CPU static void turn(int64_t inner, int64_t columns, const Real *restrict 
                 turned[c * wide + k + lane] = k + lane < inner ? input[(k + lane) * columns + c] : 0;
 }
 
-EVERY_CPU static void in_decoder(const Model *m, const Part *p, int64_t columns, Room *room, Real share, int add) {
+static void in_decoder(const Model *m, const Part *p, int64_t columns, Room *room, Real share, int add) {
     int64_t size = m->size, wide = size + 2, room_of_row = up(wide);
     Real *decoder = gradient(m, p, DECODER), *lengths = gradient(m, p, LENGTHS), *biases = gradient(m, p, BIASES);
     Real *scales = gradient(m, p, LOG_SCALES);
@@ -148,8 +148,8 @@ static void in_posterior(const Model *m, const Part *p, int64_t columns, Room *r
 }
 
 /* Gradients of a linear layer: [rows, inner] from that of its output, [rows, B], and its turned input */
-EVERY_CPU static void in_linear(int64_t rows, int64_t inner, int64_t columns, const Real *in_output,
-                                const Real *turned, Real *weights, Real *biases) {
+static void in_linear(int64_t rows, int64_t inner, int64_t columns, const Real *in_output,
+                      const Real *turned, Real *weights, Real *biases) {
     multiply(rows, columns, inner, of_rows(in_output, columns), turned, up(inner), weights, inner, 0);
     for (int64_t r = 0; r < rows; r++) {
         Lanes sums = {0};
@@ -159,8 +159,8 @@ EVERY_CPU static void in_linear(int64_t rows, int64_t inner, int64_t columns, co
     }
 }
 
-EVERY_CPU static void in_silu(int64_t many, const Real *restrict sums, const Real *restrict in_outputs,
-                              Real *restrict in_sums) {
+static void in_silu(int64_t many, const Real *restrict sums, const Real *restrict in_outputs,
+                    Real *restrict in_sums) {
     for (int64_t i = 0; i < many; i++) {
         Real share = sigmoid(sums[i]);
         in_sums[i] = in_outputs[i] * share * (1 + sums[i] * (1 - share));

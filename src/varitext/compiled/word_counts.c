@@ -27,9 +27,6 @@ enum { SPLIT, ASCII, UNICODE };
 #define RARE 0x20000000u  /* a text with it is split in Python, as those with characters beyond the table */
 #define CODE 0x1fffffu
 
-/* What Python expects of this file: to be raised, there too, whenever a function takes other arguments */
-EXPORTED int64_t words_version(void) { return 1; }
-
 typedef struct {
     uint64_t hash;
     int64_t start, length;  /* its letters among those of all words */

@@ -1,27 +1,14 @@
 """Words of texts, split and counted in C (word_counts.c).
 
-The library is built when varitext is installed, if there is a C compiler. Without it, or with VARITEXT_COMPILED=0,
-`available` is false and `text/counting.py` does the same work in Python. A call releases Python's global interpreter
-lock, so that threads count on several cores.
+Without the library, `text/counting.py` does the same work in Python. A call releases Python's global interpreter lock,
+so that threads count on several cores.
 """
 
-import ctypes
-import os
-from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-VERSION = 1  # of word_counts.c; a library built from another version is not used
-ARGUMENTS = {
-    "leave_rare": "nn aaaa",
-    "count_words": "nnnn aaaa aaaa a",
-    "use_columns": "n aaaa",
-}  # a(rray), n (whole number)
-HERE = Path(__file__).parent
-KINDS = {"a": ctypes.c_void_p, "n": ctypes.c_int64}
+from varitext import compiled
 
 
 class CountedWords(NamedTuple):
@@ -33,33 +20,9 @@ class CountedWords(NamedTuple):
     words: list[str]
 
 
-def available() -> bool:
-    """Whether the library was built, fits this version and is not switched off."""
-    return _library() is not None
-
-
-@cache
-def _library() -> ctypes.CDLL | None:
-    if os.environ.get("VARITEXT_COMPILED") == "0":
-        return None
-    try:
-        library = ctypes.CDLL(str(HERE / f"kernels{EXTENSION_SUFFIXES[-1]}"))  # as setup.py names it
-        if library.words_version() != VERSION:
-            return None
-    except (OSError, AttributeError):  # not built, built for another machine, or from other sources
-        return None
-    for name, letters in ARGUMENTS.items():
-        function = getattr(library, name)
-        function.argtypes = [KINDS[letter] for letter in letters.replace(" ", "")]
-        function.restype = ctypes.c_int64
-    return library
-
-
 def _call(name: str, *arguments: np.ndarray | bytes | int | None) -> int:
     values = [each.ctypes.data if isinstance(each, np.ndarray) else each for each in arguments]
-    if (number := int(getattr(_library(), name)(*values))) < 0:
-        raise MemoryError(f"no memory for {name}")
-    return number
+    return compiled.call(name, *values)
 
 
 SPLIT, ASCII, UNICODE = range(3)  # words between spaces, in UTF-8; ASCII; UTF-32

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from varitext import compiled
 from varitext.compiled import words as compiled_words
 from varitext.compiled.words import CountedWords
 from varitext.errors import InputError
@@ -137,7 +138,7 @@ def _select_columns(counts: csr_matrix, chosen: np.ndarray) -> csr_matrix:
     columns = np.full(counts.shape[1], -1, np.int32)
     columns[chosen] = np.arange(len(chosen), dtype=np.int32)
     shape = (counts.shape[0], len(chosen))
-    if compiled_words.available():
+    if compiled.available():
         found = compiled_words.use_columns(
             CountedWords(np.diff(counts.indptr), counts.indices, counts.data, []), columns
         )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from varitext import compiled
 from varitext.compiled import words as compiled_words
 from varitext.compiled.words import EncodedTexts, WordRules
 from varitext.errors import InputError
@@ -116,7 +117,7 @@ def count_chunks(
 
 
 def is_compiled(find_words: FindWords) -> bool:
-    return isinstance(find_words, WordsOfTexts) and compiled_words.available()
+    return isinstance(find_words, WordsOfTexts) and compiled.available()
 
 
 def usable_cores() -> int:
@@ -167,7 +168,7 @@ def count(documents: list[Any], find_words: FindWords, ids: WordIds) -> ChunkCou
 
 def count_alone(documents: list[Any], find_words: FindWords, known: KnownIds | None) -> ChunkCounts:
     """Count elsewhere, without the ids of the corpus: the result has the chunk's own words, or ids that are known."""
-    if isinstance(find_words, WordsOfTexts) and compiled_words.available():
+    if isinstance(find_words, WordsOfTexts) and compiled.available():
         return find_words.count(documents, known)
     if known is not None:
         return count(documents, find_words, known)
