@@ -37,17 +37,23 @@ static void keep(const Model *m, int64_t columns, int64_t c, int with_slopes, Ro
 
 static int64_t climb(const Model *m, const Inference *q, const Documents *d, int64_t columns, Room *room) {
     const Real *gates = parameter(m, STEP_GATES);
+    int as_in_training = q->steps == 1;  /* the step is taken whether or not it goes up */
     for (int64_t step = 0; step < q->steps; step++) {
         int with_slopes = q->roots || step < q->steps - 1;
         for (int64_t first = 0; first < columns; first += LANES) newton_step(m, columns, first, room->best_slope, room);
         for (int64_t i = 0; i < m->size * columns; i++)
             room->h[i] = clamped(room->best_h[i] + sigmoid(gates[i / columns]) * room->step[i], -m->most_mean,
                                  m->most_mean);
+        if (as_in_training && !with_slopes) {
+            memcpy(room->best_h, room->h, sizeof(Real) * (size_t)(m->size * columns));
+            return 0;
+        }
         int64_t fault = likelihood(m, d, columns, with_slopes, room);
         if (fault) return fault;
         add_prior(m->size, columns, with_slopes, room);
         for (int64_t c = 0; c < columns; c++)
-            if (is_better(m->size, columns, c, q->rounding, with_slopes, room)) keep(m, columns, c, with_slopes, room);
+            if (as_in_training || is_better(m->size, columns, c, q->rounding, with_slopes, room))
+                keep(m, columns, c, with_slopes, room);
     }
     return 0;
 }

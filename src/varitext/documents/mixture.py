@@ -163,7 +163,10 @@ def _log_joint(unit: np.ndarray, mixture: Mixture) -> np.ndarray:
     normaliser = -0.5 * (np.square(centres).sum(1) / variances + unit.shape[1] * np.log(2 * np.pi * variances))
     factors = np.concatenate([centres / variances[:, None], -0.5 / variances[:, None]], 1)  # [T, K + 1]
     terms = np.concatenate([unit, np.square(unit).sum(1, keepdims=True)], 1)
-    return np.asarray(terms @ factors.T + (np.log(weights) + normaliser))
+    # with one component, OpenBLAS reads beyond the arrays on some CPUs and warns of what it finds there, though not in
+    # the product
+    with np.errstate(invalid="ignore"):
+        return np.asarray(terms @ factors.T + (np.log(weights) + normaliser))
 
 
 def _log_density(unit: np.ndarray, centres: np.ndarray, variances: np.ndarray) -> np.ndarray:

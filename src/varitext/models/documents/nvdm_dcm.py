@@ -168,10 +168,13 @@ class NVDMDCM(DocumentNetwork):
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
-        """In prediction: the step of training, then others with the same curvature, each taken if it goes up."""
+        """In prediction: the step of training, then others with the same curvature, each taken if it goes up.
+
+        Without refinement the step of training is taken as it is, which saves half of the time of `document_means`.
+        """
         for _ in range(steps):
-            there = self._step(here.h, here, root)
-            here = self.decoder.log_joint(there, encoding.counts, encoding.weights).where_higher(here)
+            there = self.decoder.log_joint(self._step(here.h, here, root), encoding.counts, encoding.weights)
+            here = there.where_higher(here) if self.refinement_steps else there
         return here
 
     # The same in C: gradients in training, and q in prediction
@@ -227,6 +230,8 @@ class NVDMDCM(DocumentNetwork):
         root = self._root(here, encoding)
         here = self._climb(here, root, encoding, self.refinement_steps)
         last = self._step(here.h, here, root)
+        if not self.refinement_steps:
+            return torch.where(self._is_known(batch), last @ self.axes, 0.0)
         gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
         higher = gain > -ROUNDING * here.value.abs()  # if rounding hides the gain, the step is taken
         mean = torch.where(higher[:, None], last, here.h)
