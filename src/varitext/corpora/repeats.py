@@ -10,6 +10,8 @@ import scipy.sparse
 from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.text.spans import mixed
 
+ROWS_AT_ONCE = 2048  # documents, so that what is computed of each word does not fill memory
+
 
 def count_repeats(counts: Counts, among: Counts) -> int:
     known = row_hashes(among)
@@ -25,7 +27,12 @@ def row_hashes(counts: Counts) -> np.ndarray:
 
     The chance that two of a million different documents share a hash is 3 in 10^8.
     """
-    return np.concatenate([_hashes_of_block(block) for block in blocks_of(counts)])
+    parts = (
+        block[start : start + ROWS_AT_ONCE]
+        for block in blocks_of(counts)
+        for start in range(0, max(1, block.shape[0]), ROWS_AT_ONCE)
+    )
+    return np.concatenate([_hashes_of_block(part) for part in parts])
 
 
 def _hashes_of_block(block: scipy.sparse.csr_matrix) -> np.ndarray:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
@@ -38,6 +38,7 @@ MIN_DOCUMENTS = 15  # per component, on average
 MAX_CHOSEN_ON, FOLDS = 2000, 4  # documents, and the parts that are held out in turn
 MAX_DIVISIONS = 6  # into such parts, if there are few documents
 ROUNDING = 1e-4  # of a unit vector: documents that are nearer count as one place
+ROWS_AT_ONCE = 256  # documents whose distances to all others are in memory
 COPIES = 1e-2  # of a unit vector: documents that are nearer are held out together
 TIE = 0.1  # of the best number's gain over one component: fewer components that lose less are as good
 REFITS = 20  # of the mixture to documents drawn with replacement, for stability
@@ -231,7 +232,8 @@ def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int
 
 def _copies(unit: np.ndarray) -> np.ndarray:
     """A number for every document, the same for those that are nearly at one place.  [D]"""
-    near = np.square(COPIES) > _squared_distances(unit, unit)
+    blocks = (unit[start : start + ROWS_AT_ONCE] for start in range(0, len(unit), ROWS_AT_ONCE))
+    near = vstack([csr_array(np.square(COPIES) > _squared_distances(block, unit)) for block in blocks])
     _, found = connected_components(near, directed=False)
     return np.asarray(found)
 

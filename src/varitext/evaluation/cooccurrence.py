@@ -139,7 +139,7 @@ def _without_overlap(stretches: Stretches) -> Stretches:
 # Pairs: the stretches are sorted once, and each meets only those that start before it ends
 
 
-MAX_BLOCK = 2**20  # pairs of stretches held at once
+MAX_BLOCK = 2**17  # pairs of stretches held at once
 
 
 @dataclass(frozen=True)

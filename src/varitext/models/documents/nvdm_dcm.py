@@ -170,7 +170,7 @@ class NVDMDCM(DocumentNetwork):
     def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
         """In prediction: the step of training, then others with the same curvature, each taken if it goes up.
 
-        Without refinement the step of training is taken as it is, which saves half of the time of `document_means`.
+        Without refinement the step of training is taken unconditionally, so `document_means` does not evaluate it.
         """
         for _ in range(steps):
             there = self.decoder.log_joint(self._step(here.h, here, root), encoding.counts, encoding.weights)
