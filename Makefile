@@ -80,6 +80,7 @@ test-kernels: setup
 style: setup
 	$(BIN)/ruff check src tests lab examples
 	$(BIN)/ruff format --check src tests lab examples
+	$(BIN)/hadolint deploy/Containerfile
 
 lint: style
 	$(BIN)/mypy
