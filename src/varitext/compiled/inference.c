@@ -3,7 +3,7 @@
  */
 #include "model.h"
 
-#define AT_ONCE 64  /* documents whose arrays stay in the second cache */
+#define AT_ONCE 64  /* documents whose arrays fit in the L2 cache */
 
 /* log p(h, X) at room->h, up to a constant, in place of room->value; and its slope, if there is one, in that of in_h */
 static void add_prior(int64_t size, int64_t columns, int with_slopes, Room *room) {
@@ -85,8 +85,8 @@ static int64_t infer_some(const Model *m, const Inference *q, const Documents *d
     return fault;
 }
 
-/* Fills in q->mean, q->stretch and q->roots, some documents at a time, so that all stays in the second cache. Returns
- * 0, or a fault. */
+/* Fills in q->mean, q->stretch and q->roots, some documents at a time, so that everything fits in the L2 cache.
+ * Returns 0 or an error code. */
 EXPORTED int64_t infer(const Model *m, const Inference *q) {
     Room room;
     const Documents *d = &q->documents;

@@ -11,7 +11,7 @@
 /* The version of the interface: raise it here and in __init__.py whenever a function's arguments change */
 EXPORTED int64_t version(void) { return 4; }
 
-/* The widest registers of the CPU that there is a build of this library for, in bits */
+/* The width in bits of the CPU's registers, as far as there is a build of this library for it */
 EXPORTED int64_t registers(void) {
 #if defined(__x86_64__) && defined(__GNUC__)
     __builtin_cpu_init();
@@ -76,8 +76,8 @@ Real effective_count(Real a, Real n) {
     return a * rise(&unused, a, n);
 }
 
-/* The counts of groups in each document, in the order of the groups; returns how many are above zero, or a fault.
- * `items` and `sums` have room for as many as there are words. All other functions read what has passed here. */
+/* The counts of groups in each document, in the order of the groups; returns how many are above zero, or an error
+ * code. `items` and `sums` have room for as many as there are words. All other functions read what has passed here. */
 EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t groups, int64_t entries,
                               const int64_t *starts, const int64_t *words, const Real *counts,
                               const int64_t *group_of_word, int64_t *group_starts, int64_t *items,
@@ -108,7 +108,7 @@ EXPORTED int64_t count_groups(int64_t documents, int64_t vocabulary, int64_t gro
     return found;
 }
 
-/* What words and groups are worth at masses that are the same for all documents: a (digamma(a + n) - digamma(a)).
+/* Effective counts of words and groups at masses that are the same for all documents: a (digamma(a + n) - digamma(a)).
  * Of groups in the first urn less in their own, [B, G], which comes as zeros. */
 EXPORTED void effective_counts(int64_t documents, int64_t groups, const int64_t *starts, const int64_t *words,
                                const Real *counts, const int64_t *group_starts, const int64_t *group_items,
@@ -143,7 +143,7 @@ static void fill_masses(int64_t vocabulary, int64_t groups, int64_t columns,
         Real *restrict row = logits + w * columns, *restrict sum = sums + group_of_word[w] * columns;
         for (int64_t c = 0; c < columns; c++) {
             Real x = row[c];
-            x = x < least ? least : x;  /* what is no number stays none */
+            x = x < least ? least : x;  /* NaN stays NaN */
             x = x > most ? most : x;
             row[c] = exponential(x);
             sum[c] += row[c];
@@ -195,7 +195,7 @@ static void pass_on_to_words(int64_t vocabulary, int64_t columns, const int64_t 
 
 /* The log likelihood of each document, a column of logits [V, B]; and, if asked for by `in_log_scales`, its gradient in
  * the logits, which takes their place, and in the log scales, [G, B]. `group_weights` [G, B] is B times the slope of
- * log B^(N) in B, shared as the first urn's masses are. Returns 0, or a fault. */
+ * log B^(N) in B, shared as the first urn's masses are. Returns 0 or an error code. */
 EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, const Real *scales, Real least,
                       Real most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
                       const Real *counts, const int64_t *group_starts, const int64_t *group_items,
@@ -233,7 +233,7 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
         for (int64_t c = 0; c < columns; c++)
             for (int64_t e = group_starts[c]; e < group_starts[c + 1]; e++)
                 in_groups[group_items[e] * columns + c] -= within_slopes[e];
-        for (int64_t c = 0; c < columns; c++)  /* a document's own words have their own slope besides */
+        for (int64_t c = 0; c < columns; c++)  /* a document's own words have a slope of their own, too */
             for (int64_t e = starts[c]; e < starts[c + 1]; e++) word_slopes[e] *= masses[words[e] * columns + c];
         pass_on_to_words(vocabulary, columns, group_of_word, in_groups, masses);
         for (int64_t c = 0; c < columns; c++)
@@ -345,15 +345,15 @@ void store_roots(int64_t size, int64_t many, const Lanes *restrict inverse, Real
         for (int64_t j = 0; j < size; column += size - j, j++)
             for (int64_t i = j; i < size; i++) {
                 Real number = ((const Real *)&column[i - j])[lane];
-                fault |= !(number - number == 0);  /* infinite, or no number */
+                fault |= !(number - number == 0);  /* infinite or NaN */
                 roots[i * size + j] = number;
             }
         for (int64_t each = 0; fault && each < size * size; each++) roots[each] = NAN;
     }
 }
 
-/* Roots [B, K, K] of what `load_curvature` reads, lower triangular; no numbers where there is none. Returns 0, or a
- * fault. */
+/* Roots [B, K, K] of what `load_curvature` reads, lower triangular; NaN where there is none. Returns 0 or an
+ * error code. */
 EXPORTED int64_t inverse_cholesky(int64_t documents, int64_t size, Real jitter, const Real *curvature,
                                   const Real *expected, const Real *worth, Real *roots) {
     int64_t numbers = size * (size + 1) / 2;

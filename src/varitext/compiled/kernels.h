@@ -1,4 +1,4 @@
-/* What the files of this library share. Plain C without Python's headers: `__init__.py` declares the functions to
+/* Declarations shared by the files of this library. Plain C without Python's headers: `__init__.py` declares the functions to
  * Python. All arrays are contiguous; numbers are Real, indices int64. The entries of document b are starts[b] ..
  * starts[b + 1] - 1.
  */
@@ -30,7 +30,7 @@ typedef float Real;
 #endif
 
 /* Lanes: one number of each of LANES documents, which are computed side by side: what a register holds. gcc keeps
- * wider vectors in memory, so the library is built once for each width of registers (setup.py). */
+ * wider vectors in memory, so the library is built for each register width (setup.py). */
 #if defined(__GNUC__) && !defined(VARITEXT_NO_LANES)  /* gcc, clang */
 #if defined(__AVX512F__)
 #define REGISTER 64  /* bytes */
@@ -43,7 +43,7 @@ typedef float Real;
 #define INLINED static inline __attribute__((always_inline))
 typedef Real Lanes __attribute__((vector_size(REGISTER)));
 typedef Real AnyLanes __attribute__((vector_size(REGISTER), aligned(sizeof(Real)), may_alias));
-#else  /* Microsoft's compiler has no such vectors */
+#else  /* Microsoft's compiler has no vector extensions */
 #define LANES 1
 #define INLINED static inline
 typedef Real Lanes;
@@ -53,7 +53,7 @@ typedef Real AnyLanes;
 #define LOAD(place) (*(const AnyLanes *)(place))
 #define STORE(place, numbers) (*(AnyLanes *)(place) = (numbers))
 
-/* e^x for x from -87 to 88, to rounding; the compiler works on many numbers at a time, as it cannot with expf */
+/* e^x for x from -87 to 88, accurate to rounding; unlike expf, the compiler can vectorise it */
 #ifdef VARITEXT_DOUBLE
 static inline Real exponential(Real x) { return exp(x); }
 #else

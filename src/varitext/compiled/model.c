@@ -4,7 +4,7 @@
  */
 #include "model.h"
 
-/* Take `many` numbers from the room; without room, only count them */
+/* Takes `many` numbers from the buffer; without a buffer, only counts them */
 static void *take(char **next, size_t bytes) {
     char *place = *next;
     *next += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -298,7 +298,7 @@ void newton_step(const Model *m, int64_t columns, int64_t first, const Real *slo
     }
 }
 
-/* The first guess at h: what the network adds to the Newton step from 0 */
+/* The first guess at h: the Newton step from 0 plus the network's correction */
 int64_t guess(const Model *m, const Documents *d, Real total, Room *room) {
     int64_t columns = up(d->size), fault = prepare(m, d, room);
     if (fault) return fault;

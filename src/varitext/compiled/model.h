@@ -49,7 +49,7 @@ typedef struct {
     Real *roots;  /* [B, K, K], or none */
 } Inference;
 
-/* What a step needs room for: first what depends on the parameters only (dcm_decoder.py::moments) */
+/* The buffers of a step: first those that depend on the parameters only (dcm_decoder.py::moments) */
 typedef struct {
     Real *scales, *sums, *group_masses;  /* [G]   s_g, A_g, b_g */
     Real *masses;  /* [V]   a_w at h = 0 */
@@ -60,7 +60,7 @@ typedef struct {
     Real *lengths, *group_counts, *weights;
     Real *input;  /* [K + 2, B]   of the network */
     Real *layer_sums, *outputs;  /* [L H, B]   of each layer, before and after its activation */
-    Real *mean, *log_std;  /* [K, B]   what the network says */
+    Real *mean, *log_std;  /* [K, B]   outputs of the network */
     Real *h;  /* [K + 2, B]   with the log length and 1, as the decoder reads it */
     Real *logits;  /* [V, B] */
     Real *value;  /* [B] */
@@ -83,7 +83,7 @@ typedef struct {
 
 static inline int64_t up(int64_t number) { return (number + LANES - 1) / LANES * LANES; }
 
-static inline Real clamped(Real number, Real least, Real most) {  /* what is no number stays none */
+static inline Real clamped(Real number, Real least, Real most) {  /* NaN stays NaN */
     number = number < least ? least : number;
     return number > most ? most : number;
 }

@@ -1,8 +1,8 @@
-/* Matrix products of small matrices: faster than a library's for a few columns, and each thread makes its own. */
+/* Matrix products of small matrices: faster than BLAS for a few columns, and each thread computes its own. */
 #include "model.h"
 
-#define ROWS 6  /* of a tile: with two registers of columns, as many sums as AVX2 has registers for */
-#define INNER 256  /* terms of the sums before the next: so many rows of two registers stay in the first cache */
+#define ROWS 6  /* of a tile: with two registers of columns, its sums fit in the registers of AVX2 */
+#define INNER 256  /* terms that are summed before moving on: that many rows of two registers fit in the L1 cache */
 
 /* Sums of a tile of `rows` rows and `wide` registers of columns; `columns` of them exist */
 INLINED void tile(int rows, int wide, int64_t inner, const Real *a, int64_t a_row, int64_t a_inner, const Real *b,

@@ -47,7 +47,7 @@ static void posterior(const Model *m, const Part *p, int64_t columns, Room *room
 
 /* Backward: gradients of the sum of weights times bounds */
 
-/* [inner, B] as [B, inner + padding], in blocks that stay in the first cache */
+/* [inner, B] as [B, inner + padding], in blocks that fit in the L1 cache */
 static void turn(int64_t inner, int64_t columns, const Real *restrict input, Real *restrict turned) {
     int64_t wide = up(inner);
     for (int64_t k = 0; k < wide; k += LANES)
@@ -82,7 +82,7 @@ static void in_decoder(const Model *m, const Part *p, int64_t columns, Room *roo
     }
 }
 
-/* The bounds of one draw, and what they say of the decoder and of q */
+/* The bounds of one draw, and their gradients in the decoder and in q */
 static int64_t draw(const Model *m, const Part *p, int64_t columns, Room *room, int64_t sample) {
     int64_t size = m->size;
     Real share = 1 / (Real)p->samples;
@@ -117,7 +117,7 @@ static Real log_volume(int64_t size, int64_t columns, const Real *diagonal) {
     return (Real)sum;
 }
 
-/* KL(q || p), as `full_gaussian_kl`; and back through q to what the network says, in place of in_mean and in_stretch */
+/* KL(q || p), as `full_gaussian_kl`; and back through q to the network's outputs, in place of in_mean and in_stretch */
 static void in_posterior(const Model *m, const Part *p, int64_t columns, Room *room) {
     const Real *gates = parameter(m, STEP_GATES);
     Real *in_gates = gradient(m, p, STEP_GATES);
@@ -195,7 +195,7 @@ static void in_network(const Model *m, const Part *p, int64_t columns, Room *roo
     }
 }
 
-/* Fills in p->gradients, p->log_likelihood and p->kl. Returns 0, or a fault. */
+/* Fills in p->gradients, p->log_likelihood and p->kl. Returns 0 or an error code. */
 EXPORTED int64_t gradients_of_part(const Model *m, const Part *p) {
     Room room;
     const Documents *d = &p->documents;

@@ -24,7 +24,7 @@ enum { SPLIT, ASCII, UNICODE };
 /* Characters of the table: 0 if it ends a word, otherwise what it becomes; a mark does not start a word */
 #define MARK 0x80000000u
 #define INVISIBLE 0x40000000u  /* within words, and not counted */
-#define RARE 0x20000000u  /* a text with it is split in Python, as those with characters beyond the table */
+#define RARE 0x20000000u  /* a text with it is split in Python, as are texts with characters beyond the table */
 #define CODE 0x1fffffu
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
 } Word;
 
 typedef struct {
-    uint32_t check;  /* the upper half of the hash: few words are compared that differ */
+    uint32_t check;  /* the upper half of the hash, so that few different words are compared */
     int32_t word;  /* -1: empty */
 } Slot;
 
@@ -46,7 +46,7 @@ typedef struct {
     uint64_t mask;  /* slots - 1; there are at least twice as many as words */
 } Table;
 
-/* Room for twice as many words; false if there is no memory */
+/* Makes room for twice as many words; false if there is no memory */
 static int grow(Table *table) {
     int64_t slots = table->slots ? 2 * ((int64_t)table->mask + 1) : FIRST_SLOTS;
     Word *words = realloc(table->words, sizeof(Word) * (size_t)(slots / 2));
@@ -211,7 +211,7 @@ EXPORTED int64_t count_words(int64_t documents, int64_t shortest, int64_t longes
     return entries;
 }
 
-/* Shell's sort: documents are short */
+/* Shellsort: documents are short */
 static void sort(uint64_t *values, int64_t size) {
     static const int64_t gaps[] = {45101, 17701, 7001, 2801, 701, 301, 132, 57, 23, 10, 4, 1};
     for (size_t g = 0; g < sizeof(gaps) / sizeof(*gaps); g++)
