@@ -31,10 +31,15 @@ class CompiledDCM:
 
     def __init__(self, encoder: MLP, head: GaussianHead, step_gates: nn.Parameter, decoder: DCMDecoder):
         self.decoder, linear = decoder, decoder.linear
+        self.decoder_weights = linear.weight
         of_layers = [each for layer in (*encoder.layers, head.mean, head.log_std) for each in layer.parameters()]
         of_decoder = [linear.weight, decoder.length_weights, linear.bias, decoder.group_log_scales]
         self.parameters = [*of_layers, step_gates, *of_decoder]  # in the order of compiled/model.h
         self.rooms, self.gradients = torch.empty(0), [[torch.empty(0)]]  # of each part: all numbers, by parameter
+
+    def reads(self, decoder: DCMDecoder) -> bool:
+        """Whether these are still the parameters of the network: a move to another device may replace them."""
+        return decoder.linear.weight is self.decoder_weights
 
     @torch.no_grad()
     def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound:

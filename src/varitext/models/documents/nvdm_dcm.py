@@ -181,8 +181,10 @@ class NVDMDCM(DocumentNetwork):
 
     def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound | None:
         """With `workers`, if there are any; bound and gradients are those of `objective`."""
-        step, learned = self._compiled_dcm(), all(each.requires_grad for each in self.parameters())
-        if step is None or not learned or not isinstance(self.estimator, Reparameterised):
+        step = self._compiled_dcm()
+        if step is None or not isinstance(self.estimator, Reparameterised):
+            return None
+        if not all(each.requires_grad for each in step.parameters):
             return None
         return step.set_gradients(batch, weights, samples, kl_weight)
 
@@ -190,11 +192,11 @@ class NVDMDCM(DocumentNetwork):
         return None if self.training or torch.is_grad_enabled() else self._compiled_dcm()
 
     def _compiled_dcm(self) -> CompiledDCM | None:
-        if type(self) is not NVDMDCM or self.activation != "silu" or not usable(*self.parameters()):
+        if type(self) is not NVDMDCM or self.activation != "silu":
             return None
-        if self._compiled is None:
+        if self._compiled is None or not self._compiled.reads(self.decoder):
             self._compiled = CompiledDCM(self.encoder, self.head, self.step_gates, self.decoder)
-        return self._compiled
+        return self._compiled if usable(*self._compiled.parameters) else None
 
     # Vectors
 
