@@ -64,7 +64,7 @@ def varitext_command(
     context: typer.Context, version: Annotated[bool, option("Print the version.", None, "--version")] = False
 ) -> None:
     if version:
-        kernels = "in use" if compiled.available() else "not in use: torch does their work"
+        kernels = f"in use: {compiled.registers()}-bit" if compiled.available() else "not in use: torch does their work"
         print(f"varitext {varitext.__version__} (compiled kernels {kernels})")
     elif context.invoked_subcommand is None:
         print(context.get_help())

@@ -61,7 +61,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def registers() -> int:
-    """Bits of the widest registers of this CPU that there is a build of the library for."""
+    """The width in bits of this CPU's registers, as far as the library has a build for it."""
     return int(_library().registers())  # type: ignore[union-attr]  # only if it is available
 
 

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 import varitext
-from varitext.compiled import usable
+from varitext.compiled import registers, usable
 from varitext.errors import InputError, TrainingDiverged
 from varitext.files import atomic_file
 from varitext.runtime.interruption import Interruption
@@ -383,7 +383,7 @@ def circumstances() -> dict[str, Any]:
         "checkpoint": CHECKPOINT_FORMAT,
         "varitext": varitext.__version__,
         "torch": torch.__version__,
-        "compiled kernels": usable(),
+        "compiled kernels": f"{registers()}-bit" if usable() else "none",
         "threads": torch.get_num_threads(),
     }
 
